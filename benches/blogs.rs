@@ -140,15 +140,14 @@ async fn serve() {
             {
                 let knows =
                     String::from_utf8_lossy(&bytes[..read]).to_ascii_lowercase().contains("if-none-match");
-                let answer = match knows {
-                    true => "HTTP/1.1 304 Not Modified\r\netag: \"v1\"\r\n\r\n".to_owned(),
-                    false => {
-                        let feed = feed(&base);
-                        format!(
-                            "HTTP/1.1 200 OK\r\netag: \"v1\"\r\ncontent-type: application/rss+xml\r\ncontent-length: {}\r\n\r\n{feed}",
-                            feed.len()
-                        )
-                    }
+                let answer = if knows {
+                    "HTTP/1.1 304 Not Modified\r\netag: \"v1\"\r\n\r\n".to_owned()
+                } else {
+                    let feed = feed(&base);
+                    format!(
+                        "HTTP/1.1 200 OK\r\netag: \"v1\"\r\ncontent-type: application/rss+xml\r\ncontent-length: {}\r\n\r\n{feed}",
+                        feed.len()
+                    )
                 };
                 if stream.write_all(answer.as_bytes()).await.is_err() {
                     return;

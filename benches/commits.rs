@@ -1,8 +1,7 @@
 //! Collecting commits beside the bare limits of the same machine and run, and statistics beside plain SQL.
 //!
 //! `cargo bench --bench commits [-- PROJECTS COMMITS STATS]`, by default 10 projects of 5,000 commits and statistics
-//! over 200,000; `-- 50 20000 1000000` is the full size. `-- rewind 100000` takes half of a branch away again and says how
-//! long others wait meanwhile. Server and clients are processes of their own, so that each
+//! over 200,000; `-- 50 20000 1000000` is the full size. Server and clients are processes of their own, so that each
 //! figure is of one program alone. Every figure is µs a commit; ratios count, not times.
 
 #![allow(
@@ -14,25 +13,16 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt as _};
-use tokio_util::sync::CancellationToken;
-use tsuzuki::app::{self, App};
-use tsuzuki::commits::Source;
-use tsuzuki::commits::run::decide::Sharing;
-use tsuzuki::commits::run::{Bulk, Ended};
 use tsuzuki::commits::stats::{self, By, Counting};
 use tsuzuki::commits::store::reading::Scope;
-use tsuzuki::config::{self, Env};
 use tsuzuki::db::{Db, DbUrl, Open};
-use tsuzuki::demo::gitlab::{GitLab, UnknownRevision};
-use tsuzuki::engine::Progress;
-use tsuzuki::ledger::{Subject, pause};
+use tsuzuki::demo::gitlab::GitLab;
 use tsuzuki::time::Clock;
-use tsuzuki::{params, sql};
 
-use measure::{Figures, measure, report, run, verdict};
+use measure::{Figures, bulk, measure, report, run, verdict};
 
 mod measure;
 
@@ -63,7 +53,6 @@ fn main() {
                 _ => run(ours(url, projects, commits, dir.path())),
             });
         }
-        ["rewind", commits] => run(rewind(number(commits))),
         rest => {
             let size = |index: usize, usual: usize| rest.get(index).map_or(usual, |text| number(text));
             compare(size(0, 10), size(1, 5_000));
@@ -240,92 +229,9 @@ async fn bare(url: &str, projects: usize, commits: usize, dir: &Path) {
 
 async fn ours(url: &str, projects: usize, commits: usize, dir: &Path) {
     let db = Db::open(DbUrl::File(dir.join("tsuzuki.db")), Open::Create, Clock::system()).await.unwrap();
-    let stored = collect(url, &db).await;
+    let stored = bulk::collect(url, &db, AT_ONCE).await;
     assert_eq!(stored, i64::try_from(projects * commits).unwrap());
     db.close().await;
-}
-
-/// One run over all projects; answers how many commits were new.
-async fn collect(url: &str, db: &Db) -> i64 {
-    let text = format!(
-        "[[job]]\nname = \"code\"\nkind = \"commits\"\nallow_private = [\"127.0.0.1\"]\ngitlab = \"{url}\"\n\
-         group = \"team\"\nconcurrency = {AT_ONCE}\n"
-    );
-    let config = config::parse(&text, Path::new("bench.toml"), app::kinds(), &Env::of_process()).unwrap();
-    let env = App::new(&config, db.clone()).unwrap().env;
-    let source = Arc::new(Source::read(&config.jobs[0]).unwrap());
-    let bulk = Bulk::new(env, vec![source], Progress::default(), CancellationToken::new());
-    let Ended::Worked(outcome) = bulk.start(None, Sharing::Alone).await.unwrap() else {
-        panic!("nothing to do")
-    };
-    assert_eq!(outcome.problems, Vec::<String>::new());
-    outcome.run.new_commits_count
-}
-
-/// A branch goes back to half of its commits: how long that takes, and how long at most others wait for a small write,
-/// in the same process and in another that shares the file.
-async fn rewind(commits: usize) {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("tsuzuki.db");
-    let gitlab = GitLab::start().await.unwrap();
-    gitlab.forget_requests();
-    gitlab.set_unknown_revision(UnknownRevision::Empty);
-    gitlab.add_synthetic(1, "team/p1", commits);
-    let db = Db::open(DbUrl::File(path.clone()), Open::Create, Clock::system()).await.unwrap();
-    assert_eq!(collect(&gitlab.url(), &db).await, i64::try_from(commits).unwrap());
-    let other = Db::open(DbUrl::File(path), Open::Existing, Clock::system()).await.unwrap();
-    println!(
-        "a branch of {commits} commits goes back by half; milliseconds a small write waits, median and longest"
-    );
-    for (title, is_rewound) in [("while nothing else happens", false), ("while what is lost is marked", true)]
-    {
-        let stop = CancellationToken::new();
-        let waits = [&db, &other].map(|db| tokio::spawn(write_on(db.clone(), stop.clone())));
-        let started = Instant::now();
-        if is_rewound {
-            gitlab.add_synthetic(1, "team/p1", commits / 2);
-            assert_eq!(collect(&gitlab.url(), &db).await, 0);
-        } else {
-            tokio::time::sleep(Duration::from_secs(3)).await;
-        }
-        let took = started.elapsed().as_secs_f64();
-        stop.cancel();
-        for (who, waits) in ["same process", "another"].into_iter().zip(waits) {
-            let mut waits = waits.await.unwrap();
-            waits.sort_by(f64::total_cmp);
-            let (middle, longest) = (waits[waits.len() / 2], waits[waits.len() - 1]);
-            println!(
-                "{title:<30} {who:<13} {middle:>7.1} {longest:>7.1}   ({} writes in {took:.1} s)",
-                waits.len()
-            );
-        }
-    }
-    let marked = db
-        .read(|tx| {
-            tx.count(sql!("SELECT COUNT(*) FROM commits WHERE unreachable_since IS NOT NULL"), params![])
-        })
-        .await
-        .unwrap();
-    assert_eq!(marked, i64::try_from(commits - commits / 2).unwrap());
-    other.close().await;
-    db.close().await;
-}
-
-/// Writes a row again and again, with a small pause, as a `job pause` would; answers how many milliseconds each took.
-async fn write_on(db: Db, stop: CancellationToken) -> Vec<f64> {
-    let mut waits = Vec::new();
-    while !stop.is_cancelled() {
-        let (name, started) = (Subject::provider("bench"), Instant::now());
-        db.write(move |tx| {
-            let now = tx.now();
-            pause::put(tx, &name, Some(now), &"measured".into(), now)
-        })
-        .await
-        .unwrap();
-        waits.push(started.elapsed().as_secs_f64() * 1e3);
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    waits
 }
 
 /// The aggregate that a person would write; people are told apart by name only, months are those of UTC.

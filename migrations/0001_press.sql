@@ -70,5 +70,7 @@ CREATE TABLE press_feeds (
   -- The last days with something new, as JSON, and since when it is known to be silent.
   news_days TEXT,
   silent_at TEXT,
+  -- What was left out at a limit when it was last read whole, as JSON.
+  cut TEXT,
   PRIMARY KEY (job_name, feed_url)
 );

@@ -41,7 +41,9 @@ CREATE TABLE blog_state (
   -- feed does not decide.
   feed_newest_at TEXT,
   looked_beside_at TEXT,
-  feed_stopped_at TEXT
+  feed_stopped_at TEXT,
+  -- What was left out at a limit when it was last read, as JSON.
+  cut TEXT
 );
 CREATE INDEX idx_blog_state_job ON blog_state (job_name);
 
@@ -53,7 +55,9 @@ CREATE TABLE check_history (
   skipped INTEGER NOT NULL DEFAULT 0,
   changed INTEGER NOT NULL DEFAULT 0,
   url_fingerprint TEXT,
-  error_message TEXT
+  error_message TEXT,
+  -- Ours: what was left out at a limit, as JSON.
+  cut TEXT
 );
 CREATE INDEX idx_check_history_blog_time ON check_history (blog_id, checked_at DESC);
 CREATE INDEX idx_check_history_changed ON check_history (changed) WHERE changed = 1;

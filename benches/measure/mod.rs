@@ -7,6 +7,8 @@
     reason = "each benchmark uses a part of it; a benchmark may panic, and what it prints is its answer"
 )]
 
+pub(crate) mod bulk;
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -103,6 +105,11 @@ pub(crate) fn cpu_secs() -> f64 {
 pub(crate) fn thread_cpu_secs() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     stat.split_whitespace().next().unwrap().parse::<u64>().unwrap() as f64 / 1e9
+}
+
+/// Forgets the most memory that this process ever had, so that [`peak_mib`] is that of what comes.
+pub(crate) fn reset_peak() {
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
 }
 
 /// The most memory that this process ever had (VmHWM).

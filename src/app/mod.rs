@@ -17,7 +17,8 @@ use crate::config::value::Span;
 use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Problem, Problems, Section, TableKind};
 use crate::db::{self, Db};
 use crate::engine::alert::Announcer;
-use crate::engine::pipeline::{Document, Prune, Thing, WithoutChannel};
+use crate::engine::ping::Ping;
+use crate::engine::pipeline::{ExportDocument, Prune, Thing, WithoutChannel};
 use crate::engine::{Finder, Job, JobEnv, Page, Pipeline, Schedule, Table, pages, things};
 use crate::fetch::{self, AllowPrivate, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
@@ -46,7 +47,7 @@ pub fn tables() -> impl Iterator<Item = &'static Table> {
 }
 
 /// Every document that can be exported.
-pub fn documents() -> impl Iterator<Item = &'static Document> {
+pub fn documents() -> impl Iterator<Item = &'static ExportDocument> {
     PIPELINES.iter().flat_map(|pipeline| pipeline.documents)
 }
 
@@ -183,7 +184,6 @@ pub enum Error {
 
 /// Everything that a process needs, made from one config file.
 pub struct App {
-    /// The tools.
     pub env: JobEnv,
     /// The jobs, in the order of the file.
     pub jobs: Vec<Job>,
@@ -301,6 +301,10 @@ fn make_job(job: &config::Job, env: &JobEnv) -> Result<Job, Problems> {
         enabled: job.enabled,
         schedule: Schedule::new(&job.schedule, pipeline.every, job.timezone.time_zone().clone()),
         collector: (pipeline.make)(job, env)?,
+        ping: job.ping.as_ref().map(|address| {
+            let allowed = AllowPrivate::parse(&job.allow_private).unwrap_or_else(|_| AllowPrivate::none());
+            Ping::new(address.url().clone(), env.fetcher.clone(), allowed)
+        }),
     })
 }
 
@@ -314,7 +318,7 @@ pub fn quotas(config: &Config) -> BTreeMap<String, Quota> {
         for (name, per_day) in
             pipeline.quotas.iter().filter(|(name, _)| !quotas.contains_key(*name)).collect::<Vec<_>>()
         {
-            let rule = config::Quota::from_midnight(*per_day, config.app.timezone.clone());
+            let rule = config::Quota::from_midnight(*per_day, config.app.quota_zone.clone());
             quotas.extend([quota(name, rule)]);
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::App;
 use crate::config::{Config, ConfigFile, EditError, Env};
 use crate::db::{self, Db, DbUrl, Open};
-use crate::engine::pipeline::{Flag, Shape};
+use crate::engine::pipeline::{Flag, FlagShape};
 use crate::time::Clock;
 
 /// The keys of a table, in the order in which they are written.
@@ -60,10 +60,10 @@ impl NewJob {
         for (flag, values) in &self.own {
             let last = values.last().cloned().unwrap_or_default();
             let value = match flag.shape {
-                Shape::Text => toml::Value::from(last),
-                Shape::List => toml::Value::from(values.clone()),
-                Shape::Variable => toml::Value::from(format!("${{{last}}}")),
-                Shape::Made(make) => make(values)?,
+                FlagShape::Text => toml::Value::from(last),
+                FlagShape::List => toml::Value::from(values.clone()),
+                FlagShape::Variable => toml::Value::from(format!("${{{last}}}")),
+                FlagShape::Made(make) => make(values)?,
             };
             keys.push((flag.key.to_owned(), value));
         }

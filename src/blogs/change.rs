@@ -3,15 +3,15 @@
 use super::commands;
 use super::decide::Code;
 use super::events::{CHANGE, change_subject, subject};
-use super::model::{Detector, Found};
-use super::view::{self, Listed, message_state};
+use super::model::{Detector, FoundEntry};
+use super::view::{self, ListedChange, message_state};
 use crate::channel::outbox::{Answer, State as MessageState};
 use crate::db::{self, Tx};
 use crate::engine::things::delivery::{self, phrase_of};
 use crate::engine::view::{Action, Line, State, View};
 use crate::engine::{ActionOutcome, Deed, Finder, Verb};
 use crate::phrase;
-use crate::phrase::Value;
+use crate::phrase::{Phrase, Value};
 
 /// By number.
 pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
@@ -23,7 +23,7 @@ pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<V
     Ok(vec![view])
 }
 
-fn view_of(listed: &Listed) -> View {
+fn view_of(listed: &ListedChange) -> View {
     let change = &listed.change;
     let (id, blog) = (change.id, change.blog_id.as_str());
     let title = phrase!("change {id} of blog {blog}", "ブログ {blog} の変更 {id}", id, blog);
@@ -35,6 +35,7 @@ fn view_of(listed: &Listed) -> View {
         Code::Failing => State::Failing,
         Code::Gone => State::Paused,
     });
+    view.fact(phrase!("messages", "送信状況"), standing(listed));
     view.fact(phrase!("found", "発見"), change.found_at);
     view.fact(phrase!("job", "ジョブ"), change.job_name.as_str());
     view.fact(phrase!("what", "内容"), change.code.phrase());
@@ -42,11 +43,13 @@ fn view_of(listed: &Listed) -> View {
     view.fact(phrase!("read by", "確認方法"), change.detail.detector.map(Detector::phrase));
     view.fact(phrase!("held because", "保留の理由"), change.detail.held_because.as_deref());
     view.fact(phrase!("because", "理由"), change.detail.error.as_deref());
-    let entry = |entry: &Found| Line {
+    let entry = |entry: &FoundEntry| Line {
         at: entry.published_at,
         text: phrase!("{entry}", "{entry}", entry = link(entry)),
     };
-    view.section(phrase!("new entries", "新着"), change.detail.entries.iter().map(entry));
+    let more = change.detail.more;
+    let more = (more > 0).then(|| phrase!("and {more} more", "ほか {more} 件", more).into());
+    view.section(phrase!("new entries", "新着"), change.detail.entries.iter().map(entry).chain(more));
     view.section(
         phrase!("messages", "メッセージ"),
         listed
@@ -61,7 +64,7 @@ fn view_of(listed: &Listed) -> View {
 }
 
 /// An entry as a link with its title.
-pub(super) fn link(entry: &Found) -> Value {
+pub(super) fn link(entry: &FoundEntry) -> Value {
     match (&entry.url, &entry.title) {
         (Some(href), title) => Value::Link { href: href.clone(), text: title.clone() },
         (None, title) => title.as_deref().into(),
@@ -69,7 +72,7 @@ pub(super) fn link(entry: &Found) -> Value {
 }
 
 /// Whether messages of the change wait for a person.
-pub(super) fn needs_approval(listed: &Listed) -> bool {
+pub fn needs_approval(listed: &ListedChange) -> bool {
     let waits = |sent| message_state(sent) == MessageState::Held;
     listed.change.held && listed.deliveries.iter().any(waits)
 }
@@ -114,4 +117,25 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
             id
         )),
     })
+}
+
+/// What became of the messages of a change: one word if they agree.
+pub fn standing(listed: &ListedChange) -> Phrase {
+    let mut states: Vec<MessageState> = Vec::new();
+    for delivery in &listed.deliveries {
+        let state = message_state(delivery);
+        if !states.contains(&state) {
+            states.push(state);
+        }
+    }
+    match (&listed.change.digest, states.as_slice()) {
+        (None, _) => phrase!("not queued yet", "送信待ちに未登録"),
+        (Some(_), []) if listed.change.code != Code::New => phrase!("alert", "運用者への通知"),
+        (Some(_), []) => phrase!("no channel", "通知先なし"),
+        (Some(_), [only]) => phrase_of(*only),
+        (Some(_), states) => {
+            let states = Value::List(states.iter().map(|state| phrase_of(*state).into()).collect());
+            phrase!("{states}", "{states}", states)
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::config::{Blog, EntryText};
 use super::home::{Home, same_site};
-use super::model::{Found, bounded_key, url_key};
+use super::model::{FoundEntry, bounded_key, url_key};
 use crate::hash;
 use crate::parse::feed::{self, Feed};
 use crate::parse::html::{BadSelector, Html};
@@ -20,19 +20,19 @@ const LONGEST_URL: usize = 2_000;
 const TEXT_CHARS: usize = 4_000;
 
 /// The entries of a feed that count, in its order.
-pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<Found> {
+pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<FoundEntry> {
     let site = feed.link.as_deref().and_then(|link| resolve_web(Some(&blog.url), link));
     let home = [Some(url_key(&blog.url)), site.as_ref().map(url_key)];
     let mut seen = HashSet::with_capacity(feed.entries.len());
     let is_first: Vec<bool> = feed.entries.iter().map(|entry| seen.insert(entry.key())).collect();
     let once = feed.entries.into_iter().zip(is_first).filter(|(_, is_first)| *is_first);
-    let mut found: Vec<Found> = once.filter_map(|(entry, _)| feed_entry(entry, blog)).collect();
+    let mut found: Vec<FoundEntry> = once.filter_map(|(entry, _)| feed_entry(entry, blog)).collect();
     // An address that several entries share, or that is the site itself, tells no entry from another.
     let mut keys: HashMap<&str, usize> = HashMap::with_capacity(found.len());
     for key in found.iter().filter_map(|entry| entry.url_key.as_deref()) {
         *keys.entry(key).or_default() += 1;
     }
-    let tells: Vec<bool> = found
+    let is_distinct: Vec<bool> = found
         .iter()
         .map(|entry| {
             let key = entry.url_key.as_deref();
@@ -40,16 +40,13 @@ pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<Found> {
                 && !home.iter().any(|home| home.as_deref() == key)
         })
         .collect();
-    for (entry, tells) in found.iter_mut().zip(tells) {
-        match tells {
-            true => entry.prefer_address(),
-            false => entry.url_key = None,
-        }
+    for (entry, is_distinct) in found.iter_mut().zip(is_distinct) {
+        if is_distinct { entry.prefer_address() } else { entry.url_key = None }
     }
     found
 }
 
-fn feed_entry(mut entry: feed::Entry, blog: &Blog) -> Option<Found> {
+fn feed_entry(mut entry: feed::Entry, blog: &Blog) -> Option<FoundEntry> {
     let (url_key, url) = match plain_url_key(&entry, blog) {
         Some(key) => (Some(key), entry.link.take()),
         None => {
@@ -61,7 +58,7 @@ fn feed_entry(mut entry: feed::Entry, blog: &Blog) -> Option<Found> {
             (url.as_ref().map(url_key), url.map(String::from))
         }
     };
-    Some(Found {
+    Some(FoundEntry {
         url_key,
         title: entry.title.as_deref().map(title).filter(|title| !title.is_empty()),
         published_at: entry.date(),
@@ -106,7 +103,7 @@ fn plain_url_key(entry: &feed::Entry, blog: &Blog) -> Option<String> {
 /// The addresses of a sitemap that count, in its order.
 ///
 /// When the blog lives in a folder of its site and the sitemap lists pages in it, only those count.
-pub fn sitemap_entries(locations: &[Location], blog: &Blog) -> Vec<Found> {
+pub fn sitemap_entries(locations: &[Location], blog: &Blog) -> Vec<FoundEntry> {
     let addresses: Vec<(Url, &Location)> = locations
         .iter()
         .filter_map(|location| Some((resolve_web(Some(&blog.url), &location.loc)?, location)))
@@ -115,7 +112,7 @@ pub fn sitemap_entries(locations: &[Location], blog: &Blog) -> Vec<Found> {
     let folder = home.folder();
     let in_folder = |url: &Url| url.path().starts_with(folder) && url.path() != folder;
     let narrow = folder != "/" && addresses.iter().any(|(url, _)| in_folder(url));
-    let mut list = List::new(blog);
+    let mut list = SiteEntries::new(blog);
     for (url, location) in addresses {
         if !narrow || in_folder(&url) {
             list.add(&url, None, location.lastmod);
@@ -125,8 +122,8 @@ pub fn sitemap_entries(locations: &[Location], blog: &Blog) -> Vec<Found> {
 }
 
 /// The links of a page that count, in its order.
-pub fn page_entries(page: &Html, blog: &Blog) -> Result<Vec<Found>, BadSelector> {
-    let mut list = List::new(blog);
+pub fn page_entries(page: &Html, blog: &Blog) -> Result<Vec<FoundEntry>, BadSelector> {
+    let mut list = SiteEntries::new(blog);
     for link in page.links(blog.selector.as_deref())? {
         if let Some(url) = resolve_web(page.base().or(Some(&blog.url)), &link.href) {
             list.add(&url, Some(&link.text), None);
@@ -143,14 +140,14 @@ pub fn linked_keys(page: &Html, blog: &Blog) -> HashSet<String> {
 }
 
 /// Addresses of one site, each once.
-struct List<'a> {
+struct SiteEntries<'a> {
     blog: &'a Blog,
     own_key: String,
     at: HashMap<String, usize>,
-    found: Vec<Found>,
+    found: Vec<FoundEntry>,
 }
 
-impl<'a> List<'a> {
+impl<'a> SiteEntries<'a> {
     fn new(blog: &'a Blog) -> Self {
         Self { blog, own_key: url_key(&blog.url), at: HashMap::new(), found: Vec::new() }
     }
@@ -179,7 +176,7 @@ impl<'a> List<'a> {
             }
             None => {
                 self.at.insert(key.clone(), self.found.len());
-                self.found.push(Found {
+                self.found.push(FoundEntry {
                     url_key: Some(key.clone()),
                     key,
                     url: Some(url.as_str().to_owned()),
@@ -193,7 +190,7 @@ impl<'a> List<'a> {
 }
 
 /// SHA-256 of the sorted keys: the same for the same set of addresses, in whatever order.
-pub fn fingerprint(entries: &[Found]) -> String {
+pub fn fingerprint(entries: &[FoundEntry]) -> String {
     let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
     keys.sort_unstable();
     hash::sha256_hex(keys.join("\n"))
@@ -240,7 +237,7 @@ mod tests {
         Blog::at("b", url.parse().unwrap())
     }
 
-    fn urls(found: &[Found]) -> Vec<&str> {
+    fn urls(found: &[FoundEntry]) -> Vec<&str> {
         found.iter().filter_map(|entry| entry.url.as_deref()).collect()
     }
 

@@ -6,13 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use super::config::Blog;
-use super::decide::Code;
 use super::store::{self, ChangeRow};
 use super::{Blogs, TOPIC, message};
 use crate::channel::outbox::{self, Batch, Provenance};
 use crate::channel::{NotRendered, Notice, Rendered};
-use crate::engine::{Delivery, Failure, RunContext};
+use crate::engine::{DeliveryMode, Failure, RunContext};
 use crate::fail;
 use crate::ledger::Subject;
 use crate::phrase::Phrase;
@@ -21,7 +19,7 @@ use crate::phrase::Phrase;
 const AT_ONCE: usize = 1_000;
 
 /// Messages in the making, and the changes that they tell.
-struct Digest {
+struct DigestDraft {
     subject: String,
     held: bool,
     ids: Vec<i64>,
@@ -33,7 +31,7 @@ struct Digest {
 ///
 /// A run that withholds leaves it untold.
 pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<Phrase>, Failure> {
-    if ctx.delivery == Delivery::NoDeliver {
+    if ctx.delivery == DeliveryMode::NoDeliver {
         return Ok(Vec::new());
     }
     let mut problems = Vec::new();
@@ -49,7 +47,7 @@ pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<Phrase>
             let (rendered, failed) = blogs.channels.render(&deliver, &blogs.channel_env, &news).await;
             problems.extend(failed.iter().map(|failed| Phrase::verbatim(failed.to_string())));
             let ids = changes.iter().map(|change| change.id).collect();
-            digests.push(Digest { subject, held, ids, rendered, failed });
+            digests.push(DigestDraft { subject, held, ids, rendered, failed });
         }
         write(ctx, digests).await?;
         fail::point("blogs.queued");
@@ -66,9 +64,7 @@ struct ChangeNotice {
 }
 
 fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
-    let (fresh, trouble): (Vec<_>, Vec<_>) =
-        unannounced.into_iter().partition(|change| change.code == Code::New);
-    let (held, fresh): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|change| change.held);
+    let (held, fresh): (Vec<_>, Vec<_>) = unannounced.into_iter().partition(|change| change.held);
     let news = |word: &str, held: bool, changes: Vec<ChangeRow>| {
         let deliver = changes.first().map_or(&blogs.deliver, |change| blogs.deliver_of(&change.blog_id));
         ChangeNotice {
@@ -79,7 +75,7 @@ fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
             changes,
         }
     };
-    let mut told: Vec<ChangeNotice> =
+    let mut notices: Vec<ChangeNotice> =
         held.into_iter().map(|change| news("change", true, vec![change])).collect();
     if blogs.rules.digest {
         // One digest for each set of channels.
@@ -87,23 +83,11 @@ fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
         for change in fresh {
             groups.entry(blogs.deliver_of(&change.blog_id).clone()).or_default().push(change);
         }
-        told.extend(groups.into_values().map(|changes| news("digest", false, changes)));
+        notices.extend(groups.into_values().map(|changes| news("digest", false, changes)));
     } else {
-        told.extend(fresh.into_iter().map(|change| news("change", false, vec![change])));
+        notices.extend(fresh.into_iter().map(|change| news("change", false, vec![change])));
     }
-    if !trouble.is_empty() {
-        let address = |id: &str| blogs.find(id).map(|blog: &Blog| blog.url.clone());
-        let notice = message::health(&trouble, address, blogs.language);
-        let deliver = blogs.deliver.clone();
-        told.push(ChangeNotice {
-            subject: subject("health", &trouble),
-            held: false,
-            changes: trouble,
-            notice,
-            deliver,
-        });
-    }
-    told
+    notices
 }
 
 /// Made of the numbers of what it tells, so that the same digest is the same message.
@@ -115,12 +99,12 @@ fn subject(word: &str, changes: &[ChangeRow]) -> String {
     }
 }
 
-async fn write(ctx: &RunContext, digests: Vec<Digest>) -> Result<(), Failure> {
+async fn write(ctx: &RunContext, digests: Vec<DigestDraft>) -> Result<(), Failure> {
     let (job, now) = (ctx.job.clone(), ctx.now());
     let about = Subject::job(&job);
     ctx.write(move |tx| {
         for digest in &digests {
-            // The lease keeps others away; if one slipped in all the same, the rest is grouped anew.
+            // The lease keeps others away; if one slipped in all the same, the remaining changes are grouped again.
             if !store::are_unannounced(tx, &digest.ids)? {
                 continue;
             }

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::decide::Code;
 use super::events::subject;
 use super::model::url_key;
-use super::store::{self, EntryRow, Filter};
-use super::view::{self, Listed, change_line, message_state};
+use super::store::{self, ChangeFilter, EntryRow};
+use super::view::{self, ListedChange, change_line, message_state};
 use crate::channel::outbox::State;
 use crate::db::{self, Tx};
 use crate::engine::finder::read_address;
@@ -24,11 +24,10 @@ const SEARCHED: usize = 1_000;
 /// Everything that is known about an entry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EntryDetails {
-    /// The entry.
     #[serde(flatten)]
     pub entry: EntryRow,
     /// The changes that it is part of, and what became of them; empty when it was not news.
-    pub changes: Vec<Listed>,
+    pub changes: Vec<ListedChange>,
     /// What was decided about its blog when it was seen first, oldest first.
     pub events: Vec<Event>,
 }
@@ -41,7 +40,8 @@ pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<V
 }
 
 fn find_details(tx: &mut Tx<'_>, entry: EntryRow) -> db::Result<EntryDetails> {
-    let filter = Filter { blog: Some(entry.blog_id.clone()), code: Some(Code::New), ..Filter::default() };
+    let filter =
+        ChangeFilter { blog: Some(entry.blog_id.clone()), code: Some(Code::New), ..ChangeFilter::default() };
     let mut changes = view::list_changes(tx, &filter, SEARCHED)?;
     changes.retain(|listed| {
         let detail = &listed.change.detail;
@@ -83,7 +83,8 @@ fn view(finder: &Finder, details: &EntryDetails) -> View {
     };
     view.fact(phrase!("sent", "通知"), sent);
     view.section(phrase!("changes", "変更"), changes.iter().map(|listed| change_line(&listed.change)));
-    let line = |sent: &&store::Delivery| delivery::line(sent.id, &sent.channel, message_state(sent), None);
+    let line =
+        |sent: &&store::ChangeDelivery| delivery::line(sent.id, &sent.channel, message_state(sent), None);
     view.section(phrase!("messages", "メッセージ"), deliveries.iter().map(line));
     finder.add_events(&mut view, events);
     for sent in deliveries {

@@ -5,9 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::model::Detector;
+use crate::engine::cut;
 use crate::engine::silence::SilenceNotice;
 use crate::ledger::Subject;
 use crate::ledger::event::EventDetail;
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
@@ -34,12 +36,12 @@ pub fn change_subject(id: i64) -> Subject {
 pub enum BlogEvent {
     /// It was read for the first time.
     Baseline {
-        /// How it was read.
         detector: Detector,
         /// Entries that were there.
         entries: usize,
         /// How many of them are announced.
-        told: usize,
+        #[serde(alias = "told")]
+        announced: usize,
     },
     /// It was read in another way for the first time.
     NewBaseline {
@@ -48,11 +50,11 @@ pub enum BlogEvent {
         /// Entries that were there.
         entries: usize,
         /// How many of them are announced.
-        told: usize,
+        #[serde(alias = "told")]
+        announced: usize,
     },
     /// Something is new.
     New {
-        /// How it was read.
         detector: Detector,
         /// How many entries are new.
         entries: usize,
@@ -65,27 +67,21 @@ pub enum BlogEvent {
     Gap {
         /// How many entries are new.
         entries: usize,
-        /// How many were known.
         known_before: usize,
     },
     /// Entries changed their addresses.
     Rewritten {
-        /// How many.
         entries: usize,
     },
-    /// A feed was found.
     FeedFound(Discovery),
     /// No feed was found, or the one that was known is gone.
     FeedNotFound(Loss),
-    /// A sitemap was found.
     SitemapFound(Discovery),
     /// No sitemap was found, or the one that was known is gone.
     SitemapNotFound(Loss),
     /// Its address moved for good.
     Moved {
-        /// What moved.
         what: Detector,
-        /// Where to.
         to: String,
         /// Whether the new address is read from now on; an address in the config is not changed.
         adopted: bool,
@@ -126,6 +122,13 @@ pub enum BlogEvent {
     },
     /// It brings something new again.
     SilenceOver,
+    /// A part of it is not read.
+    ReadInPart {
+        /// Which.
+        cut: Cut,
+    },
+    /// It is read whole again.
+    ReadWhole,
 }
 
 impl From<SilenceNotice> for BlogEvent {
@@ -142,7 +145,6 @@ impl From<SilenceNotice> for BlogEvent {
 /// What a search has found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Discovery {
-    /// The address.
     pub url: String,
     /// The address that was known.
     pub before: Option<String>,
@@ -156,14 +158,12 @@ pub struct Discovery {
 pub struct Loss {
     /// The address that was known.
     pub before: Option<String>,
-    /// When it is searched for again.
     pub search_again_at: Timestamp,
 }
 
 /// Why a blog cannot be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failing {
-    /// What went wrong.
     pub error: String,
     /// How often in a row.
     pub failures: u32,
@@ -176,25 +176,25 @@ impl EventDetail for BlogEvent {
 
     fn phrase(&self) -> Phrase {
         match self {
-            BlogEvent::Baseline { detector, entries, told: 0 } => phrase!(
+            BlogEvent::Baseline { detector, entries, announced: 0 } => phrase!(
                 "first run: {entries existing entry} recorded, no notification (read by {by})",
                 "初回：既存の {entries} 件を記録（通知なし、{by} で確認）",
                 entries = *entries,
                 by = detector.phrase()
             ),
-            BlogEvent::Baseline { detector, entries, told } => phrase!(
+            BlogEvent::Baseline { detector, entries, announced } => phrase!(
                 "first run: {entries existing entry} recorded, {sent} of them announced (read by {by})",
                 "初回：既存の {entries} 件を記録し、うち {sent} 件を通知（{by} で確認）",
                 entries = *entries,
-                sent = *told,
+                sent = *announced,
                 by = detector.phrase()
             ),
-            BlogEvent::NewBaseline { detector, entries, told } => phrase!(
+            BlogEvent::NewBaseline { detector, entries, announced } => phrase!(
                 "now read by {by}: {entries existing entry} recorded, {sent} of them announced",
                 "{by} での確認に切り替え：既存の {entries} 件を記録、うち {sent} 件を通知",
                 by = detector.phrase(),
                 entries = *entries,
-                sent = *told
+                sent = *announced
             ),
             BlogEvent::New { entries, first, held, .. } => {
                 let first: Vec<Value> = first.iter().flatten().map(Value::from).collect();
@@ -295,6 +295,10 @@ impl EventDetail for BlogEvent {
                 gap = Duration::from_secs(*usual_gap_secs)
             ),
             BlogEvent::SilenceOver => phrase!("something new again", "新着が再開"),
+            BlogEvent::ReadInPart { cut } => {
+                phrase!("read in part: {why}", "一部のみ読み込み：{why}", why = cut::phrase(*cut))
+            }
+            BlogEvent::ReadWhole => phrase!("read whole again", "すべて読み込み"),
         }
     }
 }

@@ -41,9 +41,10 @@ impl Home {
         let path = page.path();
         let (above, name) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));
         let lower = name.to_ascii_lowercase();
-        let folder = match name.is_empty() || PAGES.iter().any(|ending| lower.ends_with(ending)) {
-            true => above.to_owned(),
-            false => format!("{path}/"),
+        let folder = if name.is_empty() || PAGES.iter().any(|ending| lower.ends_with(ending)) {
+            above.to_owned()
+        } else {
+            format!("{path}/")
         };
         Self { url: page.clone(), folder }
     }
@@ -54,10 +55,7 @@ impl Home {
     /// about whose blog was meant. One to another place has moved it there.
     pub fn behind(blog: &Url, page: &Url) -> Self {
         let (named, found) = (Self::new(blog), Self::new(page));
-        match named.holds(page) || found.holds(blog) {
-            true => named,
-            false => found,
-        }
+        if named.holds(page) || found.holds(blog) { named } else { found }
     }
 
     /// Its path, with a slash at the end.

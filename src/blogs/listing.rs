@@ -19,21 +19,16 @@ use crate::time::Timestamp;
 /// A blog of the config, and where it stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlogRow {
-    /// Its id.
     pub blog_id: String,
-    /// Its job.
     pub job_name: String,
     /// What it is called.
     pub title: String,
-    /// Its page.
     pub url: String,
-    /// Where it stands.
     pub state: State,
     /// Why, if there is more to say.
     pub why: Option<Phrase>,
     /// What decided at the last success.
     pub decided_by: Option<model::Detector>,
-    /// The last check.
     pub last_check_at: Option<Timestamp>,
     /// The last check that found something new.
     pub last_change_at: Option<Timestamp>,

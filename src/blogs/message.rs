@@ -1,10 +1,10 @@
-//! What blogs have to tell, in words: one notice for what is new, one for what is wrong.
+//! What blogs have to tell, in words: a notice of what is new.
 
 use super::config::Blog;
-use super::decide::{Code, Detail};
-use super::model::Found;
+use super::decide::Detail;
+use super::model::FoundEntry;
 use super::store::ChangeRow;
-use crate::channel::{Entry, Notice};
+use crate::channel::{Notice, NoticeEntry};
 use crate::parse::url::Url;
 use crate::text::{Language, and_more, counted, untitled};
 
@@ -21,7 +21,7 @@ pub fn news<'a>(
 ) -> Notice {
     let blogs = count_blogs(changes);
     let title = |id: &'a str| find(id).map_or(id, |blog| blog.title.as_str());
-    let all: Vec<(&str, &Found)> = changes
+    let all: Vec<(&str, &FoundEntry)> = changes
         .iter()
         .flat_map(|change| change.detail.entries.iter().map(|entry| (title(&change.blog_id), entry)))
         .collect();
@@ -38,7 +38,7 @@ pub fn news<'a>(
     notice.entries = all
         .iter()
         .take(MAX_NAMED)
-        .map(|(blog, entry)| Entry {
+        .map(|(blog, entry)| NoticeEntry {
             title: name_of(entry, language),
             link: link_of(entry),
             date: entry.published_at,
@@ -57,43 +57,6 @@ pub fn news<'a>(
         remarks.push(and_more(total - notice.entries.len(), language));
     }
     notice.summary = remarks.join("\n");
-    notice
-}
-
-/// The notice that says which blogs cannot be read, or can be read again. `address` knows where a blog is.
-pub fn health(changes: &[ChangeRow], address: impl Fn(&str) -> Option<Url>, language: Language) -> Notice {
-    let count = |code: Code| changes.iter().filter(|change| change.code == code).count();
-    let headline = match (changes, language) {
-        ([one], _) => format!("{}: {}", one.blog_id, state_of(one, language)),
-        (_, Language::Ja) => {
-            format!(
-                "ブログの状態: 異常 {} 件、復旧 {} 件",
-                count(Code::Failing) + count(Code::Gone),
-                count(Code::Recovered)
-            )
-        }
-        (_, Language::En) => {
-            format!(
-                "Blogs: {} cannot be read, {} recovered",
-                count(Code::Failing) + count(Code::Gone),
-                count(Code::Recovered)
-            )
-        }
-    };
-    let mut notice = Notice::new(headline, language);
-    notice.entries = changes
-        .iter()
-        .take(MAX_NAMED)
-        .map(|change| Entry {
-            title: format!("{}: {}", change.blog_id, state_of(change, language)),
-            link: address(&change.blog_id).map(without_query),
-            date: change.detail.since,
-            note: change.detail.error.clone(),
-        })
-        .collect();
-    if changes.len() > MAX_NAMED {
-        notice.summary = and_more(changes.len() - MAX_NAMED, language);
-    }
     notice
 }
 
@@ -130,26 +93,12 @@ fn remark(change: &ChangeRow, language: Language) -> Option<String> {
     }
 }
 
-fn state_of(change: &ChangeRow, language: Language) -> String {
-    let failures = change.detail.failures.unwrap_or_default();
-    match (change.code, change.detail.again, language) {
-        (Code::Gone, _, Language::Ja) => "削除されました（410）。確認を停止しました".to_owned(),
-        (Code::Gone, _, Language::En) => "gone for good (410), no longer checked".to_owned(),
-        (Code::Recovered, _, Language::Ja) => format!("復旧しました（失敗 {failures} 回の後）"),
-        (Code::Recovered, _, Language::En) => format!("can be read again, after {failures} failures"),
-        (_, false, Language::Ja) => format!("{failures} 回続けて読めません"),
-        (_, false, Language::En) => format!("could not be read {failures} times in a row"),
-        (_, true, Language::Ja) => format!("まだ読めません（{failures} 回目）"),
-        (_, true, Language::En) => format!("still cannot be read, {failures} failures by now"),
-    }
-}
-
-fn link_of(entry: &Found) -> Option<Url> {
+fn link_of(entry: &FoundEntry) -> Option<Url> {
     entry.url.as_deref().and_then(|url| url.parse().ok())
 }
 
 /// The title, or what its address says about it.
-fn name_of(entry: &Found, language: Language) -> String {
+fn name_of(entry: &FoundEntry, language: Language) -> String {
     if let Some(title) = entry.title.as_ref().filter(|title| !title.is_empty()) {
         return title.clone();
     }
@@ -163,18 +112,13 @@ fn name_of(entry: &Found, language: Language) -> String {
     from_address.unwrap_or_else(|| untitled(language).to_owned())
 }
 
-/// What comes after `?` may hold a key, and trouble is told to others.
-fn without_query(mut url: Url) -> Url {
-    url.set_query(None);
-    url
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blogs::decide::Code;
 
-    fn entry(title: Option<&str>, url: &str) -> Found {
-        Found {
+    fn entry(title: Option<&str>, url: &str) -> FoundEntry {
+        FoundEntry {
             key: url.into(),
             url_key: None,
             url: Some(url.into()),
@@ -184,21 +128,21 @@ mod tests {
         }
     }
 
-    fn change(blog: &str, code: Code, detail: Detail) -> ChangeRow {
+    fn change(blog: &str, detail: Detail) -> ChangeRow {
         ChangeRow {
             id: 1,
             job_name: "j".into(),
             blog_id: blog.into(),
             found_at: crate::time::Timestamp::MIN,
-            code,
+            code: Code::New,
             held: false,
             detail,
             digest: None,
         }
     }
 
-    fn new(blog: &str, entries: Vec<Found>) -> ChangeRow {
-        change(blog, Code::New, Detail { entries, ..Detail::default() })
+    fn new(blog: &str, entries: Vec<FoundEntry>) -> ChangeRow {
+        change(blog, Detail { entries, ..Detail::default() })
     }
 
     #[test]
@@ -225,26 +169,5 @@ mod tests {
         let entries = (0..250).map(|n| entry(Some("t"), &format!("https://a.example/{n}"))).collect();
         let notice = news(&[new("a", entries)], |_| None, Language::En);
         assert_eq!((notice.entries.len(), notice.summary.as_str()), (200, "and 50 more"));
-    }
-
-    #[test]
-    fn trouble_and_recovery_are_told_in_both_languages() {
-        let error = Some("no connection".to_owned());
-        let failing = Detail { error, failures: Some(3), ..Detail::default() };
-        let rows = [
-            change("a", Code::Failing, failing.clone()),
-            change("b", Code::Failing, Detail { again: true, ..failing.clone() }),
-            change("c", Code::Recovered, Detail { failures: Some(9), ..Detail::default() }),
-            change("d", Code::Gone, failing),
-        ];
-        let address = |id: &str| Url::parse(&format!("https://{id}.example/feed?token=SECRET")).ok();
-        let told = health(&rows, address, Language::En);
-        assert_eq!(told.entries[0].link.as_ref().unwrap().as_str(), "https://a.example/feed");
-        assert_eq!(told.headline, "Blogs: 3 cannot be read, 1 recovered");
-        assert_eq!(told.entries[1].title, "b: still cannot be read, 3 failures by now");
-        assert_eq!(
-            health(&rows[3..], |_| None, Language::Ja).headline,
-            "d: 削除されました（410）。確認を停止しました"
-        );
     }
 }

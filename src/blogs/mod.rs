@@ -12,7 +12,7 @@
 //! that for every blog of the job at the same time, `digest` makes messages of what was found.
 
 mod access;
-mod change;
+pub mod change;
 pub mod commands;
 pub mod config;
 pub mod decide;
@@ -47,7 +47,7 @@ use crate::config::{self as file, Problems};
 use crate::db::{self, Db, Tx};
 use crate::engine::job::Boxed;
 use crate::engine::view::Fact;
-use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
+use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
@@ -124,16 +124,28 @@ impl Blogs {
         &self.blogs
     }
 
+    /// Nobody has to act about a blog that has left the config.
+    async fn reset_left(&self, ctx: &RunContext) -> Result<(), Failure> {
+        let (job, blogs, now) = (ctx.job.clone(), Arc::clone(&self.blogs), ctx.now());
+        let is_configured = move |id: &str| blogs.iter().any(|blog| blog.id == id);
+        let left = ctx.db.read(move |tx| store::list_left_behind(tx, &job, &is_configured, now)).await?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        ctx.write(move |tx| left.iter().try_for_each(|blog| store::reset_left(tx, blog, now))).await
+    }
+
     /// One round: what an earlier run has not sent, then every blog that is due, then what they brought.
     async fn turn(&self, ctx: &RunContext) -> Result<Report, Failure> {
+        self.reset_left(ctx).await?;
         let mut problems = digest::queue(ctx, self).await?;
         ctx.check_stop()?;
         let tally = round::run(ctx, Arc::clone(&self.blogs), &self.rules, &self.prober).await?;
         problems.extend(digest::queue(ctx, self).await?);
         let summary = tally.summary(self.blogs.len());
         let summary = match ctx.delivery {
-            Delivery::Queue => summary,
-            Delivery::NoDeliver => {
+            DeliveryMode::Queue => summary,
+            DeliveryMode::NoDeliver => {
                 let job = ctx.job.clone();
                 let count = ctx.db.read(move |tx| store::count_unannounced(tx, job.as_str())).await?;
                 phrase!(
@@ -145,6 +157,7 @@ impl Blogs {
             }
         };
         let (all_failed, is_incomplete) = (tally.all_failed(), tally.waiting > 0);
+        let needs_config = all_failed && tally.blocked == tally.failed;
         let unnamed = tally.failed - tally.problems.len();
         let new_count = tally.entries as u64;
         problems.extend(tally.problems);
@@ -155,7 +168,7 @@ impl Blogs {
                 count = unnamed
             ));
         }
-        Ok(Report { problems, new_count, all_failed, is_incomplete, ..Report::new(summary) })
+        Ok(Report { problems, new_count, all_failed, is_incomplete, needs_config, ..Report::new(summary) })
     }
 }
 
@@ -184,8 +197,12 @@ impl Collector for Blogs {
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
-            let items =
-                self.preview(db, None).await?.into_iter().map(preview::Seen::into_preview_item).collect();
+            let items = self
+                .preview(db, None)
+                .await?
+                .into_iter()
+                .map(preview::BlogPreview::into_preview_item)
+                .collect();
             Ok(Preview { items, notes: Vec::new() })
         })
     }

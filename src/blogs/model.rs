@@ -7,6 +7,7 @@ use crate::engine::silence::Silence;
 use crate::fetch::Validators;
 pub use crate::fetch::{Moved, SURE_AFTER};
 pub use crate::hash::bounded_key;
+use crate::parse::Cut;
 use crate::parse::url::{Url, comparison_key};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -57,7 +58,7 @@ impl Detector {
 
 /// What a server said about one document, and which detector reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownDocument {
     /// Who reads it.
     pub detector: Detector,
     /// Where it is, after redirects.
@@ -74,7 +75,7 @@ pub struct Known {
     pub lastmod: Option<Timestamp>,
 }
 
-impl Known {
+impl KnownDocument {
     /// What `validators` say, if they say anything.
     pub fn new(detector: Detector, validators: &Validators) -> Option<Self> {
         Some(Self {
@@ -115,7 +116,7 @@ mod as_text {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// What servers said about its documents; the first is the one that decided.
-    pub known: Vec<Known>,
+    pub known: Vec<KnownDocument>,
     /// Hash of the addresses that sitemap or page listed.
     pub url_fingerprint: Option<String>,
     /// Its feed; `None` when none was found.
@@ -138,9 +139,7 @@ pub struct State {
     pub next_feed_discovery_at: Option<Timestamp>,
     /// When to search for a sitemap again.
     pub next_sitemap_discovery_at: Option<Timestamp>,
-    /// When the feed was first read.
     pub feed_first_read_at: Option<Timestamp>,
-    /// When the sitemap was first read.
     pub sitemap_first_read_at: Option<Timestamp>,
     /// When the page was first read.
     pub html_first_read_at: Option<Timestamp>,
@@ -164,6 +163,8 @@ pub struct State {
     pub not_before: Option<Timestamp>,
     /// How often it brings something, and whether it has fallen silent.
     pub silence: Silence,
+    /// What was left out when it was last read.
+    pub cut: Option<Cut>,
     /// The date of the newest entry of its feed.
     pub feed_newest_at: Option<Timestamp>,
     /// When the sitemap beside a feed that has stopped was last read.
@@ -231,7 +232,7 @@ impl State {
 
 /// One entry of a feed, address of a sitemap or link of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundEntry {
     /// What it is recognised by.
     pub key: String,
     /// Its address as it is compared; `None` when the address does not tell entries apart.
@@ -248,7 +249,7 @@ pub struct Found {
     pub text: Option<String>,
 }
 
-impl Found {
+impl FoundEntry {
     /// An id that is nothing but the address says no more than the address: then that is the key, as on sitemaps and
     /// pages. An id with a fragment or with parameters that addresses are compared without is more, and stays.
     pub fn prefer_address(&mut self) {
@@ -279,12 +280,11 @@ pub fn url_key(url: &Url) -> String {
 /// What a check brought.
 #[derive(Clone, Debug)]
 pub struct Sighting {
-    /// When.
     pub checked_at: Timestamp,
     /// The HTTP status that decided.
     pub http_status: Option<u16>,
     /// What was read, or what went wrong.
-    pub outcome: Result<Reading, Trouble>,
+    pub outcome: Result<DetectorResult, CheckFailure>,
     /// A feed was searched for: what was found.
     pub feed_search: Option<Option<Url>>,
     /// Feeds that the page names beside the one that was found.
@@ -294,52 +294,54 @@ pub struct Sighting {
     /// Where permanent redirects of the deciding document lead.
     pub moved_to: Option<Url>,
     /// The sitemap beside a feed that has stopped, if it was read.
-    pub beside: Option<Reading>,
+    pub beside: Option<DetectorResult>,
     /// A feed that had stopped was looked at, and has nothing newer.
     pub still_stopped: bool,
 }
 
 /// What a document said.
 #[derive(Clone, Debug)]
-pub enum Reading {
+pub enum DetectorResult {
     /// Nothing changed since the version we know.
     Unchanged {
-        /// Who decided.
         detector: Detector,
         /// What servers say now.
-        known: Vec<Known>,
+        known: Vec<KnownDocument>,
     },
     /// It was read.
     Entries {
-        /// Who decided.
         detector: Detector,
         /// Everything on it that counts, in its order.
-        entries: Vec<Found>,
+        entries: Vec<FoundEntry>,
         /// What servers say about what was read; the deciding document first.
-        known: Vec<Known>,
+        known: Vec<KnownDocument>,
         /// How many there are, also those that do not count.
         total: usize,
+        /// What was left out at a limit.
+        cut: Option<Cut>,
     },
 }
 
 /// Why a check brought nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct CheckFailure {
     /// What to do about it.
-    pub kind: TroubleKind,
+    pub kind: CheckFailureKind,
     /// For people.
     pub message: String,
 }
 
 /// What to do about a failed check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TroubleKind {
+pub enum CheckFailureKind {
     /// The blog itself was removed for good.
     Gone,
-    /// The document is not what it was: missing, or something else. Search for it anew if that lasts.
+    /// The document is not what it was: missing, or something else. Search for it again if that lasts.
     Lost(Detector),
     /// The server asks us to come back after a while.
     Later(std::time::Duration),
+    /// Only another config ends it.
+    Blocked,
     /// Anything else; it may pass.
     Other,
 }

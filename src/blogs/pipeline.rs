@@ -4,8 +4,8 @@ use super::events::{BLOG, BlogEvent, CHANGE};
 use super::store::{self, ChangeRow};
 use super::{KIND, change, commands, config, entry, findings, make, opml, pages, topics, view};
 use crate::config::Kind;
-use crate::engine::pipeline::{Document, Example, Flag, Shape, Thing, Uses, WithoutChannel};
-use crate::engine::table::{Field, Table, TablePage};
+use crate::engine::pipeline::{Example, ExportDocument, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{Cell, Table, TablePage};
 use crate::engine::{Pipeline, action};
 use crate::ledger::event;
 
@@ -29,7 +29,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         value: "[ID=]URL",
         help: "a blog; without an id its host is the id; may be repeated",
         key: "blog",
-        shape: Shape::Made(config::from_flags),
+        shape: FlagShape::Made(config::from_flags),
     }],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
     secrets: &[],
@@ -65,7 +65,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     ],
     tables: &[&CHANGES],
     pages: &[&pages::PAGE],
-    documents: &[Document {
+    documents: &[ExportDocument {
         name: "opml",
         about: "The blogs of the config, as OPML",
         render: |config, db, job| Box::pin(opml::render(config, db, job)),
@@ -96,19 +96,19 @@ static CHANGES: Table = Table {
     owner: |_, job| Some(job.to_owned()),
 };
 
-fn fields(change: &ChangeRow) -> Vec<Field> {
+fn fields(change: &ChangeRow) -> Vec<Cell> {
     let entries = &change.detail.entries;
     vec![
-        Field::Int(change.id),
-        Field::text(&change.job_name),
-        Field::text(&change.blog_id),
+        Cell::Int(change.id),
+        Cell::text(&change.job_name),
+        Cell::text(&change.blog_id),
         change.found_at.into(),
-        Field::word(change.code.word()),
-        Field::Flag(change.held),
-        change.detail.detector.map_or(Field::Null, |detector| Field::word(detector.word())),
-        Field::Int(i64::try_from(change.detail.count()).unwrap_or(i64::MAX)),
-        Field::List(entries.iter().map(|entry| entry.title.clone().unwrap_or_default()).collect()),
-        Field::List(entries.iter().map(|entry| entry.url.clone().unwrap_or_default()).collect()),
+        Cell::word(change.code.word()),
+        Cell::Flag(change.held),
+        change.detail.detector.map_or(Cell::Null, |detector| Cell::word(detector.word())),
+        Cell::Int(i64::try_from(change.detail.count()).unwrap_or(i64::MAX)),
+        Cell::List(entries.iter().map(|entry| entry.title.clone().unwrap_or_default()).collect()),
+        Cell::List(entries.iter().map(|entry| entry.url.clone().unwrap_or_default()).collect()),
         change.detail.error.as_ref().into(),
     ]
 }

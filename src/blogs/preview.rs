@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::config::Blog;
-use super::decide::{self, Code, Due, Rest};
-use super::model::{Detector, Found, Reading, State};
+use super::decide::{self, Code, Due, PauseFlag};
+use super::model::{Detector, DetectorResult, FoundEntry, State};
 use super::{Blogs, round, store};
 use crate::db::{self, Db, Tx};
 use crate::engine::{Plan, PreviewItem, preview};
@@ -24,8 +24,8 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
     let mut sent_away = Vec::new();
     for blog in blogs {
         let state = store::find_state(tx, &blog.id)?;
-        let rest = if paused.contains_key(&blog.id) { Rest::Paused } else { Rest::None };
-        match decide::due(blog, state.as_ref(), rest, now) {
+        let pause = if paused.contains_key(&blog.id) { PauseFlag::Paused } else { PauseFlag::None };
+        match decide::due(blog, state.as_ref(), pause, now) {
             Due::Now => due.push(blog),
             Due::NotNow => waiting += 1,
             Due::NotBefore(until) => sent_away.push((&blog.id, until)),
@@ -66,10 +66,8 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
 
 /// What reading a blog now would mean.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Seen {
-    /// The blog.
+pub struct BlogPreview {
     pub blog_id: String,
-    /// Its page.
     pub url: String,
     /// What would decide.
     pub detector: Option<Detector>,
@@ -81,19 +79,17 @@ pub struct Seen {
     pub http_status: Option<u16>,
     /// Whether the server said that nothing changed.
     pub unchanged: bool,
-    /// How many entries count.
     pub entries: usize,
     /// The first of them.
-    pub first: Vec<Found>,
+    pub first: Vec<FoundEntry>,
     /// What would be announced.
-    pub new: Vec<Found>,
+    pub new: Vec<FoundEntry>,
     /// Why it would be held.
     pub held_because: Option<String>,
-    /// What went wrong.
     pub error: Option<String>,
 }
 
-impl Seen {
+impl BlogPreview {
     /// The same in the words of `job test`.
     pub(super) fn into_preview_item(self) -> PreviewItem {
         let detail = serde_json::json!(self);
@@ -121,7 +117,7 @@ impl Seen {
             ),
         };
         let shown = if self.new.is_empty() { &self.first } else { &self.new };
-        let name = |entry: &Found| {
+        let name = |entry: &FoundEntry| {
             entry.title.clone().or_else(|| entry.url.clone()).unwrap_or_else(|| entry.key.clone())
         };
         let first = shown.iter().take(preview::MAX_NAMED).map(name).collect();
@@ -131,7 +127,7 @@ impl Seen {
 
 impl Blogs {
     /// Reads one blog, or all of the job, in full, and answers what would be detected.
-    pub async fn preview(&self, db: &Db, only: Option<&str>) -> db::Result<Vec<Seen>> {
+    pub async fn preview(&self, db: &Db, only: Option<&str>) -> db::Result<Vec<BlogPreview>> {
         let mut seen = Vec::new();
         for blog in self.list().iter().filter(|blog| only.is_none_or(|id| blog.id == id)) {
             seen.push(self.preview_one(db, blog).await?);
@@ -139,7 +135,7 @@ impl Blogs {
         Ok(seen)
     }
 
-    async fn preview_one(&self, db: &Db, blog: &Blog) -> db::Result<Seen> {
+    async fn preview_one(&self, db: &Db, blog: &Blog) -> db::Result<BlogPreview> {
         let id = blog.id.clone();
         let known = db.read(move |tx| store::find_state(tx, &id)).await?.unwrap_or_default();
         let now = self.clock.now();
@@ -151,10 +147,10 @@ impl Blogs {
         let decision = db.read(move |tx| round::decide_check(tx, &blog_of, &rules, &known, &seen)).await?;
         let after = decision.state.map_or(state, |state| *state);
         let (detector, first, entries) = match &sighting.outcome {
-            Ok(Reading::Entries { detector, entries, .. }) => {
+            Ok(DetectorResult::Entries { detector, entries, .. }) => {
                 (Some(*detector), entries.iter().take(5).cloned().collect(), entries.len())
             }
-            Ok(Reading::Unchanged { detector, .. }) => (Some(*detector), Vec::new(), 0),
+            Ok(DetectorResult::Unchanged { detector, .. }) => (Some(*detector), Vec::new(), 0),
             Err(_) => (None, Vec::new(), 0),
         };
         let new = decision.changes.into_iter().filter(|change| change.code == Code::New);
@@ -164,7 +160,7 @@ impl Blogs {
             held_because = held_because.or(change.detail.held_because);
         }
         let text = |url: Option<Url>| url.map(String::from);
-        Ok(Seen {
+        Ok(BlogPreview {
             blog_id: blog.id.clone(),
             url: blog.url.to_string(),
             detector,

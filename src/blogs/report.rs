@@ -1,17 +1,19 @@
 //! What a round over all blogs did, counted, and in words.
 
+use crate::engine::cut;
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
 /// Failing blogs that a report names.
 pub const MAX_NAMED: usize = 10;
-/// Waiting blogs that a report names: they stand in one line.
+/// Blogs that wait, or were read in part, that a report names: they stand in one line.
 const NAMED_WAITS: usize = 3;
 
 /// What a round did.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct RoundCounts {
     /// Blogs that were checked.
     pub checked: usize,
     /// Of these, read for the first time.
@@ -26,15 +28,21 @@ pub struct Tally {
     pub failed: usize,
     /// Of these, those whose server says when to come back.
     pub sent_away: usize,
+    /// Of these, those that only another config ends.
+    pub blocked: usize,
     /// The first failures.
     pub problems: Vec<Phrase>,
     /// Blogs that were not checked because their server asked for it before.
     pub waiting: usize,
     /// The first of them, and until when.
     pub waits: Vec<Value>,
+    /// Blogs of which a part was left out at a limit.
+    pub cut: usize,
+    /// The first of them, and what.
+    pub cuts: Vec<Value>,
 }
 
-impl Tally {
+impl RoundCounts {
     /// In words, of so many blogs in the config.
     pub fn summary(&self, blogs: usize) -> Phrase {
         let others = self.first + self.changed + self.failed;
@@ -74,6 +82,18 @@ impl Tally {
                 waits
             ));
         }
+        if self.cut > 0 {
+            let mut cuts = self.cuts.clone();
+            if let Some(more) = self.cut.checked_sub(cuts.len()).filter(|more| *more > 0) {
+                cuts.push(phrase!("{more} more", "ほか {more} 件", more).into());
+            }
+            parts.push(phrase!(
+                "{count} read in part ({cuts})",
+                "一部のみ読み込み {count} 件（{cuts}）",
+                count = self.cut,
+                cuts
+            ));
+        }
         let parts: Vec<Value> = parts.into_iter().map(Value::from).collect();
         phrase!(
             "checked {checked} of {blogs blog}: {parts}",
@@ -97,6 +117,14 @@ impl Tally {
         }
     }
 
+    /// Counts a blog that was read in part.
+    pub fn cut(&mut self, blog: &str, cut: Cut) {
+        self.cut += 1;
+        if self.cuts.len() < NAMED_WAITS {
+            self.cuts.push(phrase!("{blog}: {why}", "{blog}：{why}", blog, why = cut::phrase(cut)).into());
+        }
+    }
+
     /// Counts a blog that could not be read, and until when it is left alone.
     pub fn fail(&mut self, blog: &str, error: &str, until: Option<Timestamp>) {
         self.failed += 1;
@@ -116,7 +144,7 @@ impl Tally {
     }
 
     /// Adds what another part of the round did.
-    pub fn add(&mut self, other: Tally) {
+    pub fn add(&mut self, other: RoundCounts) {
         self.checked += other.checked;
         self.first += other.first;
         self.recorded += other.recorded;
@@ -124,11 +152,15 @@ impl Tally {
         self.entries += other.entries;
         self.failed += other.failed;
         self.sent_away += other.sent_away;
+        self.blocked += other.blocked;
         self.problems.extend(other.problems);
         self.problems.truncate(MAX_NAMED);
         self.waiting += other.waiting;
         self.waits.extend(other.waits);
         self.waits.truncate(NAMED_WAITS);
+        self.cut += other.cut;
+        self.cuts.extend(other.cuts);
+        self.cuts.truncate(NAMED_WAITS);
     }
 }
 
@@ -139,8 +171,8 @@ mod tests {
     #[test]
     fn a_round_is_reported_in_words() {
         let tally = |checked, first, recorded, changed, entries, failed| {
-            let rest = Tally::default();
-            Tally { checked, first, recorded, changed, entries, failed, ..rest }.summary(4).to_string()
+            let rest = RoundCounts::default();
+            RoundCounts { checked, first, recorded, changed, entries, failed, ..rest }.summary(4).to_string()
         };
         assert_eq!(tally(0, 0, 0, 0, 0, 0), "checked 0 of 4 blogs: 0 unchanged");
         assert_eq!(tally(4, 0, 0, 0, 0, 0), "checked 4 of 4 blogs: 4 unchanged");
@@ -153,7 +185,7 @@ mod tests {
             "checked 4 of 4 blogs: 2 unchanged, 1 with 1 new entry, 1 failed"
         );
         assert_eq!(tally(1, 0, 0, 0, 0, 1), "checked 1 of 4 blogs: 1 failed");
-        let mut waiting = Tally { checked: 1, ..Tally::default() };
+        let mut waiting = RoundCounts { checked: 1, ..RoundCounts::default() };
         for blog in ["a", "b", "c", "d"] {
             waiting.wait(blog, Timestamp::MIN);
         }

@@ -16,10 +16,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::{Blog, Rules};
-use super::decide::{Due, Rest};
-use super::model::{Reading, Sighting, State, Trouble, TroubleKind};
+use super::decide::{Due, PauseFlag};
+use super::model::{CheckFailure, CheckFailureKind, DetectorResult, Sighting, State};
 use super::probe::Prober;
-use super::report::Tally;
+use super::report::RoundCounts;
 use super::{decide, store};
 use crate::db::{self, Db, Tx};
 use crate::engine::{Failure, Progress, RunContext, Update};
@@ -71,7 +71,7 @@ pub async fn run(
     blogs: Arc<[Blog]>,
     rules: &Rules,
     prober: &Prober,
-) -> Result<Tally, Failure> {
+) -> Result<RoundCounts, Failure> {
     let now = ctx.now();
     let round = Arc::new(Round {
         paused: ctx.db.read(move |tx| store::list_paused(tx, now)).await?,
@@ -92,7 +92,7 @@ pub async fn run(
     for _ in 0..lanes {
         running.spawn(Lane::new(Arc::clone(&round), lanes).run());
     }
-    let mut tally = Tally::default();
+    let mut tally = RoundCounts::default();
     let mut failure = None;
     while let Some(ended) = running.join_next().await {
         match ended {
@@ -115,7 +115,7 @@ struct Lane {
     hanging: usize,
     done: Vec<Done>,
     entries: usize,
-    tally: Tally,
+    tally: RoundCounts,
 }
 
 impl Lane {
@@ -129,11 +129,11 @@ impl Lane {
             hanging: 0,
             done: Vec::new(),
             entries: 0,
-            tally: Tally::default(),
+            tally: RoundCounts::default(),
         }
     }
 
-    async fn run(mut self) -> Result<Tally, Failure> {
+    async fn run(mut self) -> Result<RoundCounts, Failure> {
         let stop = self.round.stop.clone();
         let mut beat = tokio::time::interval(POLL_EVERY);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -242,12 +242,12 @@ impl Lane {
 impl Round {
     fn due(&self, index: usize, state: Option<&State>, now: Timestamp) -> Due {
         let blog = &self.blogs[index];
-        let rest = if self.paused.contains_key(&blog.id) { Rest::Paused } else { Rest::None };
-        decide::due(blog, state, rest, now)
+        let pause = if self.paused.contains_key(&blog.id) { PauseFlag::Paused } else { PauseFlag::None };
+        decide::due(blog, state, pause, now)
     }
 
-    fn apply(&self, tx: &mut Tx<'_>, batch: &[Done]) -> db::Result<Tally> {
-        let mut tally = Tally::default();
+    fn apply(&self, tx: &mut Tx<'_>, batch: &[Done]) -> db::Result<RoundCounts> {
+        let mut tally = RoundCounts::default();
         for Done { index, state, sighting } in batch {
             let blog = &self.blogs[*index];
             let decision = decide_check(tx, blog, &self.rules, state, sighting)?;
@@ -264,6 +264,11 @@ impl Round {
             }
             tally.changed += usize::from(decision.check.changed);
             tally.entries += decision.changes.iter().map(|change| change.detail.count()).sum::<usize>();
+            let is_blocked = |trouble: &CheckFailure| trouble.kind == CheckFailureKind::Blocked;
+            tally.blocked += usize::from(sighting.outcome.as_ref().is_err_and(is_blocked));
+            if let Some(cut) = decision.check.cut {
+                tally.cut(&blog.id, cut);
+            }
             if let Some(error) = &decision.check.error_message {
                 tally.fail(&blog.id, error, decision.state.as_ref().and_then(|state| state.not_before));
             }
@@ -281,12 +286,12 @@ pub fn decide_check(
     sighting: &Sighting,
 ) -> db::Result<decide::Decision> {
     let mut seen = match &sighting.outcome {
-        Ok(Reading::Entries { entries, .. }) if decide::needs_memory(state, sighting) => {
+        Ok(DetectorResult::Entries { entries, .. }) if decide::needs_memory(state, sighting) => {
             store::find_seen(tx, &blog.id, entries)?
         }
-        _ => decide::Seen::default(),
+        _ => decide::SeenEntries::default(),
     };
-    if let Some(Reading::Entries { entries, .. }) = &sighting.beside {
+    if let Some(DetectorResult::Entries { entries, .. }) = &sighting.beside {
         seen.extend(store::find_seen(tx, &blog.id, entries)?);
     }
     Ok(decide::decide_check(blog, rules, state, sighting, &seen))
@@ -298,7 +303,7 @@ fn crashed(now: Timestamp) -> Sighting {
     Sighting {
         checked_at: now,
         http_status: None,
-        outcome: Err(Trouble { kind: TroubleKind::Other, message }),
+        outcome: Err(CheckFailure { kind: CheckFailureKind::Other, message }),
         feed_search: None,
         other_feeds: Vec::new(),
         sitemap_search: None,
@@ -310,7 +315,7 @@ fn crashed(now: Timestamp) -> Sighting {
 
 fn count_entries(sighting: &Sighting) -> usize {
     match &sighting.outcome {
-        Ok(Reading::Entries { entries, .. }) => entries.len(),
+        Ok(DetectorResult::Entries { entries, .. }) => entries.len(),
         _ => 0,
     }
 }

@@ -8,10 +8,11 @@ use super::config::Blog;
 use super::decide::{self, Code};
 use super::events::{BLOG, BlogEvent, subject};
 use super::model::Detector;
-use super::store::{self, ChangeRow, CheckRow, Delivery};
+use super::store::{self, ChangeDelivery, ChangeRow, CheckRow};
 use super::{TOPIC, config};
 use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
+use crate::engine::cut;
 use crate::engine::finder::read_address;
 use crate::engine::pipeline::Left;
 use crate::engine::silence::Silence;
@@ -20,6 +21,7 @@ use crate::engine::{Finder, Verb};
 use crate::id::JobName;
 use crate::ledger::event::EventDetail as _;
 use crate::ledger::{event, pause};
+use crate::parse::Cut;
 use crate::parse::url::{Url, comparison_key};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
@@ -31,7 +33,6 @@ const MAX_NAMED: usize = 10;
 /// Everything that is known about a blog.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlogDetails {
-    /// The blog.
     pub blog_id: String,
     /// Who decided at the last success.
     pub decided_by: Option<Detector>,
@@ -45,7 +46,6 @@ pub struct BlogDetails {
     pub next_feed_discovery_at: Option<Timestamp>,
     /// When a sitemap is searched for again.
     pub next_sitemap_discovery_at: Option<Timestamp>,
-    /// The last check.
     pub last_check_at: Option<Timestamp>,
     /// The last check that found something new.
     pub last_change_at: Option<Timestamp>,
@@ -59,6 +59,8 @@ pub struct BlogDetails {
     pub silent: Option<(Timestamp, u64)>,
     /// Since when its feed does not decide, because it has stopped while the site goes on.
     pub feed_stopped_at: Option<Timestamp>,
+    /// What is left out of it at a limit.
+    pub cut: Option<Cut>,
     /// Links that were seen once and wait to be seen again.
     pub unconfirmed: usize,
     /// The newest checks, newest first.
@@ -77,7 +79,7 @@ pub fn find_details(
     now: Timestamp,
 ) -> db::Result<Option<BlogDetails>> {
     let Some(state) = store::find_state(tx, blog_id)? else { return Ok(None) };
-    let filter = store::Filter { blog: Some(blog_id.to_owned()), ..store::Filter::default() };
+    let filter = store::ChangeFilter { blog: Some(blog_id.to_owned()), ..store::ChangeFilter::default() };
     Ok(Some(BlogDetails {
         blog_id: blog_id.to_owned(),
         decided_by: state.decided_by,
@@ -93,6 +95,7 @@ pub fn find_details(
         paused: pause::find(tx, &subject(blog_id), now)?.map(|pause| pause.reason),
         silent: silent_since(&state.silence),
         feed_stopped_at: state.feed_stopped_at,
+        cut: state.cut,
         unconfirmed: match state.unconfirmed {
             Some(super::model::Unconfirmed::Links(keys)) => keys.len(),
             _ => 0,
@@ -122,29 +125,31 @@ pub(super) fn silent_since(silence: &Silence) -> Option<(Timestamp, u64)> {
 
 /// A change with what became of its messages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Listed {
-    /// The change.
+pub struct ListedChange {
     #[serde(flatten)]
     pub change: ChangeRow,
-    /// Its messages.
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<ChangeDelivery>,
 }
 
 /// The newest changes first, with what became of them.
-pub fn list_changes(tx: &mut Tx<'_>, filter: &store::Filter, limit: usize) -> db::Result<Vec<Listed>> {
+pub fn list_changes(
+    tx: &mut Tx<'_>,
+    filter: &store::ChangeFilter,
+    limit: usize,
+) -> db::Result<Vec<ListedChange>> {
     let changes = store::list_changes(tx, filter, limit)?;
     changes.into_iter().map(|change| with_deliveries(tx, change)).collect()
 }
 
 /// One change, with what became of it.
-pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Listed>> {
+pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<ListedChange>> {
     match store::find_change(tx, id)? {
         Some(change) => with_deliveries(tx, change).map(Some),
         None => Ok(None),
     }
 }
 
-pub(super) fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<Listed> {
+pub(super) fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<ListedChange> {
     let deliveries = match &change.digest {
         Some(digest) => store::list_deliveries_of(tx, TOPIC, digest)?
             .into_iter()
@@ -152,7 +157,7 @@ pub(super) fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<
             .collect(),
         None => Vec::new(),
     };
-    Ok(Listed { change, deliveries })
+    Ok(ListedChange { change, deliveries })
 }
 
 /// Blogs that have a state but stand in no job any more: their rows are kept, `status --all` says so.
@@ -268,6 +273,7 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
             )
         }),
     );
+    view.fact(phrase!("read in part", "一部のみ読み込み"), blog.cut.map(cut::phrase));
     if blog.failures_in_a_row > 0 {
         view.fact(phrase!("failures in a row", "連続失敗"), blog.failures_in_a_row);
     }
@@ -304,6 +310,10 @@ pub(super) fn check_phrase(check: &CheckRow) -> Phrase {
         (None, _, true) => phrase!("unchanged, nothing had to be read", "変化なし（読み込み不要）"),
         (None, ..) => phrase!("unchanged", "変化なし"),
     };
+    let says = match check.cut.map(cut::phrase) {
+        Some(why) => phrase!("{says}, read in part: {why}", "{says}、一部のみ読み込み：{why}", says, why),
+        None => says,
+    };
     match check.http_status {
         Some(status) => phrase!("{says} (HTTP {status})", "{says}（HTTP {status}）", says, status),
         None => says,
@@ -333,6 +343,6 @@ pub(super) fn change_line(change: &ChangeRow) -> Line {
 }
 
 /// The state of a message as it is stored.
-pub(super) fn message_state(delivery: &Delivery) -> MessageState {
+pub(super) fn message_state(delivery: &ChangeDelivery) -> MessageState {
     MessageState::parse(&delivery.state).unwrap_or(MessageState::Ready)
 }

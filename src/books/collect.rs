@@ -7,7 +7,7 @@ use tracing::{info, warn};
 use super::decide::{Ask, Next, PAGE_LIMIT, PageOutcome, Paging, StopReason, repeat_after};
 use super::events::{self, BookCode, SearchCode};
 use super::filter::BookFilter;
-use super::google::{Page, Search, Trouble};
+use super::google::{Search, SearchError, VolumePage};
 use super::{lines, store};
 use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
@@ -22,13 +22,12 @@ use crate::llm::events::ProviderCode;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// No rest of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
-const LONGEST_REST: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
+/// No pause of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
+const MAX_PAUSE: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
 
 /// What a collecting run needs.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// The search.
+pub struct CollectContext {
     pub search: Search,
     /// The key of its position.
     pub query_set_hash: String,
@@ -96,7 +95,11 @@ pub fn start_index(
 }
 
 /// Collects until the run is full, the quota is used up, the search is exhausted or something fails.
-pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result<Collected, Failure> {
+pub async fn collect(
+    plan: &CollectContext,
+    fetcher: &Fetcher,
+    ctx: &RunContext,
+) -> Result<Collected, Failure> {
     let mut collected = Collected::default();
     let (job, key) = (ctx.job.clone(), plan.query_set_hash.clone());
     let (known, is_first) = {
@@ -106,13 +109,13 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
             .await?
     };
     // How many books the first run may tell; `None` is no limit.
-    let mut tellable = match (is_first, plan.first_run) {
+    let mut announceable = match (is_first, plan.first_run) {
         (false, _) | (true, FirstRun::All) => None,
         (true, FirstRun::Baseline) => Some(0),
         (true, FirstRun::Latest(count)) => Some(u64::from(count)),
     };
     if plan.also_newest {
-        collect_newest(plan, fetcher, ctx, &mut collected, &mut tellable).await?;
+        collect_newest(plan, fetcher, ctx, &mut collected, &mut announceable).await?;
         if collected.trouble.is_some() {
             collected.stop = Some(StopReason::Error);
             return Ok(collected);
@@ -143,7 +146,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
             () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
             answer = plan.search.fetch(fetcher, ask, ctx.now()) => answer,
         };
-        if let Err(Trouble::Passing { why, retry_after }) = &answer {
+        if let Err(SearchError::Passing { why, retry_after }) = &answer {
             failures += 1;
             if let Some(wait) = repeat_after(failures, plan.retries, left, *retry_after) {
                 info!(job = %job, "Google Books: {why}; it is asked again in {} s", wait.as_secs());
@@ -173,20 +176,21 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
                 collected.returned += page.returned;
                 collected.without_isbn += page.without_isbn;
                 ctx.progress.report(&job, Update::Done(page.returned));
-                let new = save_page(ctx, page, Some((&key, paging, next)), &plan.wanted, tellable).await?;
+                let new =
+                    save_page(ctx, page, Some((&key, paging, next)), &plan.wanted, announceable).await?;
                 collected.new += new;
-                tellable = tellable.map(|tellable| tellable.saturating_sub(new));
+                announceable = announceable.map(|announceable| announceable.saturating_sub(new));
                 fail::point("books.page_saved");
             }
-            Err(Trouble::Quota { until, why }) => {
+            Err(SearchError::Quota { until, why }) => {
                 (paging, next) = paging.after_page(PageOutcome::OverQuota, left);
                 collected.resumes_at = Some(until);
-                rest(ctx, &plan.quota, until, &why).await?;
+                pause_provider(ctx, &plan.quota, until, &why).await?;
                 save_position(ctx, &key, paging, next).await?;
             }
             Err(trouble) => {
-                if let Trouble::Passing { why, retry_after: Some(wait) } = &trouble {
-                    rest(ctx, &plan.quota, ctx.now().plus(*wait), why).await?;
+                if let SearchError::Passing { why, retry_after: Some(wait) } = &trouble {
+                    pause_provider(ctx, &plan.quota, ctx.now().plus(*wait), why).await?;
                 }
                 (paging, next) = paging.after_page(PageOutcome::Failed, left);
                 collected.trouble = Some(trouble.into());
@@ -207,11 +211,11 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
 
 /// Reads one page of the newest volumes: what is new stands there, however far the search has been read.
 async fn collect_newest(
-    plan: &Plan,
+    plan: &CollectContext,
     fetcher: &Fetcher,
     ctx: &RunContext,
     collected: &mut Collected,
-    tellable: &mut Option<u64>,
+    announceable: &mut Option<u64>,
 ) -> Result<(), Failure> {
     let Permit::Go { .. } = ask_permission(plan, ctx).await? else { return Ok(()) };
     let ask = Ask { start_index: 0, max_results: PAGE_LIMIT };
@@ -224,15 +228,15 @@ async fn collect_newest(
         Ok(page) => {
             collected.returned += page.returned;
             collected.without_isbn += page.without_isbn;
-            let new = save_page(ctx, page, None, &plan.wanted, *tellable).await?;
+            let new = save_page(ctx, page, None, &plan.wanted, *announceable).await?;
             collected.new += new;
-            *tellable = tellable.map(|tellable| tellable.saturating_sub(new));
+            *announceable = announceable.map(|announceable| announceable.saturating_sub(new));
             Ok(())
         }
         // The search asks for permission next, and hears the same.
-        Err(Trouble::Quota { until, why }) => rest(ctx, &plan.quota, until, &why).await,
+        Err(SearchError::Quota { until, why }) => pause_provider(ctx, &plan.quota, until, &why).await,
         // The search may do better, with its repeats.
-        Err(Trouble::Passing { why, .. }) => {
+        Err(SearchError::Passing { why, .. }) => {
             info!(job = %ctx.job, "Google Books: the newest volumes could not be read: {why}");
             Ok(())
         }
@@ -243,11 +247,11 @@ async fn collect_newest(
     }
 }
 
-impl From<Trouble> for Wrong {
-    fn from(trouble: Trouble) -> Self {
+impl From<SearchError> for Wrong {
+    fn from(trouble: SearchError) -> Self {
         match trouble {
-            Trouble::Credentials(why) => Wrong::Credentials(why),
-            Trouble::Failed(why) | Trouble::Passing { why, .. } | Trouble::Quota { why, .. } => {
+            SearchError::Credentials(why) => Wrong::Credentials(why),
+            SearchError::Failed(why) | SearchError::Passing { why, .. } | SearchError::Quota { why, .. } => {
                 Wrong::Failed(why)
             }
         }
@@ -255,19 +259,22 @@ impl From<Trouble> for Wrong {
 }
 
 /// Counts a request before it leaves, in a transaction of its own.
-async fn ask_permission(plan: &Plan, ctx: &RunContext) -> Result<Permit, Failure> {
+async fn ask_permission(plan: &CollectContext, ctx: &RunContext) -> Result<Permit, Failure> {
     let (quota, now) = (plan.quota.clone(), ctx.now());
     ctx.write(move |tx| reserve(tx, &quota, now)).await
 }
 
-/// Permission for one request, counted if it is given. A rest whose end a clock wrote that was ahead is forgotten.
+/// Permission for one request, counted if it is given. Ignores a pause that ends implausibly late: the clock was wrong
+/// when it was written.
 pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Result<Permit> {
     let name = Subject::provider(&quota.provider);
     match pause::find(tx, &name, now)? {
-        Some(rest) if rest.paused_until.is_some_and(|until| until > now.plus(LONGEST_REST)) => {
+        Some(pause_provider)
+            if pause_provider.paused_until.is_some_and(|until| until > now.plus(MAX_PAUSE)) =>
+        {
             pause::reset(tx, &name)?;
         }
-        Some(rest) => return Ok(Permit::Wait { until: rest.paused_until }),
+        Some(pause_provider) => return Ok(Permit::Wait { until: pause_provider.paused_until }),
         None => {}
     }
     Ok(match quota.reserve(tx, 1, now)? {
@@ -281,10 +288,10 @@ pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Res
 /// A book that was not wanted when it was found, and is now, counts as new.
 async fn save_page(
     ctx: &RunContext,
-    page: Page,
+    page: VolumePage,
     position: Option<(&str, Paging, Next)>,
     wanted: &BookFilter,
-    tellable: Option<u64>,
+    announceable: Option<u64>,
 ) -> Result<u64, Failure> {
     let (job, wanted, now) = (ctx.job.clone(), wanted.clone(), ctx.now());
     let position = position.map(|(key, paging, next)| (key.to_owned(), paging, next));
@@ -292,15 +299,15 @@ async fn save_page(
         let mut new = 0;
         for book in &page.books {
             store::put_book(tx, book, now)?;
-            let (is_wanted, is_tellable) =
-                (wanted.fits(book), tellable.is_none_or(|tellable| new < tellable));
-            let is_new = store::add_job_book(tx, &job, &book.isbn13, is_tellable, now)?;
+            let (is_wanted, is_announceable) =
+                (wanted.fits(book), announceable.is_none_or(|announceable| new < announceable));
+            let is_new = store::add_job_book(tx, &job, &book.isbn13, is_announceable, now)?;
             let code = match (is_wanted, is_new) {
                 (false, true) => {
                     store::mark_unwanted(tx, &job, &book.isbn13, true)?;
                     BookCode::NotWanted
                 }
-                (true, true) if !is_tellable => BookCode::Baseline,
+                (true, true) if !is_announceable => BookCode::Baseline,
                 (true, true) => BookCode::Collected,
                 (true, false) if store::mark_unwanted(tx, &job, &book.isbn13, false)? => BookCode::Collected,
                 (_, false) => continue,
@@ -340,7 +347,7 @@ fn put_position(
 }
 
 /// Pauses the provider, for every job that uses it.
-async fn rest(ctx: &RunContext, quota: &Quota, until: Timestamp, why: &str) -> Result<(), Failure> {
+async fn pause_provider(ctx: &RunContext, quota: &Quota, until: Timestamp, why: &str) -> Result<(), Failure> {
     let (job, name, why, now) =
         (ctx.job.clone(), Subject::provider(&quota.provider), why.to_owned(), ctx.now());
     ctx.write(move |tx| {

@@ -9,7 +9,7 @@ use crate::text;
 use crate::time::Timestamp;
 
 /// How long the provider is paused when it complains without saying for how long.
-const USUAL_REST: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// The same when a limit per minute is reached.
 const MINUTE: Duration = Duration::from_secs(60);
 /// Google's quota days begin at midnight here, whatever day we count by.
@@ -56,13 +56,15 @@ impl Complaint {
             .collect();
         let message = text::one_line(error["message"].as_str().unwrap_or_default());
         let details = error["details"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let told = |key: &'static str| details.iter().filter_map(move |one| one["metadata"][key].as_str());
-        let limits = told("quota_unit").chain(told("quota_limit")).map(str::to_ascii_lowercase).collect();
+        let metadata =
+            |key: &'static str| details.iter().filter_map(move |one| one["metadata"][key].as_str());
+        let limits =
+            metadata("quota_unit").chain(metadata("quota_limit")).map(str::to_ascii_lowercase).collect();
         Self {
             message: text::shorten(&message, MESSAGE_COLUMNS),
             reasons,
             limits,
-            allows_nothing: told("quota_limit_value").any(|value| value == "0"),
+            allows_nothing: metadata("quota_limit_value").any(|value| value == "0"),
             retry_delay: details.iter().find_map(|one| retry_delay(one["retryDelay"].as_str()?)),
         }
     }
@@ -86,7 +88,7 @@ impl Complaint {
             (Some(Period::Day), _) => next_google_day(now),
             (_, Some(wait)) => now.plus(wait),
             (Some(Period::Minute), None) => now.plus(MINUTE),
-            (None, None) => now.plus(USUAL_REST),
+            (None, None) => now.plus(DEFAULT_PAUSE),
         }
     }
 
@@ -129,7 +131,7 @@ fn retry_delay(text: &str) -> Option<Duration> {
 }
 
 fn next_google_day(now: Timestamp) -> Timestamp {
-    let Ok(zone) = jiff::tz::TimeZone::get(GOOGLE_ZONE) else { return now.plus(USUAL_REST) };
+    let Ok(zone) = jiff::tz::TimeZone::get(GOOGLE_ZONE) else { return now.plus(DEFAULT_PAUSE) };
     let tomorrow = now.date_in(&zone).saturating_add(jiff::Span::new().days(1));
-    tomorrow.to_zoned(zone).map_or_else(|_| now.plus(USUAL_REST), |midnight| midnight.timestamp().into())
+    tomorrow.to_zoned(zone).map_or_else(|_| now.plus(DEFAULT_PAUSE), |midnight| midnight.timestamp().into())
 }

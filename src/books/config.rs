@@ -91,11 +91,10 @@ fn read_earliest<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Op
     let is_date = |text: &Option<String>| {
         let whole =
             text.as_ref().map(|text| format!("{text}{}", "-01".repeat(2 - text.matches('-').count().min(2))));
-        match whole.is_none_or(|whole| whole.len() == 10 && whole.parse::<jiff::civil::Date>().is_ok()) {
-            true => Ok(()),
-            false => {
-                Err("this is not a year, month or day\nhint: write for example \"2024\" or \"2024-04-01\"")
-            }
+        if whole.is_none_or(|whole| whole.len() == 10 && whole.parse::<jiff::civil::Date>().is_ok()) {
+            Ok(())
+        } else {
+            Err("this is not a year, month or day\nhint: write for example \"2024\" or \"2024-04-01\"")
         }
     };
     checked(deserializer, is_date)
@@ -113,7 +112,7 @@ pub struct GoogleBooks {
     #[serde(alias = "order_by")]
     pub order_by: Option<OrderBy>,
     /// Only volumes that can be read or bought in this way.
-    pub filter: Option<Filter>,
+    pub filter: Option<EbookFilter>,
     /// The country whose offers count, by its two letters such as JP; default: that of the address we ask from.
     pub country: Option<String>,
     /// Where the API is. Default: that of Google.
@@ -166,7 +165,7 @@ impl OrderBy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
-pub enum Filter {
+pub enum EbookFilter {
     /// Some of its text can be read.
     Partial,
     /// All of its text can be read.
@@ -179,7 +178,7 @@ pub enum Filter {
     Ebooks,
 }
 
-impl Filter {
+impl EbookFilter {
     /// The word of the API.
     pub fn word(self) -> &'static str {
         self.into()

@@ -19,18 +19,18 @@ pub const MOST_RETRIES: u32 = 3;
 
 /// How long to wait before a request is repeated that has failed so often, in a way that passes; `None` when it is given up.
 ///
-/// `told` is what the answer asks for. Without a request left there is nothing to wait for.
+/// `retry_after` is what the answer asks for. Without a request left there is nothing to wait for.
 pub fn repeat_after(
     failures: u32,
     retries: u32,
     quota_left: u32,
-    told: Option<Duration>,
+    retry_after: Option<Duration>,
 ) -> Option<Duration> {
     if failures > retries.min(MOST_RETRIES) || quota_left == 0 {
         return None;
     }
     let gap = FIRST_GAP * GAP_GROWTH.pow(failures.saturating_sub(1));
-    Some(told.map_or(gap, |told| told.max(gap))).filter(|wait| *wait <= PATIENCE)
+    Some(retry_after.map_or(gap, |retry_after| retry_after.max(gap))).filter(|wait| *wait <= PATIENCE)
 }
 
 /// How far a run has come.
@@ -75,7 +75,7 @@ pub enum PageOutcome {
 pub enum StopReason {
     /// A request failed.
     Error,
-    /// The day's requests are used up, or the provider rests.
+    /// The day's requests are used up, or the provider is paused.
     Quota,
     /// As many as a run may take were taken.
     MaxPerRun,
@@ -88,7 +88,6 @@ pub enum StopReason {
 pub enum Next {
     /// Ask for another page.
     Continue(Ask),
-    /// Stop.
     Stop(StopReason),
 }
 
@@ -154,7 +153,7 @@ mod tests {
     #[test]
     fn a_passing_failure_is_repeated_with_growing_gaps() {
         let secs = Duration::from_secs;
-        for (failures, retries, quota_left, told, expected) in [
+        for (failures, retries, quota_left, retry_after, expected) in [
             (1, 2, 9, None, Some(secs(15))),
             (2, 2, 9, None, Some(secs(45))),
             (3, 2, 9, None, None),
@@ -167,8 +166,8 @@ mod tests {
             (1, 2, 9, Some(secs(120)), Some(secs(120))),
             (1, 2, 9, Some(secs(301)), None),
         ] {
-            let wait = repeat_after(failures, retries, quota_left, told);
-            assert_eq!(wait, expected, "{failures} of {retries}, {quota_left} left, told {told:?}");
+            let wait = repeat_after(failures, retries, quota_left, retry_after);
+            assert_eq!(wait, expected, "{failures} of {retries}, {quota_left} left, told {retry_after:?}");
         }
     }
     use proptest::prelude::*;

@@ -10,12 +10,12 @@ use super::filter::BookFilter;
 use super::mail;
 use super::model::Book;
 use super::prompt::Prompt;
-use super::select::{Choice, Limits, choose};
+use super::select::{DigestLimits, Selection, choose};
 use super::store;
 use super::token::{self, Token};
-use crate::channel::outbox::{self, Batch, Outcome, Provenance, Row};
+use crate::channel::outbox::{self, Batch, DeliveryOutcome, Provenance, Row};
 use crate::channel::{
-    ChannelEnv, ChannelSet, Entry, HeaderText, MailBody, News, NotRendered, Notice, Rendered,
+    ChannelEnv, ChannelSet, HeaderText, MailBody, News, NotRendered, Notice, NoticeEntry, Rendered,
 };
 use crate::config;
 use crate::db::{self, Tx};
@@ -35,12 +35,11 @@ const TRIES: usize = 3;
 
 /// What delivering needs.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct DeliverContext {
     /// How many books a digest may have.
-    pub limits: Limits,
+    pub limits: DigestLimits,
     /// The names of the channels that are told.
     pub deliver: Vec<String>,
-    /// The channels.
     pub channels: Arc<ChannelSet>,
     /// What channels need to render.
     pub channel_env: ChannelEnv,
@@ -72,14 +71,14 @@ pub struct Queued {
 
 /// A book with what its link needs.
 #[derive(Clone)]
-struct Page {
+struct LinkedBook {
     book: Book,
     prompt: String,
     token: Token,
 }
 
 /// Chooses books and hands a digest of them to the outbox, one message per recipient.
-pub async fn deliver(plan: &Plan, ctx: &RunContext) -> Result<Queued, Failure> {
+pub async fn deliver(plan: &DeliverContext, ctx: &RunContext) -> Result<Queued, Failure> {
     if plan.deliver.is_empty() {
         return Ok(Queued::default());
     }
@@ -91,9 +90,9 @@ pub async fn deliver(plan: &Plan, ctx: &RunContext) -> Result<Queued, Failure> {
         let (job, limits, now) = (ctx.job.clone(), plan.limits.clone(), ctx.now());
         let choice = ctx.db.read(move |tx| choose(tx, &job, &limits, now)).await?;
         let (is_repeat, books) = match &choice {
-            Choice::Nothing => return Ok(Queued::default()),
-            Choice::New(books) => (false, books),
-            Choice::Repeats(books) => (true, books),
+            Selection::Nothing => return Ok(Queued::default()),
+            Selection::New(books) => (false, books),
+            Selection::Repeats(books) => (true, books),
         };
         let pages = make_pages(plan, books)?;
         let news = render(plan, &ctx.job, &pages, is_repeat, now);
@@ -117,7 +116,7 @@ pub async fn deliver(plan: &Plan, ctx: &RunContext) -> Result<Queued, Failure> {
 }
 
 /// Takes books out that were found before the config stopped wanting them; `true` if there may be more.
-async fn leave_out_unwanted(plan: &Plan, ctx: &RunContext) -> Result<bool, Failure> {
+async fn leave_out_unwanted(plan: &DeliverContext, ctx: &RunContext) -> Result<bool, Failure> {
     if plan.wanted.is_everything() {
         return Ok(false);
     }
@@ -140,26 +139,26 @@ async fn leave_out_unwanted(plan: &Plan, ctx: &RunContext) -> Result<bool, Failu
     .await
 }
 
-fn make_pages(plan: &Plan, books: &[Book]) -> Result<Vec<Page>, Failure> {
+fn make_pages(plan: &DeliverContext, books: &[Book]) -> Result<Vec<LinkedBook>, Failure> {
     let page = |book: &Book| {
         let token = Token::random()
             .map_err(|error| Failure::Failed(format!("no randomness for tokens: {error}").into()))?;
-        Ok(Page { prompt: plan.prompt.render(book), book: book.clone(), token })
+        Ok(LinkedBook { prompt: plan.prompt.render(book), book: book.clone(), token })
     };
     books.iter().map(page).collect()
 }
 
 /// The mail that a digest of `books` would be; made for `mail preview`, with links that lead nowhere.
-pub fn preview(plan: &Plan, job: &JobName, choice: &Choice, now: Timestamp) -> mail::Mail {
+pub fn preview(plan: &DeliverContext, job: &JobName, choice: &Selection, now: Timestamp) -> mail::Mail {
     let nowhere: Token = "0".repeat(32).parse().expect("32 hex characters");
-    let is_repeat = matches!(choice, Choice::Repeats(_));
+    let is_repeat = matches!(choice, Selection::Repeats(_));
     let books =
         choice.books().iter().map(|book| (book.clone(), plan.web.prompt_url(nowhere.as_str()))).collect();
     digest(plan, job, books, is_repeat, now).render()
 }
 
 fn digest<'a>(
-    plan: &Plan,
+    plan: &DeliverContext,
     job: &'a JobName,
     books: Vec<(Book, String)>,
     is_repeat: bool,
@@ -170,7 +169,13 @@ fn digest<'a>(
 }
 
 /// The digest for every channel: a whole mail, and a short notice for the others.
-fn render(plan: &Plan, job: &JobName, pages: &[Page], is_repeat: bool, now: Timestamp) -> News {
+fn render(
+    plan: &DeliverContext,
+    job: &JobName,
+    pages: &[LinkedBook],
+    is_repeat: bool,
+    now: Timestamp,
+) -> News {
     let books: Vec<(Book, String)> =
         pages.iter().map(|page| (page.book.clone(), plan.web.prompt_url(page.token.as_str()))).collect();
     let digest = digest(plan, job, books, is_repeat, now);
@@ -178,7 +183,7 @@ fn render(plan: &Plan, job: &JobName, pages: &[Page], is_repeat: bool, now: Time
     let entries = digest
         .books
         .iter()
-        .map(|(book, prompt_url)| Entry {
+        .map(|(book, prompt_url)| NoticeEntry {
             title: digest.short_title(book),
             link: Url::parse(prompt_url).ok(),
             date: None,
@@ -207,10 +212,10 @@ fn list_id(job: &JobName) -> Option<HeaderText> {
 
 /// Writes the digest, its prompts, its tokens and its messages together; `false` if the choice is no longer right.
 async fn queue(
-    plan: &Plan,
+    plan: &DeliverContext,
     ctx: &RunContext,
-    choice: Choice,
-    pages: Vec<Page>,
+    choice: Selection,
+    pages: Vec<LinkedBook>,
     (rendered, failed): (Vec<Rendered>, Vec<NotRendered>),
 ) -> Result<bool, Failure> {
     let (job, limits, now) = (ctx.job.clone(), plan.limits.clone(), ctx.now());
@@ -219,7 +224,7 @@ async fn queue(
         if choose(tx, &job, &limits, now)? != choice {
             return Ok(false);
         }
-        let is_repeat = matches!(choice, Choice::Repeats(_));
+        let is_repeat = matches!(choice, Selection::Repeats(_));
         let isbns = choice.books().iter().map(|book| &book.isbn13);
         let id = store::add_digest(tx, &job, isbns, is_repeat, now)?;
         for page in &pages {
@@ -249,9 +254,9 @@ async fn queue(
 /// Records how a message of a digest ended, in the transaction that marks it.
 ///
 /// The first acceptance, on any channel, delivers the books; later ones find that done. A failed or skipped
-/// message releases them by itself: selection looks at the messages that are still on their way. Refused ones rest
+/// message releases them by itself: selection considers the messages that are still on their way. Refused ones pause
 /// first, or a reader who cannot be reached would be mailed at every run for ever.
-pub fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Result<()> {
+pub fn on_delivered(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome) -> db::Result<()> {
     let id = row.subject.strip_prefix(SUBJECT).and_then(|id| id.parse().ok());
     let Some(digest) = id.map(|id| store::find_digest(tx, id)).transpose()?.flatten() else {
         tracing::warn!(delivery = row.id, "No digest belongs to `{}`", row.subject);
@@ -259,20 +264,20 @@ pub fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Result<()> {
     };
     let now = tx.now();
     let code = match outcome {
-        Outcome::Sent => match store::mark_delivered(tx, &digest, now)? {
+        DeliveryOutcome::Sent => match store::mark_delivered(tx, &digest, now)? {
             Some(_) => BookCode::Delivered,
             None => return Ok(()),
         },
-        Outcome::Failed | Outcome::Skipped
+        DeliveryOutcome::Failed | DeliveryOutcome::Skipped
             if digest.delivery_id.is_some() || outbox::find_open(tx, TOPIC, &row.subject)?.is_some() =>
         {
             return Ok(());
         }
-        Outcome::Failed => {
+        DeliveryOutcome::Failed => {
             store::mark_refused(tx, &digest, now)?;
             BookCode::Released
         }
-        Outcome::Skipped => BookCode::Released,
+        DeliveryOutcome::Skipped => BookCode::Released,
     };
     for isbn13 in &digest.isbns {
         let detail = serde_json::json!({ "digest": digest.id, "delivery": row.id, "channel": row.channel });

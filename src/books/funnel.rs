@@ -5,7 +5,7 @@ use super::decide::StopReason;
 use super::deliver::Queued;
 use super::{select, store};
 use crate::db::{self, Tx};
-use crate::engine::Delivery;
+use crate::engine::DeliveryMode;
 use crate::id::JobName;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
@@ -14,18 +14,16 @@ use crate::time::Timestamp;
 /// What a run did, step by step.
 #[derive(Clone, Debug, Default)]
 pub struct Funnel {
-    /// The collecting.
     pub collected: Collected,
     /// Books that were not delivered before this run's digest.
     pub undelivered: u64,
-    /// The digest.
     pub queued: Queued,
     /// What was not chosen for it, and why.
     pub held_back: HeldBack,
     /// Whether the job tells anybody at all.
     pub has_channels: bool,
     /// Whether this run might tell anything.
-    pub delivery: Delivery,
+    pub delivery: DeliveryMode,
 }
 
 /// What keeps undelivered books out of a digest, after it was made.
@@ -33,8 +31,8 @@ pub struct Funnel {
 pub struct HeldBack {
     /// Books in digests on their way, also in that of this run.
     pub on_their_way: u64,
-    /// Books that rest because digests with them were refused.
-    pub resting: u64,
+    /// Books that are paused because digests with them were refused.
+    pub paused: u64,
     /// When the next digest is made, if none is now because the last one was refused.
     pub next_digest_at: Option<Timestamp>,
 }
@@ -44,7 +42,7 @@ impl HeldBack {
     pub fn find(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Self> {
         Ok(Self {
             on_their_way: u64::try_from(store::count_on_their_way(tx, job)?).unwrap_or(0),
-            resting: u64::try_from(store::count_resting(tx, job, now)?).unwrap_or(0),
+            paused: u64::try_from(store::count_paused(tx, job, now)?).unwrap_or(0),
             next_digest_at: select::next_digest_at(tx, job, now)?,
         })
     }
@@ -68,14 +66,15 @@ impl Funnel {
             queued
         );
         let narrow: Vec<Phrase> = [self.bottleneck(), self.quota()].into_iter().flatten().collect();
-        match narrow.is_empty() {
-            true => steps,
-            false => phrase!(
+        if narrow.is_empty() {
+            steps
+        } else {
+            phrase!(
                 "{steps}; bottleneck: {narrow}",
                 "{steps}。ボトルネック：{narrow}",
                 steps,
                 narrow = Phrase::list(narrow)
-            ),
+            )
         }
     }
 
@@ -105,15 +104,15 @@ impl Funnel {
 
     /// What keeps books that were found from being sent.
     fn after_collecting(&self) -> Option<Phrase> {
-        let HeldBack { on_their_way, resting, next_digest_at } = self.held_back;
-        let waiting = self.undelivered.saturating_sub(on_their_way).saturating_sub(resting);
+        let HeldBack { on_their_way, paused, next_digest_at } = self.held_back;
+        let waiting = self.undelivered.saturating_sub(on_their_way).saturating_sub(paused);
         let sent_before = on_their_way.saturating_sub(self.queued.new);
         if !self.has_channels && self.undelivered > 0 {
             Some(phrase!(
                 "nothing is sent, `deliver` names no channel",
                 "送信しません（`deliver` にチャンネルがありません）"
             ))
-        } else if self.delivery == Delivery::NoDeliver && self.undelivered > 0 {
+        } else if self.delivery == DeliveryMode::NoDeliver && self.undelivered > 0 {
             let count = self.undelivered;
             Some(phrase!(
                 "--no-deliver, {count} wait for a run that delivers",
@@ -144,11 +143,11 @@ impl Funnel {
                 "チャンネル（{count} 件は送信の途中）",
                 count = sent_before
             ))
-        } else if resting > 0 {
+        } else if paused > 0 {
             Some(phrase!(
-                "refused digests, {resting} are in none for a while",
-                "ダイジェストの拒否（{resting} 件はしばらく対象外）",
-                resting
+                "refused digests, {paused} are in none for a while",
+                "ダイジェストの拒否（{paused} 件はしばらく対象外）",
+                paused
             ))
         } else {
             None
@@ -200,7 +199,7 @@ mod tests {
             ..collected(0, 0, 0, Some(StopReason::Error))
         };
         let on_their_way = |on_their_way| HeldBack { on_their_way, ..HeldBack::default() };
-        let refused = HeldBack { resting: 5, next_digest_at: Some(at), ..HeldBack::default() };
+        let refused = HeldBack { paused: 5, next_digest_at: Some(at), ..HeldBack::default() };
         for (collected, undelivered, queued, held_back, has_channels, expected) in [
             (
                 collected(40, 2, 12, max),
@@ -323,7 +322,7 @@ mod tests {
                 "collected 5 → with ISBN 5 → new 5 → undelivered 5 → queued 5",
             ),
         ] {
-            let delivery = Delivery::Queue;
+            let delivery = DeliveryMode::Queue;
             let funnel = Funnel { collected, undelivered, queued, held_back, has_channels, delivery };
             assert_eq!(funnel.phrase().to_string(), expected);
         }

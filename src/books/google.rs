@@ -8,12 +8,12 @@ use serde_json::Value as Json;
 use url::Url;
 
 use super::complaint::Complaint;
-use super::config::{Filter, GoogleBooks, OrderBy, PrintType};
+use super::config::{EbookFilter, GoogleBooks, OrderBy, PrintType};
 use super::decide::Ask;
 use super::model::Book;
 use super::volume;
 use crate::config::value::HttpUrl;
-use crate::fetch::{self, AllowPrivate, Answer, Fetcher, Limits, Manners, Request, header};
+use crate::fetch::{self, AllowPrivate, ApiAnswer, Fetcher, Limits, Manners, Request, header};
 use crate::time::Timestamp;
 
 /// Where the volumes are, unless the config says otherwise.
@@ -38,7 +38,7 @@ pub struct Search {
 
 /// A page of volumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct VolumePage {
     /// How many volumes it holds.
     pub returned: u64,
     /// How many the provider says there are.
@@ -51,10 +51,9 @@ pub struct Page {
 
 /// Why a request brought no page; each is what to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// The provider was asked too often: let it rest.
+pub enum SearchError {
+    /// The provider was asked too often: pause it.
     Quota {
-        /// Until when.
         until: Timestamp,
         /// What it said.
         why: String,
@@ -63,7 +62,6 @@ pub enum Trouble {
     Credentials(String),
     /// The provider is out of order for the moment: the same request may do better.
     Passing {
-        /// What happened.
         why: String,
         /// How long it wants to be left alone.
         retry_after: Option<Duration>,
@@ -91,7 +89,7 @@ impl Search {
                 ("printType", options.print_type.map(PrintType::word)),
                 ("langRestrict", options.lang_restrict.as_deref()),
                 ("orderBy", options.order_by.map(OrderBy::word)),
-                ("filter", options.filter.map(Filter::word)),
+                ("filter", options.filter.map(EbookFilter::word)),
                 ("country", options.country.as_deref()),
                 ("fields", Some(FIELDS)),
             ] {
@@ -131,7 +129,12 @@ impl Search {
     }
 
     /// Asks for one page. The request must have been counted before.
-    pub async fn fetch(&self, fetcher: &Fetcher, ask: Ask, now: Timestamp) -> Result<Page, Trouble> {
+    pub async fn fetch(
+        &self,
+        fetcher: &Fetcher,
+        ask: Ask,
+        now: Timestamp,
+    ) -> Result<VolumePage, SearchError> {
         let mut request = Request::get(self.page_url(ask))
             .accept("application/json")
             .allow_private(&self.allow_private)
@@ -161,50 +164,56 @@ pub(super) fn volumes_url(configured: Option<&Url>) -> Url {
     url
 }
 
-fn from_fetch(error: &fetch::Error, now: Timestamp) -> Trouble {
+fn from_fetch(error: &fetch::Error, now: Timestamp) -> SearchError {
     match (error.status(), error.retry_after()) {
-        (Some(429), Some(after)) => Trouble::Quota { until: now.plus(after), why: error.to_string() },
-        (Some(500..=599), retry_after) => Trouble::Passing { why: error.to_string(), retry_after },
+        (Some(429), Some(after)) => SearchError::Quota { until: now.plus(after), why: error.to_string() },
+        (Some(500..=599), retry_after) => SearchError::Passing { why: error.to_string(), retry_after },
         _ if matches!(error, fetch::Error::TooSlow { .. }) => {
-            Trouble::Passing { why: error.to_string(), retry_after: None }
+            SearchError::Passing { why: error.to_string(), retry_after: None }
         }
-        _ => Trouble::Failed(error.to_string()),
+        _ => SearchError::Failed(error.to_string()),
     }
 }
 
 /// What people are told when a credential is missing or not accepted.
 pub fn refused_key(why: &str) -> String {
-    match why == NEEDS_KEY {
-        true => format!("{why} (hint: {KEY_HINT})"),
-        false => format!("Google Books refuses the key: {why}"),
+    if why == NEEDS_KEY {
+        format!("{why} (hint: {KEY_HINT})")
+    } else {
+        format!("Google Books refuses the key: {why}")
     }
 }
 
 /// What an answer of the API means.
-fn read(answer: &Answer, has_key: bool, now: Timestamp) -> Result<Page, Trouble> {
+fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<VolumePage, SearchError> {
     if answer.head.is_success() {
-        return read_page(&answer.body).map_err(Trouble::Failed);
+        return read_page(&answer.body).map_err(SearchError::Failed);
     }
     let status = answer.head.status;
     let complaint = Complaint::read(&answer.body);
-    let why = match complaint.message.is_empty() {
-        true => format!("status {status}"),
-        false => format!("status {status}: {}", complaint.message),
+    let why = if complaint.message.is_empty() {
+        format!("status {status}")
+    } else {
+        format!("status {status}: {}", complaint.message)
     };
     let wait = header::retry_after(&answer.head.headers, now).or(complaint.retry_delay);
     match status {
         // A quota of 0 does not grow overnight: somebody has to act.
-        429 | 403 if complaint.allows_nothing && !has_key => Err(Trouble::Credentials(NEEDS_KEY.to_owned())),
-        429 | 403 if complaint.allows_nothing => Err(Trouble::Credentials(format!(
+        429 | 403 if complaint.allows_nothing && !has_key => {
+            Err(SearchError::Credentials(NEEDS_KEY.to_owned()))
+        }
+        429 | 403 if complaint.allows_nothing => Err(SearchError::Credentials(format!(
             "{why} (hint: the quota of your project is 0; enable the Books API for it or raise the quota in the Google \
              Cloud console)"
         ))),
-        429 => Err(Trouble::Quota { until: complaint.paused_until(wait, now), why }),
-        403 if complaint.is_quota() => Err(Trouble::Quota { until: complaint.paused_until(wait, now), why }),
-        401 => Err(Trouble::Credentials(why)),
-        400 | 403 if complaint.is_credential() => Err(Trouble::Credentials(why)),
-        500..=599 => Err(Trouble::Passing { why, retry_after: wait }),
-        _ => Err(Trouble::Failed(why)),
+        429 => Err(SearchError::Quota { until: complaint.paused_until(wait, now), why }),
+        403 if complaint.is_quota() => {
+            Err(SearchError::Quota { until: complaint.paused_until(wait, now), why })
+        }
+        401 => Err(SearchError::Credentials(why)),
+        400 | 403 if complaint.is_credential() => Err(SearchError::Credentials(why)),
+        500..=599 => Err(SearchError::Passing { why, retry_after: wait }),
+        _ => Err(SearchError::Failed(why)),
     }
 }
 
@@ -217,11 +226,11 @@ struct Volumes {
     items: Option<Vec<Json>>,
 }
 
-fn read_page(body: &[u8]) -> Result<Page, String> {
+fn read_page(body: &[u8]) -> Result<VolumePage, String> {
     let volumes: Volumes = serde_json::from_slice(body)
         .map_err(|error| format!("the answer is not a list of volumes: {error}"))?;
     let items = volumes.items.unwrap_or_default();
-    let mut page = Page {
+    let mut page = VolumePage {
         returned: items.len() as u64,
         total_items: volumes.total_items.as_i64().filter(|total| *total >= 0),
         books: Vec::new(),
@@ -243,7 +252,7 @@ mod tests {
     use reqwest::header::{HeaderMap, RETRY_AFTER};
     use serde_json::json;
 
-    fn answer(status: u16, retry_after: Option<&str>, body: &str) -> Answer {
+    fn answer(status: u16, retry_after: Option<&str>, body: &str) -> ApiAnswer {
         let mut headers = HeaderMap::new();
         if let Some(value) = retry_after {
             headers.insert(RETRY_AFTER, value.parse().unwrap());
@@ -255,7 +264,7 @@ mod tests {
             headers,
             validators: fetch::Validators::default(),
         };
-        Answer { head, body: body.to_owned().into() }
+        ApiAnswer { head, body: body.to_owned().into() }
     }
 
     #[test]
@@ -266,7 +275,7 @@ mod tests {
                 .to_string()
         };
         let until = |at: &str| Some(at.parse::<Timestamp>().unwrap());
-        for (status, wait, body, rests_until, credentials) in [
+        for (status, wait, body, paused_until, credentials) in [
             (429, Some("120"), complaint("rateLimitExceeded"), until("2026-01-15T00:02:00Z"), false),
             (429, None, complaint("rateLimitExceeded"), until("2026-01-15T01:00:00Z"), false),
             (429, None, complaint("dailyLimitExceeded"), until("2026-01-15T08:00:00Z"), false),
@@ -283,15 +292,15 @@ mod tests {
             (404, None, String::new(), None, false),
         ] {
             let trouble = read(&answer(status, wait, &body), true, now).unwrap_err();
-            match (&trouble, rests_until, credentials) {
-                (Trouble::Quota { until, .. }, Some(expected), _) => {
+            match (&trouble, paused_until, credentials) {
+                (SearchError::Quota { until, .. }, Some(expected), _) => {
                     assert_eq!(*until, expected, "{status} {body}");
                 }
-                (Trouble::Passing { retry_after, .. }, None, false) => {
+                (SearchError::Passing { retry_after, .. }, None, false) => {
                     assert_eq!((status >= 500, retry_after.is_some()), (true, wait.is_some()), "{status}");
                 }
-                (Trouble::Credentials(_), None, true) => {}
-                (Trouble::Failed(_), None, false) => assert!(status < 500, "{status} may pass"),
+                (SearchError::Credentials(_), None, true) => {}
+                (SearchError::Failed(_), None, false) => assert!(status < 500, "{status} may pass"),
                 other => panic!("{status} {body}: {other:?}"),
             }
             assert!(!format!("{trouble:?}").contains("no\\n"), "one line: {trouble:?}");
@@ -321,14 +330,16 @@ mod tests {
             (None, quota("1/min/{project}", "100", Some("7.5s")), until("2026-07-15T00:00:07.500Z")),
         ] {
             match read(&answer(429, wait, &body), true, now) {
-                Err(Trouble::Quota { until, .. }) => assert_eq!(until, expected, "{body}"),
+                Err(SearchError::Quota { until, .. }) => assert_eq!(until, expected, "{body}"),
                 other => panic!("{body}: {other:?}"),
             }
         }
         let nothing = answer(429, None, &quota("1/d/{project}", "0", None));
-        assert_eq!(read(&nothing, false, now), Err(Trouble::Credentials(NEEDS_KEY.to_owned())));
+        assert_eq!(read(&nothing, false, now), Err(SearchError::Credentials(NEEDS_KEY.to_owned())));
         match read(&nothing, true, now) {
-            Err(Trouble::Credentials(why)) => assert!(why.contains("quota of your project is 0"), "{why}"),
+            Err(SearchError::Credentials(why)) => {
+                assert!(why.contains("quota of your project is 0"), "{why}");
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -362,7 +373,7 @@ mod tests {
         let options = GoogleBooks {
             lang_restrict: Some("ja".into()),
             country: Some("JP".into()),
-            filter: Some(Filter::PaidEbooks),
+            filter: Some(EbookFilter::PaidEbooks),
             ..GoogleBooks::default()
         };
         let search = Search::new(&queries, &options, None, AllowPrivate::none());

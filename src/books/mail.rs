@@ -18,9 +18,12 @@ const TITLE_COLUMNS: usize = 120;
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     // The usual escaping writes every slash of an address as a reference, which some mail readers show as it stands.
-    templates.set_formatter(|out, _, value| match value.is_safe() {
-        true => Ok(write!(out, "{value}")?),
-        false => Ok(out.write_str(&text::escape_html(&value.to_string()))?),
+    templates.set_formatter(|out, _, value| {
+        if value.is_safe() {
+            Ok(write!(out, "{value}")?)
+        } else {
+            Ok(out.write_str(&text::escape_html(&value.to_string()))?)
+        }
     });
     templates.add_template("mail.html", include_str!("mail.html")).expect("our own template is well formed");
     templates
@@ -165,10 +168,7 @@ impl Digest<'_> {
     /// One line about a book for channels that have little room.
     pub fn short_title(&self, book: &Book) -> String {
         let title = text::shorten(&book.title, TITLE_COLUMNS);
-        match self.is_repeat {
-            true => format!("{title} ({})", self.badge()),
-            false => title,
-        }
+        if self.is_repeat { format!("{title} ({})", self.badge()) } else { title }
     }
 }
 
@@ -178,7 +178,7 @@ fn short_description(book: &Book) -> Option<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::model::Link;
+    use super::super::model::BookLink;
     use super::*;
 
     pub(crate) fn sample(number: u32) -> Book {
@@ -190,7 +190,7 @@ pub(super) mod tests {
             published_date: Some("2026-01-15".into()),
             description: Some(format!("説明\"'<img src=x onerror=alert(1)> {}", "長い。".repeat(300))),
             cover_url: Some("https://books.example/cover?id=1&zoom=1".into()),
-            links: vec![Link {
+            links: vec![BookLink {
                 label: "Google Books".into(),
                 url: "https://books.example/info?id=1&x=2".into(),
             }],

@@ -41,7 +41,7 @@ use self::filter::BookFilter;
 use self::funnel::{Funnel, HeldBack};
 use self::google::Search;
 use self::prompt::Prompt;
-use self::select::Limits;
+use self::select::DigestLimits;
 use crate::channel::outbox::Topics;
 use crate::config::value::{FirstRun, HttpUrl};
 use crate::config::{Job, Problems};
@@ -49,7 +49,7 @@ use crate::db::Tx;
 use crate::db::{self, Db};
 use crate::engine::job::Boxed;
 use crate::engine::view::{Fact, State};
-use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext, Standing};
+use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, Standing};
 use crate::fetch::{AllowPrivate, Check, Fetcher, Wanted};
 use crate::hash;
 use crate::id::JobName;
@@ -74,7 +74,7 @@ pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
 
 /// Registers what is done when a digest was accepted, failed or was skipped.
 pub fn topics(topics: Topics) -> Topics {
-    topics.on(deliver::TOPIC, deliver::settled)
+    topics.on(deliver::TOPIC, deliver::on_delivered)
 }
 
 /// A `books` job, ready to run.
@@ -85,7 +85,7 @@ pub struct Books {
     first_run: FirstRun,
     quota: Quota,
     fetcher: Fetcher,
-    deliver: deliver::Plan,
+    deliver: deliver::DeliverContext,
 }
 
 impl Books {
@@ -105,8 +105,8 @@ impl Books {
                 return Err(problems);
             }
         };
-        let deliver = deliver::Plan {
-            limits: Limits {
+        let deliver = deliver::DeliverContext {
+            limits: DigestLimits {
                 mail_limit: keys.mail_limit,
                 fallback_limit: keys.fallback_limit,
                 zone: zone.time_zone().clone(),
@@ -132,7 +132,7 @@ impl Books {
     }
 
     /// How digests of this job are made.
-    pub fn deliver_plan(&self) -> &deliver::Plan {
+    pub fn deliver_plan(&self) -> &deliver::DeliverContext {
         &self.deliver
     }
 
@@ -140,7 +140,7 @@ impl Books {
         hash::query_set_hash(&self.keys.queries)
     }
 
-    fn collect_plan(&self) -> Result<collect::Plan, Failure> {
+    fn collect_plan(&self) -> Result<collect::CollectContext, Failure> {
         let key = match &self.keys.google_books.api_key {
             Some(secret) => {
                 let revealed =
@@ -150,7 +150,7 @@ impl Books {
             None => None,
         };
         let queries = hash::normalized_queries(&self.keys.queries);
-        Ok(collect::Plan {
+        Ok(collect::CollectContext {
             search: Search::new(&queries, &self.keys.google_books, key, self.allow_private.clone()),
             query_set_hash: self.query_set_hash(),
             max_per_run: self.keys.max_per_run,
@@ -172,8 +172,8 @@ impl Books {
         let undelivered = ctx.db.read(move |tx| store::count_undelivered(tx, &job)).await?;
         let undelivered = u64::try_from(undelivered).unwrap_or(0);
         let queued = match ctx.delivery {
-            Delivery::Queue => deliver::deliver(&self.deliver, ctx).await?,
-            Delivery::NoDeliver => deliver::Queued::default(),
+            DeliveryMode::Queue => deliver::deliver(&self.deliver, ctx).await?,
+            DeliveryMode::NoDeliver => deliver::Queued::default(),
         };
         let (job, now) = (ctx.job.clone(), ctx.now());
         let held_back = ctx.db.read(move |tx| HeldBack::find(tx, &job, now)).await?;
@@ -226,8 +226,8 @@ impl Books {
             [] => Value::from(phrase!("nobody", "なし")),
             names => Value::List(names.iter().map(Value::from).collect()),
         };
-        let tell = match choice {
-            select::Choice::New(books) => {
+        let deliver_step = match choice {
+            select::Selection::New(books) => {
                 let count = books.len();
                 phrase!(
                     "notify {channels}: {count undelivered book}, and what is collected",
@@ -236,7 +236,7 @@ impl Books {
                     count
                 )
             }
-            select::Choice::Repeats(books) => {
+            select::Selection::Repeats(books) => {
                 let count = books.len();
                 phrase!(
                     "notify {channels}: what is collected, else {count book} again",
@@ -245,7 +245,7 @@ impl Books {
                     count
                 )
             }
-            select::Choice::Nothing => {
+            select::Selection::Nothing => {
                 phrase!(
                     "notify {channels}: what is collected",
                     "通知（{channels}）：今回取得した書籍",
@@ -253,7 +253,7 @@ impl Books {
                 )
             }
         };
-        Ok(Plan { steps: newest.into_iter().chain([collect, tell]).collect() })
+        Ok(Plan { steps: newest.into_iter().chain([collect, deliver_step]).collect() })
     }
 }
 

@@ -49,9 +49,10 @@ impl FromStr for Isbn13 {
                 if !(digits.starts_with("978") || digits.starts_with("979")) {
                     return Err(bad("it begins with neither 978 nor 979"));
                 }
-                match check_digit(&values[..12]) == values[12] {
-                    true => Ok(Self(digits)),
-                    false => Err(bad("its check digit is wrong")),
+                if check_digit(&values[..12]) == values[12] {
+                    Ok(Self(digits))
+                } else {
+                    Err(bad("its check digit is wrong"))
                 }
             }
             10 => {
@@ -103,17 +104,15 @@ impl FromCell for Isbn13 {
 
 /// Where to read about a book, or to buy it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Link {
+pub struct BookLink {
     /// What it is called.
     pub label: String,
-    /// Where it leads.
     pub url: String,
 }
 
 /// What is known about a book. What a provider leaves out is `None` and never replaces what was known.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Book {
-    /// Its key.
     pub isbn13: Isbn13,
     /// Its title with its subtitle; its ISBN when the provider names none.
     pub title: String,
@@ -128,7 +127,7 @@ pub struct Book {
     /// Its cover, over https.
     pub cover_url: Option<String>,
     /// Where to read about it.
-    pub links: Vec<Link>,
+    pub links: Vec<BookLink>,
 }
 
 #[cfg(test)]

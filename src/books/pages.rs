@@ -158,8 +158,10 @@ fn card(tx: &mut Tx<'_>, row: &BookRow) -> db::Result<Card> {
         Some(at) => phrase!("sent {at}", "送信済み（{at}）", at),
         None => phrase!("not sent yet", "未送信"),
     };
-    let link =
-        |link: &super::model::Link| Value::Link { href: link.url.clone(), text: Some(link.label.clone()) };
+    let link = |link: &super::model::BookLink| Value::Link {
+        href: link.url.clone(),
+        text: Some(link.label.clone()),
+    };
     Ok(Card {
         title: book.title.clone(),
         by: book.authors.join(", "),

@@ -5,8 +5,8 @@ use super::model::GOOGLE_BOOKS;
 use super::store::{BookRow, DeliveryRow};
 use super::{KIND, REQUESTS_PER_DAY, config, findings, make, pages, store, topics, view};
 use crate::config::{Kind, TableKind};
-use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
-use crate::engine::table::{Field, Table, TablePage};
+use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{Cell, Table, TablePage};
 use crate::engine::{Pipeline, action};
 use crate::fetch::SecretHint;
 
@@ -36,14 +36,14 @@ pub static PIPELINE: Pipeline = Pipeline {
             value: "TEXT",
             help: "what to search for; may be repeated",
             key: "queries",
-            shape: Shape::List,
+            shape: FlagShape::List,
         },
         Flag {
             name: "book-lang",
             value: "LANGUAGE",
             help: "only volumes in this language, e.g. ja",
             key: "google_books.langRestrict",
-            shape: Shape::Text,
+            shape: FlagShape::Text,
         },
     ],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
@@ -102,17 +102,17 @@ static BOOKS: Table = Table {
     owner: |_, job| Some(job.to_owned()),
 };
 
-fn book_fields(row: &BookRow) -> Vec<Field> {
+fn book_fields(row: &BookRow) -> Vec<Cell> {
     let book = &row.book;
     vec![
-        Field::word(&book.isbn13),
-        Field::text(&book.title),
-        Field::List(book.authors.clone()),
+        Cell::word(&book.isbn13),
+        Cell::text(&book.title),
+        Cell::List(book.authors.clone()),
         book.publisher.as_ref().into(),
         book.published_date.as_ref().into(),
         book.description.as_ref().into(),
         book.cover_url.as_ref().into(),
-        Field::Json(serde_json::json!(book.links)),
+        Cell::Json(serde_json::json!(book.links)),
         row.first_seen_at.into(),
         row.last_seen_at.into(),
         row.last_delivered_at.into(),
@@ -132,11 +132,11 @@ static DELIVERIES: Table = Table {
     owner: |_, job| Some(job.to_owned()),
 };
 
-fn delivery_fields(row: &DeliveryRow) -> Vec<Field> {
+fn delivery_fields(row: &DeliveryRow) -> Vec<Cell> {
     vec![
-        Field::Int(row.id),
-        Field::text(&row.job_name),
+        Cell::Int(row.id),
+        Cell::text(&row.job_name),
         row.delivered_at.into(),
-        Field::List(row.isbn13_list.clone()),
+        Cell::List(row.isbn13_list.clone()),
     ]
 }

@@ -1,8 +1,8 @@
 //! The page that a run would begin with. The request counts as any; nothing else is written.
 
-use super::collect::{Permit, Plan, reserve, start_index};
+use super::collect::{CollectContext, Permit, reserve, start_index};
 use super::decide::{Next, Paging};
-use super::google::{self, Page, Trouble};
+use super::google::{self, SearchError, VolumePage};
 use super::store;
 use crate::db::{self, Db};
 use crate::engine::preview::MAX_NAMED;
@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 
 /// Asks for the page that a run would begin with. The request is counted as any; nothing else is written.
 pub(super) async fn preview(
-    plan: &Plan,
+    plan: &CollectContext,
     job: &JobName,
     fetcher: &Fetcher,
     db: &Db,
@@ -71,10 +71,10 @@ pub(super) async fn preview(
     }
     let item = match plan.search.fetch(fetcher, ask, now).await {
         Ok(page) => describe(page, ask.start_index, what, job, db).await?,
-        Err(Trouble::Credentials(why)) => {
+        Err(SearchError::Credentials(why)) => {
             return Err(Failure::Credentials(google::refused_key(&why).into()));
         }
-        Err(Trouble::Quota { why, .. } | Trouble::Passing { why, .. } | Trouble::Failed(why)) => {
+        Err(SearchError::Quota { why, .. } | SearchError::Passing { why, .. } | SearchError::Failed(why)) => {
             PreviewItem::failed(what, why)
         }
     };
@@ -82,7 +82,7 @@ pub(super) async fn preview(
 }
 
 async fn describe(
-    page: Page,
+    page: VolumePage,
     start_index: i64,
     what: String,
     job: &JobName,

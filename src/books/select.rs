@@ -11,14 +11,14 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 
 /// How long a job makes no digest after one was refused; `delivery retry` sends the refused one at once.
-const REST: Duration = Duration::from_secs(23 * 60 * 60);
+const REFUSAL_PAUSE: Duration = Duration::from_secs(23 * 60 * 60);
 
 /// How long ago a book was sent that may be sent again.
 const LONG_AGO: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// How many books a digest may have.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct DigestLimits {
     /// Of books that are new to the reader.
     pub mail_limit: u32,
     /// Of books that are told again.
@@ -29,7 +29,7 @@ pub struct Limits {
 
 /// What a digest tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum Selection {
     /// Books that this job has not delivered.
     New(Vec<Book>),
     /// Books that it delivered long ago.
@@ -38,44 +38,51 @@ pub enum Choice {
     Nothing,
 }
 
-impl Choice {
+impl Selection {
     /// The books, whichever they are.
     pub fn books(&self) -> &[Book] {
         match self {
-            Choice::New(books) | Choice::Repeats(books) => books,
-            Choice::Nothing => &[],
+            Selection::New(books) | Selection::Repeats(books) => books,
+            Selection::Nothing => &[],
         }
     }
 }
 
 /// Chooses what `job` tells now.
-pub fn choose(tx: &mut Tx<'_>, job: &JobName, limits: &Limits, now: Timestamp) -> db::Result<Choice> {
+pub fn choose(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    limits: &DigestLimits,
+    now: Timestamp,
+) -> db::Result<Selection> {
     if next_digest_at(tx, job, now)?.is_some() {
-        return Ok(Choice::Nothing);
+        return Ok(Selection::Nothing);
     }
     let new = store::list_undelivered(tx, job, limits.mail_limit, now)?;
     if !new.is_empty() {
-        return Ok(Choice::New(new));
+        return Ok(Selection::New(new));
     }
     let undelivered = store::count_undelivered(tx, job)?;
     let on_their_way = store::count_waiting(tx, job)?;
     let last_digest_at = store::last_digest_at(tx, job)?;
     if !may_repeat(undelivered, on_their_way, last_digest_at, limits, now) {
-        return Ok(Choice::Nothing);
+        return Ok(Selection::Nothing);
     }
     let repeats = store::list_repeatable(tx, job, now.minus(LONG_AGO), limits.fallback_limit, now)?;
-    Ok(if repeats.is_empty() { Choice::Nothing } else { Choice::Repeats(repeats) })
+    Ok(if repeats.is_empty() { Selection::Nothing } else { Selection::Repeats(repeats) })
 }
 
-/// When `job` makes its next digest, if it rests now because the last one was refused.
+/// When `job` makes its next digest, if it is paused because the last one was refused.
 pub fn next_digest_at(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Timestamp>> {
-    Ok(end_of_rest(store::refused_at(tx, job)?, now))
+    Ok(pause_end(store::refused_at(tx, job)?, now))
 }
 
-/// The end of the rest after a refusal: a server that is asked every hour does not think again sooner. A refusal that
+/// The end of the pause after a refusal: a server that is asked every hour does not think again sooner. A refusal that
 /// lies far ahead was written by a clock that has been set back since.
-fn end_of_rest(refused_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
-    refused_at.filter(|at| *at <= now.with_skew() && now.since(*at) < REST).map(|at| at.plus(REST))
+fn pause_end(refused_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    refused_at
+        .filter(|at| *at <= now.with_skew() && now.since(*at) < REFUSAL_PAUSE)
+        .map(|at| at.plus(REFUSAL_PAUSE))
 }
 
 /// Whether books of long ago may be told again: nothing else is to be told or on its way, and nothing was today.
@@ -86,7 +93,7 @@ fn may_repeat(
     undelivered: i64,
     on_their_way: i64,
     last_digest_at: Option<Timestamp>,
-    limits: &Limits,
+    limits: &DigestLimits,
     now: Timestamp,
 ) -> bool {
     let today = now.date_in(&limits.zone);
@@ -112,14 +119,14 @@ mod tests {
             (Some("2026-01-15T12:00:01Z"), Some("2026-01-16T11:00:01Z")),
             (Some("2037-01-01T00:00:00Z"), None),
         ] {
-            assert_eq!(end_of_rest(refused.map(at), now), expected.map(at), "{refused:?}");
+            assert_eq!(pause_end(refused.map(at), now), expected.map(at), "{refused:?}");
         }
     }
 
     #[test]
     fn repeats_are_told_when_nothing_else_is_and_once_a_day() {
         let zone = TimeZone::get("Asia/Tokyo").unwrap();
-        let limits = |fallback_limit| Limits { mail_limit: 5, fallback_limit, zone: zone.clone() };
+        let limits = |fallback_limit| DigestLimits { mail_limit: 5, fallback_limit, zone: zone.clone() };
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let now = at("2026-01-15T15:00:00Z"); // midnight of the 16th in Tokyo
         for (undelivered, on_their_way, last, fallback_limit, expected) in [

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::store::{self, Found};
+use super::store::{self, TokenTarget};
 use crate::db::{self, Cell, FromCell, Tx};
 use crate::hash;
 use crate::time::Timestamp;
@@ -47,10 +47,7 @@ impl FromStr for Token {
 
     fn from_str(text: &str) -> Result<Self, NotAToken> {
         let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        match text.len() == 32 && text.bytes().all(is_hex) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(NotAToken),
-        }
+        if text.len() == 32 && text.bytes().all(is_hex) { Ok(Self(text.to_owned())) } else { Err(NotAToken) }
     }
 }
 
@@ -73,7 +70,7 @@ impl FromCell for Token {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The prompt.
-    Works(Found),
+    Works(TokenTarget),
     /// It worked once.
     Gone,
     /// Nobody made it.

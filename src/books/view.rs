@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::events::{self, BOOK, BookCode};
 use super::model::{Book, Isbn13};
-use super::store::{self, BookRow, JobMail, Rest, SentDigest, TokenRow};
+use super::store::{self, BookPause, BookRow, JobMail, SentDigest, TokenRow};
 use super::token::Token;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
@@ -18,32 +18,28 @@ use crate::time::Timestamp;
 /// Everything about one book.
 #[derive(Clone, Debug, Serialize)]
 pub struct BookDetails {
-    /// The book.
     #[serde(flatten)]
     pub book: Book,
     /// The jobs that found it.
     pub jobs: Vec<JobMail>,
     /// When it was sent, newest first.
-    pub deliveries: Vec<Sent>,
+    pub deliveries: Vec<BookDelivery>,
     /// The jobs that leave it out of their digests for a while, because digests with it were refused.
-    pub rests: Vec<Rest>,
+    pub pauses: Vec<BookPause>,
     /// What was decided about it, oldest first.
     pub events: Vec<Event>,
 }
 
 /// One time that a book was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Sent {
-    /// By which job.
+pub struct BookDelivery {
     pub job_name: JobName,
-    /// When.
     pub delivered_at: Timestamp,
 }
 
 /// How a job's mail stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MailStatus {
-    /// The job.
     pub job_name: JobName,
     /// Books that it found.
     pub books: i64,
@@ -80,7 +76,6 @@ pub struct TokenView {
     pub isbn13: Isbn13,
     /// The title of the book.
     pub title: Option<String>,
-    /// When it was made.
     pub created_at: Timestamp,
     /// The first moment at which it no longer works.
     pub expires_at: Timestamp,
@@ -121,7 +116,7 @@ pub enum Revoked {
 }
 
 /// The newest books.
-pub fn list(tx: &mut Tx<'_>, filter: store::Filter<'_>) -> db::Result<Vec<BookRow>> {
+pub fn list(tx: &mut Tx<'_>, filter: store::BookQuery<'_>) -> db::Result<Vec<BookRow>> {
     store::list_books(tx, filter)
 }
 
@@ -134,9 +129,9 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option
         jobs: store::list_jobs_of_book(tx, isbn13)?,
         deliveries: deliveries
             .into_iter()
-            .map(|(job_name, delivered_at)| Sent { job_name, delivered_at })
+            .map(|(job_name, delivered_at)| BookDelivery { job_name, delivered_at })
             .collect(),
-        rests: store::list_rests(tx, isbn13, now)?,
+        pauses: store::list_pauses(tx, isbn13, now)?,
         events: event::list_about(tx, &events::book(isbn13), limit)?,
     }))
 }
@@ -244,13 +239,13 @@ fn render(finder: &Finder, found: &BookDetails) -> View {
                     phrase!("{name}: found {seen}, not sent", "{name}：{seen} に発見、未送信", name, seen)
                 }
             };
-            match found.rests.iter().find(|rest| rest.job_name == job.job_name) {
-                Some(rest) => phrase!(
+            match found.pauses.iter().find(|pause| pause.job_name == job.job_name) {
+                Some(pause) => phrase!(
                     "{text}, in no digest before {until} ({count digest} with it refused)",
                     "{text}、{until} まで対象外（{count} 通が拒否されたため）",
                     text,
-                    until = rest.rests_until,
-                    count = rest.refusals
+                    until = pause.paused_until,
+                    count = pause.refusals
                 ),
                 None => text,
             }

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use url::Url;
 
-use super::model::{Book, Isbn13, Link};
+use super::model::{Book, BookLink, Isbn13};
 use crate::parse::html::Html;
 use crate::text;
 
@@ -91,15 +91,15 @@ fn cover(images: &Json) -> Option<String> {
     Some(url.into())
 }
 
-fn links(info: &Json) -> Vec<Link> {
-    let mut links: Vec<Link> = Vec::new();
+fn links(info: &Json) -> Vec<BookLink> {
+    let mut links: Vec<BookLink> = Vec::new();
     for (label, key) in
         [("Google Books", "infoLink"), ("Preview", "previewLink"), ("Google Play", "canonicalVolumeLink")]
     {
         if let Some(url) = https_url(&info[key]).map(String::from)
             && !links.iter().any(|known| known.url == url)
         {
-            links.push(Link { label: label.to_owned(), url });
+            links.push(BookLink { label: label.to_owned(), url });
         }
     }
     links
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(book.cover_url.as_deref(), Some("https://books.google.com/books?id=1&zoom=1"));
         assert_eq!(
             book.links,
-            [Link { label: "Google Books".into(), url: "https://books.google.com/books?id=1".into() }]
+            [BookLink { label: "Google Books".into(), url: "https://books.google.com/books?id=1".into() }]
         );
     }
 

@@ -17,12 +17,11 @@ pub enum SendError {
         /// What the other side asked for, if it did.
         after: Option<Duration>,
     },
-    /// The other side asks everybody to wait: the channel rests, and the attempt does not count.
+    /// The other side asks everybody to wait: the channel is paused, and the attempt does not count.
     #[error("{why}")]
     Busy {
         /// What it said.
         why: String,
-        /// How long.
         after: Duration,
     },
     /// This message will never be accepted.
@@ -37,7 +36,7 @@ pub enum SendError {
         /// What it said.
         why: String,
     },
-    /// The line to the other side cannot be encrypted: the channel rests for a while and is then tried again. The attempt
+    /// The line to the other side cannot be encrypted: the channel is paused for a while and then tried again. The attempt
     /// does not count.
     #[error("{why}")]
     Unsafe {
@@ -76,25 +75,22 @@ impl SendError {
 
 /// What the other side calls a message that it has accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct Accepted {
     /// Its own name for it, if it gave one.
     pub remote_id: Option<String>,
     /// It was the last one that the other side takes before this moment.
-    pub rest_until: Option<Timestamp>,
+    pub pause_until: Option<Timestamp>,
 }
 
 /// What a resolver found out about a message whose outcome is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// It is there.
-    Sent(Sent),
+    Accepted(Accepted),
     /// It is not there.
     NotSent,
     /// The channel has no way to tell.
-    CannotTell {
-        /// Why not.
-        why: String,
-    },
+    CannotTell { why: String },
     /// Looking failed; look again later.
     Later(SendError),
 }
@@ -102,7 +98,7 @@ pub enum Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Finding::Sent(_) => f.write_str("it is there"),
+            Finding::Accepted(_) => f.write_str("it is there"),
             Finding::NotSent => f.write_str("it is not there"),
             Finding::CannotTell { why } => f.write_str(why),
             Finding::Later(error) => error.fmt(f),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use url::Url;
 
-use super::error::{Finding, SendError, Sent};
+use super::error::{Accepted, Finding, SendError};
 use super::notice::News;
 use super::outbox::Row;
 use super::{Channel, ChannelEnv, Check, Progress, Settings};
@@ -60,7 +60,7 @@ pub(super) trait Backend: Debug + Send + Sync {
         channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
-    ) -> Result<Sent, SendError>;
+    ) -> Result<Accepted, SendError>;
 
     /// What the other side has that may be this message: its names for it, or why it cannot be said.
     async fn resolve(

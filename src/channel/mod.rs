@@ -30,10 +30,10 @@ pub mod webhook;
 use std::time::Duration;
 
 pub use email::NAME as MAIL;
-pub use error::{Finding, SendError, Sent};
+pub use error::{Accepted, Finding, SendError};
 pub use header_text::HeaderText;
 pub use kind::ChannelKind;
-pub use notice::{Entry, MailBody, News, Notice};
+pub use notice::{MailBody, News, Notice, NoticeEntry};
 pub use preview::{Preview, as_text};
 pub use progress::Progress;
 pub use settings::Settings;
@@ -67,7 +67,6 @@ pub struct Channel {
 pub struct ChannelEnv {
     /// Guarded HTTP clients.
     pub clients: Clients,
-    /// The time.
     pub clock: Clock,
 }
 
@@ -88,7 +87,6 @@ pub struct Rendered {
 pub struct NotRendered {
     /// The channel's name.
     pub channel: String,
-    /// Why.
     pub why: String,
 }
 
@@ -124,7 +122,7 @@ impl Channel {
         channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         self.backend.send(self, channel_env, row, progress).await
     }
 

@@ -16,7 +16,7 @@ pub struct Notice {
     /// Where to read it. The only link, besides those of the entries, that a message will contain.
     pub link: Option<Url>,
     /// The single things that are new, when there are several.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<NoticeEntry>,
     /// Hashtags without `#`, where the channel knows such a thing.
     pub tags: Vec<String>,
     /// A content warning, where the channel knows such a thing.
@@ -27,10 +27,8 @@ pub struct Notice {
 
 /// One of several things that are new.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Its title.
+pub struct NoticeEntry {
     pub title: String,
-    /// Where it is.
     pub link: Option<Url>,
     /// When it was published.
     pub date: Option<Timestamp>,

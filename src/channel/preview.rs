@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::error::{SendError, Sent};
+use super::error::{Accepted, SendError};
 use super::notice::News;
 use super::outbox::{Row, State};
 use super::{Channel, ChannelEnv, KINDS, NotRendered, Progress};
@@ -50,7 +50,7 @@ impl Channel {
         channel_env: &ChannelEnv,
         language: Language,
         to: Option<&str>,
-    ) -> Option<Vec<(String, Result<Sent, SendError>)>> {
+    ) -> Option<Vec<(String, Result<Accepted, SendError>)>> {
         let (recipients, payload) = self.backend.test_message(language)?;
         let recipients = to.map_or(recipients, |to| vec![to.to_owned()]);
         let mut outcomes = Vec::new();

@@ -12,17 +12,17 @@ use crate::time::{Clock, Timestamp, Uptime};
 #[derive(Debug)]
 pub struct Progress {
     handed_over_at: Mutex<Option<Instant>>,
-    budget: Budget,
+    budget: SendBudget,
 }
 
 impl Progress {
-    pub(crate) fn new(budget: Budget) -> Self {
+    pub(crate) fn new(budget: SendBudget) -> Self {
         Self { handed_over_at: Mutex::default(), budget }
     }
 
     /// For a message that belongs to nobody else, such as a test mail.
     pub fn unlimited() -> Self {
-        Self::new(Budget::unlimited())
+        Self::new(SendBudget::unlimited())
     }
 
     /// From here on the other side may have the message: say so right before.
@@ -53,7 +53,7 @@ impl Progress {
 /// How long a claimed message is ours, by three clocks: one stands still when the machine sleeps, one can be set, and the
 /// one that does neither is not everywhere and stands still when a virtual machine is paused. The most cautious one counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Budget {
+pub(crate) struct SendBudget {
     clock: Clock,
     began: Arc<Mutex<Moment>>,
     length: Duration,
@@ -67,7 +67,7 @@ pub(crate) struct Moment {
     uptime: Option<Uptime>,
 }
 
-impl Budget {
+impl SendBudget {
     /// One of `length` that began at `began`, when the claim did: its commit may have taken longer than the lease.
     pub(super) fn new(clock: &Clock, began: Instant, length: Duration) -> Self {
         let began = Moment { instant: began, at: clock.now(), uptime: clock.uptime() };
@@ -79,12 +79,12 @@ impl Budget {
         Self::new(&Clock::system(), Instant::now(), Duration::from_secs(3600 * 24))
     }
 
-    /// The present moment: say it to [`Budget::renew`] once the lease that begins now is written down.
+    /// The present moment: say it to [`SendBudget::renew`] once the lease that begins now is written down.
     pub(crate) fn moment(&self) -> Moment {
         Moment { instant: Instant::now(), at: self.clock.now(), uptime: self.clock.uptime() }
     }
 
-    /// Begins anew at `moment`, for everybody who holds it.
+    /// Starts again at `moment`, for every holder.
     pub(crate) fn renew(&self, moment: Moment) {
         *self.began.lock() = moment;
     }

@@ -62,28 +62,28 @@ macro_rules! channel_config {
         pub struct $name {
             $($(#[$field_attribute])* pub $field: $type,)*
             /// The least time between two messages, such as `"10s"`.
-            pub(super) pace: Option<crate::config::value::Span>,
+            pub(in crate::channel) pace: Option<crate::config::value::Span>,
             /// The most messages in a calendar day; the rest waits until tomorrow.
             #[serde(default, deserialize_with = "crate::channel::settings::read_max_per_day")]
-            pub(super) max_per_day: Option<u32>,
+            pub(in crate::channel) max_per_day: Option<u32>,
             /// Local hours in which nothing is sent, such as `"22:00-07:00"`; what is due waits.
-            pub(super) quiet_hours: Option<crate::config::value::QuietHours>,
+            pub(in crate::channel) quiet_hours: Option<crate::config::value::QuietHours>,
             /// The time zone of quiet hours and days; that of `[app]` when not set.
-            pub(super) timezone: Option<crate::config::value::Zone>,
+            pub(in crate::channel) timezone: Option<crate::config::value::Zone>,
             /// How long one send may take; default `"30s"`. A mail server has ten minutes to answer the end of the text.
-            pub(super) timeout: Option<crate::config::value::Span>,
+            pub(in crate::channel) timeout: Option<crate::config::value::Span>,
             /// How often a message is tried before it counts as failed; default 8.
             #[serde(default, deserialize_with = "crate::channel::settings::read_max_attempts")]
-            pub(super) max_attempts: Option<u32>,
+            pub(in crate::channel) max_attempts: Option<u32>,
             /// What to do when nobody can tell whether a message was sent: `"resend"` (default) or `"hold"`.
-            pub(super) on_unknown: Option<crate::channel::outbox::OnUnknown>,
+            pub(in crate::channel) on_unknown: Option<crate::channel::outbox::OnUnknown>,
             /// Private addresses that this channel may reach, such as `["127.0.0.1"]`.
-            pub(super) allow_private: Option<Vec<String>>,
+            pub(in crate::channel) allow_private: Option<Vec<String>>,
         }
 
         impl $name {
             /// Reads a table, and opens its other side with `new`; tells what is wrong with either.
-            fn open<B: crate::channel::kind::Backend + 'static>(
+            pub(in crate::channel) fn open<B: crate::channel::kind::Backend + 'static>(
                 section: &crate::config::Section,
                 zone: &crate::config::value::Zone,
                 new: impl FnOnce(Self, &crate::config::Section) -> Result<B, crate::config::Problems>,

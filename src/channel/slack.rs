@@ -6,9 +6,9 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::error::{Finding, SendError, Sent};
+use super::error::{Accepted, Finding, SendError};
 use super::kind::{Backend, ChannelKind};
-use super::notice::{Entry, News, Notice};
+use super::notice::{News, Notice, NoticeEntry};
 use super::outbox::Row;
 use super::settings::channel_config;
 use super::webhook::{address, check_address};
@@ -72,7 +72,7 @@ impl Backend for Slack {
         channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         let mut request = reqwest::Request::new(Method::POST, address(&self.config.url)?);
         request
             .headers_mut()
@@ -80,7 +80,7 @@ impl Backend for Slack {
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
         http::judge(&answer, "Slack")?;
-        Ok(Sent::default())
+        Ok(Accepted::default())
     }
 
     async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
@@ -145,7 +145,7 @@ fn fallback(notice: &Notice, headline: &str) -> String {
     format!("{headline} {link}").trim().to_owned()
 }
 
-fn item(entry: &Entry) -> Value {
+fn item(entry: &NoticeEntry) -> Value {
     let title = cut(&text::one_line(&entry.title), MAX_TITLE);
     let mut parts = vec![match &entry.link {
         Some(link) => rich_link(link, if title.is_empty() { link.as_str() } else { &title }),
@@ -207,7 +207,7 @@ mod tests {
         let notice = Notice {
             summary: "<!channel> <https://evil.example|click> *bold* @here".into(),
             link: Some("https://example.com/a?b=1&c=2".parse().unwrap()),
-            entries: vec![Entry {
+            entries: vec![NoticeEntry {
                 title: "<@U123> <!here>".into(),
                 link: Some("javascript:alert(1)".parse().unwrap()),
                 date: None,
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn long_messages_are_cut_to_what_slack_takes() {
-        let entry = Entry { title: "題".repeat(1000), link: None, date: None, note: None };
+        let entry = NoticeEntry { title: "題".repeat(1000), link: None, date: None, note: None };
         let notice = Notice {
             summary: "長".repeat(10_000),
             entries: vec![entry; 100],

@@ -10,7 +10,7 @@ use serde_json::json;
 use sha2::Sha256;
 use url::Url;
 
-use super::error::{Finding, SendError, Sent};
+use super::error::{Accepted, Finding, SendError};
 use super::kind::{Backend, ChannelKind};
 use super::notice::News;
 use super::outbox::Row;
@@ -48,15 +48,15 @@ pub(super) const KIND: ChannelKind = ChannelKind {
             en: "any long random text that the receiver has, too: `openssl rand -base64 32`",
             ja: "受け取る側と同じ、長くて無作為な文字列: `openssl rand -base64 32`",
         },
-        SecretHint { key: "url", check: "address", en: TOLD.0, ja: TOLD.1 },
-        SecretHint { key: "token", check: "token", en: TOLD.0, ja: TOLD.1 },
+        SecretHint { key: "url", check: "address", en: ASK_RECEIVER.0, ja: ASK_RECEIVER.1 },
+        SecretHint { key: "token", check: "token", en: ASK_RECEIVER.0, ja: ASK_RECEIVER.1 },
     ],
     key_window: None,
     answers_within: None,
     open: |section, zone| WebhookConfig::open(section, zone, |config, _| Ok(Webhook { config })),
     show: |_| None,
 };
-const TOLD: (&str, &str) =
+const ASK_RECEIVER: (&str, &str) =
     ("the receiver of the webhook tells it", "Webhook を受け取る側の管理者に確認します");
 
 #[async_trait]
@@ -93,7 +93,7 @@ impl Backend for Webhook {
         channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         let now = channel_env.clock.now();
         let mut request = reqwest::Request::new(Method::POST, address(&self.config.url)?);
         let headers = request.headers_mut();
@@ -119,7 +119,7 @@ impl Backend for Webhook {
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
         http::judge(&answer, "the webhook")?;
-        Ok(Sent::default())
+        Ok(Accepted::default())
     }
 
     async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {

@@ -3,7 +3,8 @@
 use clap::Subcommand;
 
 use super::names::refuse_unknown;
-use super::{Column, Context, Error, Exit, Result, view};
+use super::table::row;
+use super::{Cell, Column, Context, Error, Exit, Result, view};
 use crate::app;
 use crate::blogs::listing::{self, BlogRow};
 use crate::blogs::{KIND, commands, config, events, store};
@@ -14,8 +15,8 @@ use crate::engine::{runner, store as jobs};
 use crate::import::config as edit;
 use crate::import::list::{self, Candidate};
 use crate::ledger::{Subject, pause};
+use crate::phrase;
 use crate::phrase::Phrase;
-use crate::text::counted;
 
 /// Options of `blog`.
 #[derive(Debug, clap::Args)]
@@ -137,32 +138,37 @@ async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
     let trouble = rows.iter().filter(|row| !is_fine(row)).count();
     let all = rows.len();
     let shown: Vec<BlogRow> = rows.into_iter().filter(|row| !failing || !is_fine(&row)).collect();
-    let (times, speech) = (context.times().await?, context.speech().await?);
     let columns = [
-        Column::left("id"),
-        Column::left("state"),
-        times.column("last check"),
-        Column::right("failures"),
-        Column::left("next check"),
-        Column::left("last change"),
-        Column::long("title"),
+        Column::left(phrase!("id", "ID")),
+        Column::left(phrase!("state", "状態")),
+        Column::moment(phrase!("last check", "最終確認")),
+        Column::right(phrase!("failures", "失敗")),
+        Column::moment(phrase!("next check", "次の確認")),
+        Column::moment(phrase!("last change", "最終更新")).secondary(),
+        Column::long(phrase!("title", "題名")),
     ];
     context.out.listing(&columns, &shown, |row| {
-        let why = row.why.as_ref().map(|why| format!(" ({})", speech.phrase(why))).unwrap_or_default();
-        vec![
-            row.blog_id.clone(),
-            speech.phrase(&row.state.phrase()),
-            times.cell(row.last_check_at),
-            row.failures_in_a_row.to_string(),
-            times.cell(row.next_check_at),
-            times.cell(row.last_change_at),
-            format!("{}{why}", row.title),
+        let title = row.title.as_str();
+        row![
+            &row.blog_id,
+            Cell::state(row.state, row.state.phrase()),
+            row.last_check_at,
+            row.failures_in_a_row,
+            row.next_check_at,
+            row.last_change_at,
+            match &row.why {
+                Some(why) => phrase!("{title} ({why})", "{title}（{why}）", title, why),
+                None => Phrase::verbatim(title),
+            },
         ]
     })?;
     if trouble > 0 && !failing {
-        context
-            .out
-            .note(format!("{trouble} of {} need a look: `tsuzuki blog ls --failing`", counted(all, "blog")));
+        context.out.note(phrase!(
+            "{trouble} of {all blog} need a look: `tsuzuki blog ls --failing`",
+            "{all} 件中 {trouble} 件に問題があります：`tsuzuki blog ls --failing`",
+            trouble,
+            all
+        ));
     }
     Ok(Exit::Fine)
 }
@@ -233,9 +239,15 @@ async fn set_pause(id: &str, span: Option<Span>, reason: String, context: &Conte
     db.write(move |tx| commands::pause(tx, &blog, until, &Phrase::verbatim(&reason), now)).await?;
     match until {
         Some(until) => {
-            context.out.note(format!("{id} is paused until {}", context.times().await?.line(until)));
+            let said =
+                phrase!("paused {id} until {until}", "{id} を {until} まで一時停止しました", id, until);
+            context.out.note(said);
         }
-        None => context.out.note(format!("{id} is paused until `tsuzuki blog resume {id}`")),
+        None => context.out.note(phrase!(
+            "paused {id} until `tsuzuki blog resume {id}`",
+            "{id} を一時停止しました。`tsuzuki blog resume {id}` で再開します",
+            id
+        )),
     }
     Ok(Exit::Fine)
 }

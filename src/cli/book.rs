@@ -3,10 +3,13 @@
 use clap::Subcommand;
 
 use super::names::refuse_unknown_if_given;
+use super::since::SinceArgs;
+use super::table::row;
 use super::{Column, Context, Error, Exit, Result, view as shown};
 use crate::books::model::Isbn13;
 use crate::books::{events, prompt, store, view};
 use crate::id::JobName;
+use crate::phrase;
 
 /// Options of `book`.
 #[derive(Debug, clap::Args)]
@@ -25,6 +28,8 @@ enum Command {
         /// Only those that were not delivered yet
         #[arg(long)]
         undelivered: bool,
+        #[command(flatten)]
+        since: SinceArgs,
         /// At most this many
         #[arg(long, default_value_t = 50)]
         limit: usize,
@@ -43,32 +48,41 @@ enum Command {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
-        Command::Ls { job, undelivered, limit } => list(job, undelivered, limit, context).await,
+        Command::Ls { job, undelivered, since, limit } => {
+            list(job, undelivered, &since, limit, context).await
+        }
         Command::Show { isbn } => show(isbn, context).await,
         Command::Prompt { isbn } => print_prompt(isbn, context).await,
     }
 }
 
-async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &Context) -> Result {
-    let times = context.times().await?;
+async fn list(
+    job: Option<JobName>,
+    undelivered: bool,
+    since: &SinceArgs,
+    limit: usize,
+    context: &Context,
+) -> Result {
     let db = context.view().await?;
     refuse_unknown_if_given("job", job.as_ref().map(JobName::as_str), &db, context).await?;
-    let rows =
-        db.read(move |tx| view::list(tx, store::Filter { job: job.as_ref(), undelivered, limit })).await?;
+    let since = since.moment(context).await?;
+    let mut rows =
+        db.read(move |tx| view::list(tx, store::BookQuery { job: job.as_ref(), undelivered, limit })).await?;
+    rows.retain(|row| row.first_seen_at >= since);
     let columns = [
-        Column::left("isbn"),
-        Column::long("title"),
-        Column::left("published"),
-        times.column("found"),
-        Column::left("delivered"),
+        Column::left(phrase!("ISBN", "ISBN")),
+        Column::long(phrase!("title", "題名")),
+        Column::left(phrase!("published", "出版日")),
+        Column::moment(phrase!("found", "発見")),
+        Column::moment(phrase!("delivered", "送信")),
     ];
     context.out.listing(&columns, &rows, |row| {
-        vec![
+        row![
             row.book.isbn13.to_string(),
-            row.book.title.clone(),
-            row.book.published_date.clone().unwrap_or_else(|| "-".into()),
-            times.cell(row.first_seen_at),
-            times.cell(row.last_delivered_at),
+            &row.book.title,
+            row.book.published_date.as_deref(),
+            row.first_seen_at,
+            row.last_delivered_at,
         ]
     })?;
     Ok(Exit::Fine)

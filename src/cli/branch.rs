@@ -4,7 +4,8 @@ use clap::Subcommand;
 
 use super::bulk::read_sources;
 use super::commits::find_project;
-use super::{Column, Context, Error, Exit, Result, log};
+use super::table::Tone;
+use super::{Cell, Column, Context, Error, Exit, Result, log};
 use crate::commits::events::{self, BranchCode};
 use crate::commits::host;
 use crate::commits::run;
@@ -12,6 +13,8 @@ use crate::commits::store::pages::{self, BranchRef};
 use crate::commits::store::{branches, forget as forgetting, projects};
 use crate::db::Open;
 use crate::ledger::event;
+use crate::phrase;
+use crate::phrase::Value;
 use crate::text::counted;
 
 /// Options of `branch`.
@@ -68,39 +71,38 @@ async fn list(project: Option<&str>, context: &Context) -> Result {
         None => None,
     };
     let listed = context.view().await?.read(move |tx| branches::list(tx, project_id)).await?;
-    let times = context.times().await?;
     let columns = [
-        Column::left("project"),
-        Column::left("branch"),
-        Column::right("commits"),
-        times.column("newest commit"),
-        Column::left("head"),
-        Column::left("closed"),
-        Column::right("unreachable"),
-        Column::right("no stats"),
-        Column::right("unreadable"),
-        Column::left("state"),
+        Column::left(phrase!("project", "プロジェクト")),
+        Column::left(phrase!("branch", "ブランチ")),
+        Column::right(phrase!("commits", "コミット")),
+        Column::moment(phrase!("newest commit", "最新のコミット")),
+        Column::left(phrase!("head", "先頭")).secondary(),
+        Column::left(phrase!("closed", "欠落なし")),
+        Column::right(phrase!("unreachable", "到達不能")).secondary(),
+        Column::right(phrase!("no stats", "行数なし")).secondary(),
+        Column::right(phrase!("unreadable", "読めない")).secondary(),
+        Column::left(phrase!("state", "状態")),
     ];
     context.out.listing(&columns, &listed, |branch| {
         let state = match (branch.ignored_at, branch.deleted_at, branch.walking, &branch.complete_head) {
-            (Some(_), ..) => "not collected",
-            (_, Some(_), ..) => "deleted",
-            _ if branch.failing_since.is_some() => "failing",
-            (_, _, true, _) => "being read",
-            (_, _, _, None) => "not read yet",
-            _ => "complete",
+            (Some(_), ..) => Cell::toned(phrase!("not collected", "対象外"), Tone::Faint),
+            (_, Some(_), ..) => Cell::toned(phrase!("deleted", "削除済み"), Tone::Faint),
+            _ if branch.failing_since.is_some() => Cell::toned(phrase!("failing", "失敗"), Tone::Bad),
+            (_, _, true, _) => Cell::toned(phrase!("being read", "取得中"), Tone::Busy),
+            (_, _, _, None) => phrase!("not read yet", "未取得").into(),
+            _ => Cell::toned(phrase!("complete", "取得済み"), Tone::Good),
         };
         vec![
-            branch.project.clone(),
-            branch.branch_name.clone(),
-            branch.commits.to_string(),
-            times.cell(branch.last_commit_at),
-            branch.complete_head.as_ref().and_then(|sha| sha.get(..10)).unwrap_or("-").to_owned(),
-            branch.closed.map_or("-", |closed| if closed { "yes" } else { "no" }).into(),
-            branch.unreachable.to_string(),
-            branch.stats_missing.to_string(),
-            branch.unreadable.to_string(),
-            state.into(),
+            Cell::from(&branch.project),
+            Cell::from(&branch.branch_name),
+            branch.commits.into(),
+            branch.last_commit_at.into(),
+            branch.complete_head.as_ref().and_then(|sha| sha.get(..10)).into(),
+            branch.closed.map_or_else(|| Value::Nothing.into(), Cell::flag),
+            branch.unreachable.into(),
+            branch.stats_missing.into(),
+            branch.unreadable.into(),
+            state,
         ]
     })?;
     Ok(Exit::Fine)

@@ -7,17 +7,19 @@ use clap::Subcommand;
 
 use super::error::unless_unread;
 use super::sending::Sent;
-use super::times::Times;
+use super::since::SinceArgs;
+use super::table::row;
 use super::{Column, Context, Error, Exit, Result, log, progress};
 use crate::commits::run::decide::{Again, Sharing};
-use crate::commits::run::{self, Bulk, Ended, Only, Outcome, Summary, TargetRow, Watch};
+use crate::commits::run::{self, Bulk, Ended, Only, Summary, TargetRow, Watch, WorkedRun};
 use crate::commits::store::projects;
-use crate::commits::{KIND, Source, commands};
+use crate::commits::{GitSource, KIND, commands};
 use crate::config::Config;
 use crate::db::Open;
 use crate::engine::Failure;
 use crate::id::{JobName, RunId};
 use crate::ledger::presence;
+use crate::phrase;
 use crate::text::one_line;
 
 /// Options of `bulk`.
@@ -66,6 +68,8 @@ enum Command {
     },
     /// List runs, newest first
     Ls {
+        #[command(flatten)]
+        since: SinceArgs,
         /// At most this many
         #[arg(long, default_value_t = 20)]
         limit: usize,
@@ -86,7 +90,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Cancel { run } => cancel(run, context).await,
         Command::Resume { run, join } => again(run, Again::Pending, sharing(join), context).await,
         Command::RetryFailed { run } => again(run, Again::Failed, Sharing::Alone, context).await,
-        Command::Ls { limit } => list(limit, context).await,
+        Command::Ls { since, limit } => list(&since, limit, context).await,
         Command::Show { run } => show(run, context).await,
     }
 }
@@ -96,7 +100,7 @@ fn sharing(join: bool) -> Sharing {
 }
 
 /// The `commits` jobs of the config: all, or the one of that name.
-pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc<Source>>> {
+pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc<GitSource>>> {
     let jobs: Vec<_> = config
         .jobs
         .iter()
@@ -107,7 +111,7 @@ pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc
             .hint("`tsuzuki job ls` lists the jobs")),
         (true, None) => Err(Error::new(Exit::Config, format!("the config has no job of kind `{KIND}`"))
             .hint("add a [[job]] with kind = \"commits\", gitlab, token and projects; see docs/commits.md")),
-        (false, _) => jobs.into_iter().map(|job| Ok(Arc::new(Source::read(job)?))).collect(),
+        (false, _) => jobs.into_iter().map(|job| Ok(Arc::new(GitSource::read(job)?))).collect(),
     }
 }
 
@@ -162,14 +166,18 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
         Ok(Some(Ended::Busy(run, holder))) => {
             return Err(Error::new(
                 Exit::Held,
-                format!(
-                    "run {} is worked on by {} since {}",
-                    run.run_id,
-                    presence::shown_owner(&holder.owner),
-                    holder.taken_at
+                phrase!(
+                    "run {run} is already running ({owner}, since {at})",
+                    "実行 {run} は処理中です（{owner}、{at} から）",
+                    run = run.run_id.to_string(),
+                    owner = presence::shown_owner(&holder.owner),
+                    at = holder.taken_at
                 ),
             )
-            .hint("add --join to share its targets, or wait until it has ended"));
+            .hint(phrase!(
+                "add --join to share its targets, or wait until it has ended",
+                "--join で分担するか、終わるまで待ってください"
+            )));
         }
         Ok(Some(Ended::Nothing(problems))) => {
             let error = Error::failed("nothing to collect: no branch was found");
@@ -199,12 +207,12 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
             Sent::from(app.sender().send_due(&context.stop).await?).with_waits(app, began_at).await?
         }
     };
-    unless_unread(tell(&outcome, &context.times().await?, context))?;
-    sent.tell(&context.out, &context.speech().await?);
+    unless_unread(tell(&outcome, context))?;
+    sent.tell(&context.out);
     Ok(sent.judge(if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly }))
 }
 
-fn tell(outcome: &Outcome, times: &Times, context: &Context) -> Result<()> {
+fn tell(outcome: &WorkedRun, context: &Context) -> Result<()> {
     if context.out.is_json() {
         return context.out.json(outcome);
     }
@@ -212,12 +220,13 @@ fn tell(outcome: &Outcome, times: &Times, context: &Context) -> Result<()> {
         context.out.line(sentence(&outcome.run))?;
     }
     for problem in &outcome.problems {
-        context.out.warn(one_line(&times.told(problem)));
+        context.out.warn(one_line(problem));
     }
     if let Some(until) = outcome.waiting_until {
-        context.out.note(format!(
-            "The host asks to wait until {}; `tsuzuki bulk resume` continues then.",
-            times.line(until)
+        context.out.note(phrase!(
+            "The host asks to wait until {until}; `tsuzuki bulk resume` continues then.",
+            "ホストの指示により {until} まで待ちます。その後 `tsuzuki bulk resume` で再開できます。",
+            until
         ));
     }
     if outcome.run.run.failed_count > 0 {
@@ -304,37 +313,38 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
     }
 }
 
-async fn list(limit: usize, context: &Context) -> Result {
-    let runs = context.view().await?.read(move |tx| run::list_states(tx, limit)).await?;
-    let times = context.times().await?;
+async fn list(since: &SinceArgs, limit: usize, context: &Context) -> Result {
+    let since = since.moment(context).await?;
+    let mut runs = context.view().await?.read(move |tx| run::list_states(tx, limit)).await?;
+    runs.retain(|listed| listed.run.started_at_utc >= since);
     let columns = [
-        Column::left("run"),
-        times.column("started"),
-        Column::left("ended"),
-        Column::left("status"),
-        Column::right("targets"),
-        Column::right("ok"),
-        Column::right("failed"),
-        Column::left("job"),
+        Column::left(phrase!("run", "実行")),
+        Column::moment(phrase!("started", "開始")),
+        Column::moment(phrase!("ended", "終了")).secondary(),
+        Column::left(phrase!("status", "状態")),
+        Column::right(phrase!("targets", "対象")),
+        Column::right(phrase!("succeeded", "成功")),
+        Column::right(phrase!("failed", "失敗")),
+        Column::left(phrase!("job", "ジョブ")).secondary(),
     ];
     context.out.listing(&columns, &runs, |listed| {
         let run = &listed.run;
-        vec![
+        row![
             run.run_id.to_string(),
-            times.cell(run.started_at_utc),
-            times.cell(run.completed_at_utc),
-            listed.state.into(),
-            run.total_targets.to_string(),
-            run.success_count.to_string(),
-            run.failed_count.to_string(),
-            run.job_name.clone().unwrap_or_else(|| "-".into()),
+            run.started_at_utc,
+            run.completed_at_utc,
+            listed.state,
+            run.total_targets,
+            run.success_count,
+            run.failed_count,
+            run.job_name.as_deref(),
         ]
     })?;
     Ok(Exit::Fine)
 }
 
 #[derive(serde::Serialize)]
-struct Shown {
+struct ShownRun {
     #[serde(flatten)]
     summary: Summary,
     targets: Vec<ShownTarget>,
@@ -366,7 +376,7 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
                     row,
                 });
             }
-            Ok(Some(Shown { summary, targets }))
+            Ok(Some(ShownRun { summary, targets }))
         })
         .await?;
     let Some(shown) = shown else {
@@ -377,23 +387,22 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     context.out.line(sentence(&shown.summary))?;
-    let times = context.times().await?;
     let columns = [
-        Column::left("project"),
-        Column::left("branch"),
-        Column::left("status"),
-        Column::right("new"),
-        times.column("processed"),
-        Column::long("error"),
+        Column::left(phrase!("project", "プロジェクト")),
+        Column::left(phrase!("branch", "ブランチ")),
+        Column::left(phrase!("status", "状態")),
+        Column::right(phrase!("new", "新着")),
+        Column::moment(phrase!("processed", "処理")),
+        Column::long(phrase!("error", "エラー")),
     ];
     context.out.listing(&columns, &shown.targets, |target| {
-        vec![
-            target.project.clone(),
-            target.row.branch_name.clone(),
-            target.row.status.word().into(),
-            target.row.stored_count.to_string(),
-            times.cell(target.row.processed_at_utc),
-            one_line(target.row.error_message.as_deref().unwrap_or("")),
+        row![
+            &target.project,
+            &target.row.branch_name,
+            target.row.status.word(),
+            target.row.stored_count,
+            target.row.processed_at_utc,
+            target.row.error_message.as_deref().unwrap_or(""),
         ]
     })?;
     Ok(Exit::Fine)

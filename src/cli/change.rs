@@ -3,14 +3,17 @@
 use clap::Subcommand;
 
 use super::names::refuse_unknown_if_given;
-use super::{Column, Context, Error, Exit, Result};
+use super::since::SinceArgs;
+use super::table::{Tone, row};
+use super::{Cell, Column, Context, Error, Exit, Result, view as shown};
 use crate::app;
-use crate::blogs::commands;
 use crate::blogs::decide::Code;
-use crate::blogs::store::Filter;
-use crate::blogs::view::{self, Listed};
-use crate::channel::outbox::{Answer, State};
-use crate::text::counted;
+use crate::blogs::events::change_subject;
+use crate::blogs::store::ChangeFilter;
+use crate::blogs::view::{self, ListedChange};
+use crate::blogs::{change, commands};
+use crate::channel::outbox::Answer;
+use crate::phrase;
 
 /// Options of `change`.
 #[derive(Debug, clap::Args)]
@@ -31,6 +34,8 @@ enum Command {
         /// Also failures, recoveries and blogs that are gone
         #[arg(long)]
         all: bool,
+        #[command(flatten)]
+        since: SinceArgs,
         /// At most this many
         #[arg(long, default_value_t = 30)]
         limit: usize,
@@ -40,13 +45,13 @@ enum Command {
         /// Its number
         id: i64,
     },
-    /// Let the held messages of a change go
+    /// Release the held messages of a change
     Approve {
         /// Its number
         #[arg(required = true)]
         id: Vec<i64>,
     },
-    /// Decide against the held messages of a change; its entries stay known
+    /// Discard the held messages of a change; its entries stay known
     Skip {
         /// Its number
         #[arg(required = true)]
@@ -61,88 +66,72 @@ enum Command {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
-        Command::Ls { blog, job, all, limit } => {
-            list(Filter { job, blog, code: (!all).then_some(Code::New) }, limit, context).await
+        Command::Ls { blog, job, all, since, limit } => {
+            list(ChangeFilter { job, blog, code: (!all).then_some(Code::New) }, &since, limit, context).await
         }
         Command::Show { id } => show(id, context).await,
-        Command::Approve { id } => decide(id, Choice::Approve, context).await,
-        Command::Skip { id } => decide(id, Choice::Skip, context).await,
+        Command::Approve { id } => decide(id, ChangeChoice::Approve, context).await,
+        Command::Skip { id } => decide(id, ChangeChoice::Skip, context).await,
         Command::Resume { blog } => super::blog::resume(&blog, context).await,
     }
 }
 
-async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
+async fn list(filter: ChangeFilter, since: &SinceArgs, limit: usize, context: &Context) -> Result {
     let db = context.view().await?;
     refuse_unknown_if_given("blog", filter.blog.as_deref(), &db, context).await?;
     refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
-    let listed = db.read(move |tx| view::list_changes(tx, &filter, limit)).await?;
-    let times = context.times().await?;
+    let since = since.moment(context).await?;
+    let mut listed = db.read(move |tx| view::list_changes(tx, &filter, limit)).await?;
+    listed.retain(|listed| listed.change.found_at >= since);
     let columns = [
-        Column::right("id"),
-        times.column("found"),
-        Column::left("blog"),
-        Column::left("what"),
-        Column::right("entries"),
-        Column::left("state"),
-        Column::long("first"),
+        Column::right(phrase!("id", "番号")),
+        Column::moment(phrase!("found", "発見")),
+        Column::left(phrase!("blog", "ブログ")),
+        Column::left(phrase!("what", "種別")).secondary(),
+        Column::right(phrase!("entries", "件数")),
+        Column::left(phrase!("state", "状態")),
+        Column::long(phrase!("first", "先頭の記事")),
     ];
     context.out.listing(&columns, &listed, |listed| {
-        let change = &listed.change;
-        vec![
-            change.id.to_string(),
-            times.cell(change.found_at),
-            change.blog_id.clone(),
-            change.code.word().to_owned(),
-            change.detail.count().to_string(),
-            state_of(listed),
+        let row = &listed.change;
+        row![
+            row.id,
+            row.found_at,
+            &row.blog_id,
+            row.code.phrase(),
+            row.detail.count(),
+            match change::needs_approval(listed) {
+                true => Cell::toned(change::standing(listed), Tone::Warning),
+                false => change::standing(listed).into(),
+            },
             first_of(listed),
         ]
     })?;
-    let held = listed.iter().filter(|listed| is_held(listed)).count();
+    let held = listed.iter().filter(|listed| change::needs_approval(listed)).count();
     if held > 0 {
-        context.out.note(format!("{held} held: `tsuzuki change approve ID` or `skip ID`"));
+        context.out.note(phrase!(
+            "{held} held: `tsuzuki change approve ID` or `skip ID`",
+            "確認待ち {held} 件：`tsuzuki change approve ID` または `skip ID`",
+            held
+        ));
     }
     Ok(Exit::Fine)
 }
 
 async fn show(id: i64, context: &Context) -> Result {
-    let Some(listed) = context.view().await?.read(move |tx| view::find_change(tx, id)).await? else {
-        return Err(missing(id));
-    };
-    if context.out.is_json() {
-        context.out.json(&listed)?;
-        return Ok(Exit::Fine);
+    match shown::show(&change_subject(id), context).await? {
+        true => Ok(Exit::Fine),
+        false => Err(missing(id)),
     }
-    let times = context.times().await?;
-    let change = &listed.change;
-    let detail = &change.detail;
-    let line = |text: String| context.out.line(crate::text::one_line(&text));
-    line(format!("{} {}: {} ({})", change.id, change.blog_id, change.code.word(), state_of(&listed)))?;
-    line(format!("found {} by job {}", times.line(change.found_at), change.job_name))?;
-    for why in [&detail.held_because, &detail.error].into_iter().flatten() {
-        line(format!("because: {why}"))?;
-    }
-    for entry in &detail.entries {
-        let date = entry.published_at.map(|at| times.line(at)).unwrap_or_default();
-        line(format!(
-            "- {date} {} {}",
-            entry.title.as_deref().unwrap_or("-"),
-            entry.url.as_deref().unwrap_or("")
-        ))?;
-    }
-    for delivery in &listed.deliveries {
-        line(format!("delivery {}: {} {}", delivery.id, delivery.channel, delivery.state))?;
-    }
-    Ok(Exit::Fine)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Choice {
+enum ChangeChoice {
     Approve,
     Skip,
 }
 
-async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
+async fn decide(ids: Vec<i64>, choice: ChangeChoice, context: &Context) -> Result {
     let now = context.clock.now();
     let topics = app::topics();
     for id in ids {
@@ -151,45 +140,47 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
             .db()
             .await?
             .write(move |tx| match choice {
-                Choice::Approve => commands::approve(tx, id, now),
-                Choice::Skip => commands::skip(tx, id, &topics, now),
+                ChangeChoice::Approve => commands::approve(tx, id, now),
+                ChangeChoice::Skip => commands::skip(tx, id, &topics, now),
             })
             .await?;
         let Some(answers) = answers else { return Err(missing(id)) };
         let done = answers.iter().filter(|answer| matches!(answer, Answer::Done { .. })).count();
         if done == 0 {
-            return Err(Error::failed(format!("change {id} has no message that waits for a decision"))
-                .hint(format!("`tsuzuki change show {id}` says what became of it")));
+            let message = phrase!(
+                "change {id} has no message that waits for a decision",
+                "変更 {id} に確認待ちのメッセージはありません",
+                id
+            );
+            return Err(Error::failed(message).hint(phrase!(
+                "`tsuzuki change show {id}` says what became of it",
+                "`tsuzuki change show {id}` で結果を確認できます",
+                id
+            )));
         }
-        let word = if choice == Choice::Approve { "approved" } else { "skipped" };
-        context.out.note(format!("change {id}: {word} {}", counted(done, "message")));
+        context.out.note(match choice {
+            ChangeChoice::Approve => {
+                phrase!("change {id}: released {done message}", "変更 {id}：{done} 件を送信します", id, done)
+            }
+            ChangeChoice::Skip => {
+                phrase!(
+                    "change {id}: discarded {done message}",
+                    "変更 {id}：{done} 件を破棄しました",
+                    id,
+                    done
+                )
+            }
+        });
     }
     Ok(Exit::Fine)
 }
 
 fn missing(id: i64) -> Error {
-    Error::failed(format!("there is no change {id}")).hint("`tsuzuki change ls` lists them")
+    Error::failed(phrase!("there is no change {id}", "変更 {id} はありません", id))
+        .hint(phrase!("`tsuzuki change ls` lists them", "`tsuzuki change ls` で一覧できます"))
 }
 
-/// What became of the messages: one word if they agree.
-fn state_of(listed: &Listed) -> String {
-    let mut states: Vec<&str> = listed.deliveries.iter().map(|delivery| delivery.state.as_str()).collect();
-    states.sort_unstable();
-    states.dedup();
-    match (&listed.change.digest, states.as_slice()) {
-        (None, _) => "not queued yet".into(),
-        (Some(_), []) => "no channel".into(),
-        (Some(_), states) => states.join(", "),
-    }
-}
-
-/// Whether it has a message that waits for a decision.
-fn is_held(listed: &Listed) -> bool {
-    let held = State::Held.as_str();
-    listed.change.held && listed.deliveries.iter().any(|delivery| delivery.state == held)
-}
-
-fn first_of(listed: &Listed) -> String {
+fn first_of(listed: &ListedChange) -> String {
     let detail = &listed.change.detail;
     let first = detail.entries.first();
     let told = first.and_then(|entry| entry.title.clone().or_else(|| entry.url.clone()));

@@ -8,15 +8,18 @@ use clap::{Subcommand, ValueEnum};
 
 use super::export::{Out, finish};
 use super::names::refuse_unknown_if_given;
-use super::{Column, Context, Error, Exit, Result};
+use super::since::SinceArgs;
+use super::table::row;
+use super::{Cell, Column, Context, Error, Exit, Result};
 use crate::commits::people::People;
 use crate::commits::stats::{self, By, Counting, StatRow, Stats};
 use crate::commits::store::projects;
 use crate::commits::store::reading::{self, Scope};
 use crate::config::value::Zone;
 use crate::db::Db;
-use crate::export::{self, Field, Format, Style, Writer};
-use crate::text::{counted, one_line};
+use crate::export::{self, Format, RowWriter, Style};
+use crate::phrase;
+use crate::text::counted;
 
 /// Options of `commits`.
 #[derive(Debug, clap::Args)]
@@ -70,8 +73,10 @@ struct ScopeArgs {
     #[arg(long)]
     branch: Option<String>,
     /// Only this year
-    #[arg(long)]
+    #[arg(long, conflicts_with = "since")]
     year: Option<i16>,
+    #[command(flatten)]
+    since: SinceArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -117,7 +122,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
             let counting = Counting { with_merges, ..Counting::new(scope, zone, people) };
             let stats = context.view().await?.read(move |tx| stats::count(tx, &counting, by.into())).await?;
             write(&stats, format, output.as_deref(), force, context)?;
-            note(&stats, context);
+            if !context.out.is_json() {
+                note(&stats, context);
+            }
             Ok(Exit::Fine)
         }
         Command::Ls { scope, limit } => list(&scope, limit, context).await,
@@ -157,6 +164,7 @@ async fn read_scope(args: &ScopeArgs, zone: &Zone, context: &Context) -> Result<
     if let Some(name) = &args.project {
         scope.project_id = Some(find_project(name, &db).await?);
     }
+    scope.from = args.since.find(context).await?;
     if let Some(year) = args.year {
         let (from, until) = stats::period_bounds(&format!("{year:04}"), zone)
             .ok_or_else(|| Error::usage(format!("{year} is not a year that a commit can be of")))?;
@@ -199,7 +207,7 @@ fn write(
             .map_err(|error| Error::failed(format!("the workbook cannot be written: {error}")))?,
         FormatWord::Tsv | FormatWord::Csv => {
             let format = if format == FormatWord::Tsv { Format::Tsv } else { Format::Csv };
-            let mut writer = Writer::new(Vec::new(), format, Style::default());
+            let mut writer = RowWriter::new(Vec::new(), format, Style::default());
             writer.begin(&stats.columns())?;
             rows().try_for_each(|row| writer.row(&row))?;
             writer.end()?;
@@ -213,19 +221,30 @@ fn write(
 
 fn show(stats: &Stats, context: &Context) -> Result<()> {
     let zone = stats.timezone.as_str();
+    let author = || Column::left(phrase!("author", "作者"));
+    let project = || Column::left(phrase!("project", "プロジェクト"));
+    let people = || Column::right(phrase!("people", "人数"));
     let mut columns = match stats.by {
-        By::Month => vec![Column::left("month").labelled(zone), Column::left("author")],
-        By::Week => vec![Column::left("week").labelled(zone), Column::left("author")],
-        By::Day => vec![Column::left("day").labelled(zone), Column::left("author")],
-        By::Person => vec![Column::left("author")],
-        By::Project => vec![Column::left("project"), Column::right("people")],
-        By::Branch => vec![Column::left("project"), Column::left("branch"), Column::right("people")],
+        By::Month => vec![Column::left(phrase!("month", "月")).labelled(zone), author()],
+        By::Week => vec![Column::left(phrase!("week", "週")).labelled(zone), author()],
+        By::Day => vec![Column::left(phrase!("day", "日")).labelled(zone), author()],
+        By::Person => vec![author()],
+        By::Project => vec![project(), people()],
+        By::Branch => vec![project(), Column::left(phrase!("branch", "ブランチ")), people()],
     };
-    columns.extend(["commits", "merges", "additions", "deletions"].map(Column::right));
+    columns.extend(
+        [
+            phrase!("commits", "コミット"),
+            phrase!("merges", "マージ"),
+            phrase!("additions", "追加行"),
+            phrase!("deletions", "削除行"),
+        ]
+        .map(Column::right),
+    );
     let cell = |field| match field {
-        Field::Int(number) => number.to_string(),
-        Field::Word(text) | Field::Text(text) => text,
-        _ => String::new(),
+        export::Cell::Int(number) => Cell::from(number),
+        export::Cell::Word(text) | export::Cell::Text(text) => text.into(),
+        _ => "".into(),
     };
     // How many there are is said below, also when there are none.
     match stats.rows.is_empty() {
@@ -257,29 +276,29 @@ fn note(stats: &Stats, context: &Context) {
 
 async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
     let scope = read_scope(args, &context.config().await?.app.timezone, context).await?;
-    let times = context.times().await?;
     let commits = context.view().await?.read(move |tx| reading::list_commits(tx, &scope, limit)).await?;
     let columns = [
-        times.column("committed"),
-        Column::left("project"),
-        Column::left("branch"),
-        Column::left("sha"),
-        Column::left("author"),
-        Column::right("+"),
-        Column::right("-"),
-        Column::long("title"),
+        Column::moment(phrase!("committed", "コミット日時")),
+        Column::left(phrase!("project", "プロジェクト")),
+        Column::left(phrase!("branch", "ブランチ")).secondary(),
+        Column::left(phrase!("sha", "SHA")).secondary(),
+        Column::left(phrase!("author", "作者")),
+        Column::right(phrase!("+", "+")).secondary(),
+        Column::right(phrase!("-", "-")).secondary(),
+        Column::long(phrase!("title", "題名")),
     ];
     context.out.listing(&columns, &commits, |commit| {
         let mark = if commit.unreachable_since.is_some() { " (gone)" } else { "" };
-        vec![
-            times.cell(commit.committed_date_utc),
-            commit.project.clone(),
-            commit.branch_name.clone(),
+        let lines = |count: i64| if commit.stats_missing { "?".into() } else { count.to_string() };
+        row![
+            commit.committed_date_utc,
+            &commit.project,
+            &commit.branch_name,
             format!("{}{mark}", commit.sha.get(..10).unwrap_or(&commit.sha)),
-            one_line(&commit.author_name),
-            if commit.stats_missing { "?".into() } else { commit.additions.to_string() },
-            if commit.stats_missing { "?".into() } else { commit.deletions.to_string() },
-            one_line(commit.title.as_deref().unwrap_or("-")),
+            &commit.author_name,
+            lines(commit.additions),
+            lines(commit.deletions),
+            commit.title.as_deref(),
         ]
     })?;
     Ok(Exit::Fine)

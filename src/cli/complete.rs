@@ -1,15 +1,33 @@
-//! Completion scripts and manual pages, made from the command tree itself.
+//! Completion for shells, which knows jobs, blogs and channels; and manual pages. Both are made from the command tree.
 
 use std::path::PathBuf;
 
-use super::{Context, Exit, Result, tree};
+use clap::{Command, ValueEnum};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Zsh};
+
+use super::{Context, Error, Exit, Result, tree};
+use crate::app;
+use crate::config::{self, Env};
+
+/// The variable by which a shell asks the program itself what fits.
+const VARIABLE: &str = "TSUZUKI_COMPLETE";
 
 /// Options of `completions`.
 #[derive(Debug, clap::Args)]
 pub(super) struct CompletionArgs {
     /// The shell
     #[arg(value_enum)]
-    shell: clap_complete::Shell,
+    shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
 }
 
 /// Options of `man`.
@@ -20,9 +38,21 @@ pub(super) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
+/// Answers a shell that asks what fits, and ends the program; does nothing for everybody else.
+pub(super) fn answer_shell() {
+    CompleteEnv::with_factory(tree).var(VARIABLE).complete();
+}
+
 pub(super) fn completions(args: &CompletionArgs, context: &Context) -> Result {
+    let shell: &dyn EnvCompleter = match args.shell {
+        Shell::Bash => &Bash,
+        Shell::Elvish => &Elvish,
+        Shell::Fish => &Fish,
+        Shell::Powershell => &Powershell,
+        Shell::Zsh => &Zsh,
+    };
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut tree(), "tsuzuki", &mut script);
+    shell.write_registration(VARIABLE, "tsuzuki", "tsuzuki", "tsuzuki", &mut script)?;
     context.out.raw(&script)?;
     Ok(Exit::Fine)
 }
@@ -35,10 +65,38 @@ pub(super) fn man(args: &ManArgs, context: &Context) -> Result {
             context.out.raw(&page)?;
         }
         Some(dir) => {
-            std::fs::create_dir_all(dir)?;
+            std::fs::create_dir_all(dir)
+                .map_err(|error| Error::failed(format!("{}: {error}", dir.display())))?;
             clap_mangen::generate_to(tree(), dir)?;
             context.out.note(format!("Wrote the manual pages to {}", dir.display()));
         }
     }
     Ok(Exit::Fine)
+}
+
+/// The same command with arguments that know the names which the config gives.
+pub(super) fn add_names(command: Command, path: &str) -> Command {
+    let noun = path.split(' ').next().unwrap_or_default();
+    let ids: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
+    ids.into_iter().fold(command, |command, id| {
+        let word = match (noun, id.as_str()) {
+            (_, "job") => "job",
+            (_, "channel") => "channel",
+            (_, "blog") if noun != "job" => "blog",
+            ("job" | "run" | "status", "name" | "names") if path != "job add" => "job",
+            ("blog", "id") if path != "blog add" => "blog",
+            (_, "provider") => "provider",
+            _ => return command,
+        };
+        command.mut_arg(id, |argument| argument.add(ArgValueCandidates::new(move || list_names(word))))
+    })
+}
+
+/// The names of one sort that the config gives; none if it cannot be read.
+fn list_names(word: &str) -> Vec<CompletionCandidate> {
+    let env = Env::of_process();
+    let config = config::find_path(None, &env).and_then(|path| config::load(&path, app::kinds(), &env).ok());
+    let things = app::things().filter(|thing| thing.word == word);
+    let names = things.flat_map(|thing| config.as_ref().map(thing.list_configured).unwrap_or_default());
+    names.map(CompletionCandidate::new).collect()
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::error::{Error, Exit, Message, Result};
-use super::times::Times;
+use super::error::{Error, Exit, Result};
 use super::{Global, Output};
 use crate::app::{self, App};
 use crate::config::{self, BadLocation, Config, Env, Problems};
 use crate::db::{self, Db, DbUrl, Open};
+use crate::phrase;
 use crate::phrase::Speech;
 use crate::text::Language;
 use crate::time::Clock;
@@ -32,10 +32,13 @@ pub struct Context {
 
 impl Context {
     pub(super) fn new(global: Global) -> Self {
+        let (env, clock) = (Env::of_process(), global.now.map_or_else(Clock::system, Clock::starting_at));
+        let language = global.lang.or_else(|| env.find_language()).unwrap_or(Language::En);
+        let usual = Speech { language, zone: None };
         Self {
-            out: Output::new(&global),
-            clock: global.now.map_or_else(Clock::system, Clock::starting_at),
-            env: Env::of_process(),
+            out: Output::new(&global, usual, clock.clone()),
+            clock,
+            env,
             stop: CancellationToken::new(),
             global,
             config: OnceCell::new(),
@@ -53,11 +56,14 @@ impl Context {
     /// Where the config file is, or an error that says how to make one.
     pub fn config_path(&self) -> Result<PathBuf> {
         config::find_path(self.global.config.as_deref(), &self.env).ok_or_else(|| {
-            Error::new(
-                Exit::Config,
+            let message = phrase!(
                 "there is no config file: no ./tsuzuki.toml, none in the XDG directory, none in /etc/tsuzuki",
-            )
-            .hint("run `tsuzuki init` to write one, or name it with -c FILE")
+                "設定ファイルがありません（./tsuzuki.toml、XDG ディレクトリ、/etc/tsuzuki を探しました）"
+            );
+            Error::new(Exit::Config, message).hint(phrase!(
+                "run `tsuzuki init` to write one, or name it with -c FILE",
+                "`tsuzuki init` で作るか、-c FILE で指定してください"
+            ))
         })
     }
 
@@ -66,34 +72,19 @@ impl Context {
         self.config.get_or_try_init(|| async { self.load_config() }).await
     }
 
-    /// How to speak to whoever runs the command.
+    /// How to speak to whoever runs the command, as the config says.
     pub(super) async fn speech(&self) -> Result<Speech> {
-        let app = &self.config().await?.app;
-        let of_locale = || match self.env.find("LC_ALL").or_else(|| self.env.find("LANG")) {
-            Some(locale) if locale.starts_with("ja") => Language::Ja,
-            _ => Language::En,
-        };
-        let language = self.global.lang.or(app.language).unwrap_or_else(of_locale);
-        Ok(Speech { language, zone: Some(app.timezone.time_zone().clone()) })
-    }
-
-    /// How moments are shown in tables: in the zone of the config file.
-    pub(super) async fn times(&self) -> Result<Times> {
-        Ok(Times::new(self.config().await?.app.timezone.clone()))
-    }
-
-    /// What went wrong, with its moments told like all others; nothing is read that was not read before.
-    pub(super) fn told(&self, mut error: Error) -> Error {
-        if let (Some(config), Message::Text(text)) = (self.config.get(), &mut error.message) {
-            *text = Times::new(config.app.timezone.clone()).told(text);
-        }
-        error
+        self.config().await?;
+        Ok(self.out.speech().clone())
     }
 
     /// The config file, read anew.
     pub fn load_config(&self) -> Result<Config> {
         let config = config::load(&self.config_path()?, app::kinds(), &self.env)?;
         config.hide_secrets();
+        let language = self.global.lang.or(config.app.language).or_else(|| self.env.find_language());
+        let zone = Some(config.app.timezone.time_zone().clone());
+        self.out.speak(Speech { language: language.unwrap_or(Language::En), zone });
         Ok(config)
     }
 
@@ -144,7 +135,7 @@ impl Context {
     /// The database of the config, opened to look only; `None` when nothing has made it yet.
     pub(super) async fn find_db(&self) -> Result<Option<&Db>> {
         let place = self.place().await?;
-        match self.db.get_or_try_init(|| Db::open(place, Open::Look, self.clock.clone())).await {
+        match self.db.get_or_try_init(|| Db::open(place, Open::ReadOnly, self.clock.clone())).await {
             Ok(db) => Ok(Some(db)),
             Err(db::Error::Missing(_)) => Ok(None),
             Err(error) => Err(error.into()),

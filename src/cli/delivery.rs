@@ -6,14 +6,18 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use super::names::{no_such, refuse_unknown, refuse_unknown_if_given};
-use super::{Column, Context, Error, Exit, Result};
+use super::since::SinceArgs;
+use super::table::{Tone, row, tone_of};
+use super::{Cell, Column, Context, Error, Exit, Result, view};
 use crate::app;
 use crate::channel;
-use crate::channel::outbox::{self, Answer, ChannelWait, Filter, Row, State};
+use crate::channel::outbox::{self, Answer, ChannelWait, DeliveryFilter, Row, State};
+use crate::engine::things::delivery;
 use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text;
-use crate::text::counted;
 
 /// Options of `delivery`.
 #[derive(Debug, clap::Args)]
@@ -35,6 +39,8 @@ enum Command {
         /// Only those of this channel
         #[arg(long, value_name = "NAME")]
         channel: Option<String>,
+        #[command(flatten)]
+        since: SinceArgs,
         /// At most this many
         #[arg(long, default_value_t = 30)]
         limit: usize,
@@ -44,7 +50,7 @@ enum Command {
         /// Its number
         id: i64,
     },
-    /// Send what failed, or wake a channel that rests
+    /// Send what failed again, or resume a paused channel
     Retry {
         /// The numbers of messages that failed, were skipped or wait
         #[arg(required_unless_present = "channel")]
@@ -52,11 +58,11 @@ enum Command {
         /// Send a second one of a message that was sent
         #[arg(long)]
         again: bool,
-        /// End the rest of this channel and make everything that waits for it due
+        /// Resume this channel and reschedule everything that waits for it
         #[arg(long, value_name = "NAME", conflicts_with_all = ["id", "again"])]
         channel: Option<String>,
     },
-    /// Let held messages go
+    /// Release held messages
     Approve {
         /// Their numbers
         #[arg(required_unless_present = "job")]
@@ -65,13 +71,13 @@ enum Command {
         #[arg(long, value_name = "NAME", conflicts_with = "id")]
         job: Option<String>,
     },
-    /// Say that messages have arrived: they count as sent, and what they told is not told again
+    /// Say that messages have arrived: they count as sent and are not sent again
     Confirm {
         /// The numbers of messages that are held, or may have been sent
         #[arg(required = true)]
         id: Vec<i64>,
     },
-    /// Decide against messages that were not sent
+    /// Discard messages that were not sent
     Skip {
         /// Their numbers
         #[arg(required_unless_present = "job")]
@@ -83,7 +89,7 @@ enum Command {
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct DeliveryRow {
     #[serde(flatten)]
     row: Row,
     /// What keeps its channel from sending, if it is to be sent.
@@ -101,8 +107,8 @@ struct Shown {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
-        Command::Ls { state, job, channel, limit } => {
-            list(Filter { state, job, channel, before: None }, limit, context).await
+        Command::Ls { state, job, channel, since, limit } => {
+            list(DeliveryFilter { state, job, channel, before: None }, &since, limit, context).await
         }
         Command::Show { id } => show(id, context).await,
         Command::Retry { channel: Some(channel), .. } => resume(channel, context).await,
@@ -125,59 +131,83 @@ fn read_state(text: &str) -> std::result::Result<State, String> {
     })
 }
 
-async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
-    let (app, speech, now) = (context.look().await?, context.speech().await?, context.clock.now());
+async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: &Context) -> Result {
+    let (app, now) = (context.look().await?, context.clock.now());
     let db = &app.env.db;
     refuse_unknown_if_given("job", filter.job.as_deref(), db, context).await?;
     refuse_unknown_if_given("channel", filter.channel.as_deref(), db, context).await?;
-    let channels = Arc::clone(&app.env.channels);
+    let (channels, since) = (Arc::clone(&app.env.channels), since.moment(context).await?);
     let listed = db.read(move |tx| {
         let waits = outbox::list_waits(tx, &channels, now)?;
-        let with_wait = |row: Row| Listed { wait: outbox::find_wait(&row, &waits).cloned(), row };
+        let with_wait = |row: Row| DeliveryRow { wait: outbox::find_wait(&row, &waits).cloned(), row };
         Ok(outbox::list(tx, &filter, limit)?.into_iter().map(with_wait).collect::<Vec<_>>())
     });
-    let listed = listed.await?;
-    let times = context.times().await?;
+    let mut listed = listed.await?;
+    listed.retain(|listed| listed.row.created_at >= since);
     let columns = [
-        Column::right("id"),
-        times.column("added"),
-        Column::left("state"),
-        Column::left("job"),
-        Column::left("channel"),
-        Column::long("subject"),
-        Column::right("tries"),
-        Column::left("next"),
-        Column::long("why"),
+        Column::right(phrase!("id", "番号")),
+        Column::moment(phrase!("queued", "登録")),
+        Column::left(phrase!("state", "状態")),
+        Column::left(phrase!("job", "ジョブ")),
+        Column::left(phrase!("channel", "チャンネル")),
+        Column::long(phrase!("about", "内容")),
+        Column::right(phrase!("attempts", "送信回数")).secondary(),
+        Column::moment(phrase!("next attempt", "次の送信")).secondary(),
+        Column::long(phrase!("why", "理由")).secondary(),
     ];
     context.out.listing(&columns, &listed, |listed| {
         let row = &listed.row;
-        let why = match &listed.wait {
-            Some(wait) => Some(speech.phrase(&wait.why)),
-            None => row.last_error.as_deref().map(|why| times.told(why)),
-        };
-        vec![
-            row.id.to_string(),
-            times.cell(row.created_at),
-            row.state.as_str().to_owned(),
-            row.job_name.to_string(),
-            row.channel.clone(),
-            row.subject.clone(),
-            row.attempts.to_string(),
-            times.cell(outbox::next_at(&listed.row, listed.wait.as_ref())),
-            why.unwrap_or_else(|| "-".to_owned()),
+        let tone = delivery::state_of(row.state).map_or(Tone::Plain, tone_of);
+        row![
+            row.id,
+            row.created_at,
+            Cell::toned(short_phrase(row.state), tone),
+            row.job_name.as_str(),
+            &row.channel,
+            about(row),
+            row.attempts,
+            outbox::next_at(row, listed.wait.as_ref()),
+            match &listed.wait {
+                Some(wait) => Some(wait.why.clone()),
+                None => row.last_error.as_deref().map(Phrase::from_stored),
+            },
         ]
     })?;
     let count = |state: State| listed.iter().filter(|listed| listed.row.state == state).count();
-    if count(State::Failed) > 0 {
-        context.out.note(format!("{} failed: `tsuzuki delivery retry ID` tries again", count(State::Failed)));
+    let (failed, held) = (count(State::Failed), count(State::Held));
+    if failed > 0 {
+        context.out.note(phrase!(
+            "{failed} failed: `tsuzuki delivery retry ID` tries again",
+            "失敗 {failed} 件：`tsuzuki delivery retry ID` で再送します",
+            failed
+        ));
     }
-    if count(State::Held) > 0 {
-        context.out.note(format!(
-            "{} held: `tsuzuki delivery approve ID`, `skip ID` or, if it has arrived, `confirm ID`",
-            count(State::Held)
+    if held > 0 {
+        context.out.note(phrase!(
+            "{held} held: `tsuzuki delivery approve ID`, `skip ID` or, if it has arrived, `confirm ID`",
+            "確認待ち {held} 件：`tsuzuki delivery approve ID`、`skip ID`、届いている場合は `confirm ID`",
+            held
         ));
     }
     Ok(Exit::Fine)
+}
+
+/// The first line of a message, or what it is about where it has no lines.
+fn about(row: &Row) -> String {
+    let text = channel::as_text(&row.payload);
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match first.strip_prefix("Subject: ").unwrap_or(first) {
+        "" | "{" => row.subject.clone(),
+        line => line.to_owned(),
+    }
+}
+
+/// What a state is called where there is little room.
+fn short_phrase(state: State) -> Phrase {
+    match state {
+        State::Unknown => phrase!("unknown", "不明"),
+        state => delivery::phrase_of(state),
+    }
 }
 
 async fn show(id: i64, context: &Context) -> Result {
@@ -190,34 +220,14 @@ async fn show(id: i64, context: &Context) -> Result {
         })
         .await?;
     let Some((row, events)) = found else { return Err(missing(id)) };
-    let payload = serde_json::from_str(&row.payload).unwrap_or(serde_json::Value::Null);
-    let shown = Shown { row, payload, events };
     if context.out.is_json() {
-        context.out.json(&shown)?;
+        let payload = serde_json::from_str(&row.payload).unwrap_or(serde_json::Value::Null);
+        context.out.json(&Shown { row, payload, events })?;
         return Ok(Exit::Fine);
     }
-    let times = context.times().await?;
-    let row = &shown.row;
-    let line = |text: String| context.out.line(text::one_line(&text));
-    line(format!("delivery {} is {}", row.id, row.state.as_str()))?;
-    line(format!("about {} ({} of job {})", row.subject, row.topic, row.job_name))?;
-    line(format!("through {} to {}", row.channel, row.recipient))?;
-    line(format!("added {}, tried {}", times.line(row.created_at), counted(row.attempts, "time")))?;
-    if matches!(row.state, State::Ready | State::Unknown) {
-        line(format!("next at {}", times.line(row.not_before)))?;
-    }
-    if let Some(remote_id) = &row.remote_id {
-        line(format!("known there as {remote_id}"))?;
-    }
-    if let Some(why) = &row.last_error {
-        line(format!("because: {}", times.told(why)))?;
-    }
-    for event in &shown.events {
-        let why = event.detail["why"].as_str().unwrap_or_default();
-        line(format!("- {} {} {why}", times.line(event.at), event.code))?;
-    }
+    view::show(&Subject::delivery(id), context).await?;
     context.out.line("")?;
-    context.out.text(&channel::as_text(&shown.row.payload))?;
+    context.out.text(&channel::as_text(&row.payload))?;
     Ok(Exit::Fine)
 }
 
@@ -249,10 +259,20 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
             })
             .await?;
         match &answer {
-            Answer::Done { id, state } => context.out.note(format!("Delivery {id} is {}", state.as_str())),
+            Answer::Done { id, state } => {
+                let (id, state) = (*id, delivery::phrase_of(*state));
+                context.out.note(phrase!("Delivery {id}: {state}", "配信 {id}：{state}", id, state));
+            }
             Answer::Missing => refused = Some(missing(id)),
             Answer::NotNow { state, why } => {
-                refused = Some(Error::failed(format!("delivery {id} is {}: {why}", state.as_str())));
+                let state = delivery::phrase_of(*state);
+                refused = Some(Error::failed(phrase!(
+                    "delivery {id} stays as it is ({state}): {why}",
+                    "配信 {id} はそのままです（{state}）：{why}",
+                    id,
+                    state,
+                    why
+                )));
             }
         }
         done.push(serde_json::json!({ "id": id, "answer": answer }));
@@ -279,8 +299,20 @@ async fn decide_job(job: String, choice: Choice, context: &Context) -> Result {
             }
         })
         .await?;
-    let word = if matches!(choice, Choice::Skip) { "Skipped" } else { "Approved" };
-    context.out.note(format!("{word} {} of job {job}", counted(count, "held message")));
+    context.out.note(match choice {
+        Choice::Skip => phrase!(
+            "Discarded {count held message} of job {job}",
+            "ジョブ {job} の確認待ち {count} 件を破棄しました",
+            count,
+            job
+        ),
+        Choice::Approve | Choice::Confirm | Choice::Retry { .. } => phrase!(
+            "Released {count held message} of job {job}",
+            "ジョブ {job} の確認待ち {count} 件を送信します",
+            count,
+            job
+        ),
+    });
     Ok(Exit::Fine)
 }
 
@@ -290,13 +322,26 @@ async fn resume(channel: String, context: &Context) -> Result {
         return Err(no_such("channel", &channel, known));
     }
     let name = channel.clone();
-    let (rested, due) =
+    let (was_paused, due) =
         context.db().await?.write(move |tx| outbox::resume_channel(tx, &name, tx.now())).await?;
-    let rest = if rested { "was resumed" } else { "was not paused" };
-    context.out.note(format!("{channel} {rest}; {} became due", counted(due, "message")));
+    context.out.note(match was_paused {
+        true => phrase!(
+            "channel {channel} was resumed; {due message} rescheduled for now",
+            "チャンネル {channel} を再開しました。{due} 件をすぐに送ります",
+            channel,
+            due
+        ),
+        false => phrase!(
+            "channel {channel} was not paused; {due message} rescheduled for now",
+            "チャンネル {channel} は停止していません。{due} 件をすぐに送ります",
+            channel,
+            due
+        ),
+    });
     Ok(Exit::Fine)
 }
 
 fn missing(id: i64) -> Error {
-    Error::failed(format!("there is no delivery {id}")).hint("`tsuzuki delivery ls` lists them")
+    Error::failed(phrase!("there is no delivery {id}", "配信 {id} はありません", id))
+        .hint(phrase!("`tsuzuki delivery ls` lists them", "`tsuzuki delivery ls` で一覧できます"))
 }

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use crate::config::{Colour, Problems};
 use crate::engine::Failure;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::{app, db, fetch, web};
 
 /// How the program ends. The numbers are a promise.
@@ -30,16 +32,36 @@ pub enum Exit {
 
 impl Exit {
     /// What it means, for a command that has said nothing more exact; `None` when all is well.
-    pub(super) fn words(self) -> Option<&'static str> {
+    pub(super) fn phrase(self) -> Option<Phrase> {
         Some(match self {
             Exit::Fine => return None,
-            Exit::Failed => "it failed; without -q it says why",
-            Exit::Usage => "the command line is wrong; --help says how it is written",
-            Exit::Partly => "some parts failed, the rest is saved; without -q it says which",
-            Exit::Credentials => "a credential is missing or was refused; `tsuzuki doctor` says which",
-            Exit::Config => "the config file is wrong; `tsuzuki check` says where",
-            Exit::Held => "another run holds the lease; nothing was done",
-            Exit::Interrupted => "interrupted; everything up to here is saved",
+            Exit::Failed => {
+                phrase!("it failed; without -q it says why", "失敗しました。-q を外すと理由を表示します")
+            }
+            Exit::Usage => phrase!(
+                "the command line is wrong; --help says how it is written",
+                "コマンドの書き方が違います。--help で確認してください"
+            ),
+            Exit::Partly => phrase!(
+                "some parts failed, the rest is saved; without -q it says which",
+                "一部が失敗しました（残りは保存済み）。-q を外すと詳細を表示します"
+            ),
+            Exit::Credentials => phrase!(
+                "a credential is missing or was refused; `tsuzuki doctor` says which",
+                "認証情報がないか、拒否されました。`tsuzuki doctor` で確認できます"
+            ),
+            Exit::Config => phrase!(
+                "the config file is wrong; `tsuzuki check` says where",
+                "設定ファイルに誤りがあります。`tsuzuki check` で場所を確認できます"
+            ),
+            Exit::Held => phrase!(
+                "another run holds the lease; nothing was done",
+                "ほかのプロセスが実行中です。何も行いませんでした"
+            ),
+            Exit::Interrupted => phrase!(
+                "interrupted; everything up to here is saved",
+                "中断しました。ここまでの内容は保存済みです"
+            ),
         })
     }
 }
@@ -61,14 +83,14 @@ pub struct Error {
     /// What and why; the problems of a config file are already rendered and printed as they are.
     pub message: Message,
     /// The way out, one line each.
-    pub hints: Vec<String>,
+    pub hints: Vec<Phrase>,
 }
 
 /// The words of an error.
 #[derive(Debug)]
 pub enum Message {
     /// One sentence.
-    Text(String),
+    Said(Phrase),
     /// Problems with their places in the config file.
     Problems(Problems),
     /// The reader of our output has gone; there is nobody to tell.
@@ -77,33 +99,46 @@ pub enum Message {
 
 impl Error {
     /// An error with the given exit code.
-    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: Message::Text(message.into()), hints: Vec::new() }
+    pub fn new(exit: Exit, message: impl Into<Phrase>) -> Self {
+        Self { exit, message: Message::Said(message.into()), hints: Vec::new() }
     }
 
     /// It failed.
-    pub fn failed(message: impl Into<String>) -> Self {
+    pub fn failed(message: impl Into<Phrase>) -> Self {
         Self::new(Exit::Failed, message)
     }
 
     /// The command line was wrong.
-    pub fn usage(message: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<Phrase>) -> Self {
         Self::new(Exit::Usage, message)
     }
 
     /// The words alone, without hints.
     pub fn plain(&self, colour: Colour) -> String {
         match &self.message {
-            Message::Text(text) => text.clone(),
+            Message::Said(said) => said.to_string(),
             Message::Problems(problems) => problems.render(colour),
             Message::ClosedPipe => String::new(),
         }
     }
 
     /// Adds a way out.
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<Phrase>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// The same for programs.
+    pub(super) fn to_json(&self) -> serde_json::Value {
+        let mut error = serde_json::json!({ "exit_code": self.exit as u8, "hints": self.hints });
+        match &self.message {
+            Message::Problems(problems) => {
+                error["message"] = "the config file is wrong".into();
+                error["problems"] = serde_json::to_value(problems).unwrap_or_default();
+            }
+            _ => error["message"] = self.plain(Colour::Never).into(),
+        }
+        serde_json::json!({ "error": error })
     }
 }
 
@@ -151,7 +186,8 @@ impl From<app::Error> for Error {
 
 impl From<fetch::Error> for Error {
     fn from(error: fetch::Error) -> Self {
-        Self { hints: error.hint().into_iter().collect(), ..Self::failed(error.to_string()) }
+        let hints = error.hint().into_iter().map(Phrase::from).collect();
+        Self { hints, ..Self::failed(error.to_string()) }
     }
 }
 
@@ -176,7 +212,7 @@ impl From<Failure> for Error {
             Failure::Failed(_) => Exit::Failed,
             Failure::Db(error) => return error.clone().into(),
         };
-        Self::new(exit, failure.to_string())
+        Self::new(exit, failure.phrase())
     }
 }
 

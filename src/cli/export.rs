@@ -7,13 +7,14 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::names::{no_such, refuse_unknown};
+use super::since::SinceArgs;
 use super::{Context, Error, Exit, Result, Stopping};
 use crate::app;
 use crate::config::value::Since;
 use crate::db::Open;
-use crate::engine::pipeline::Document;
+use crate::engine::pipeline::ExportDocument;
 use crate::engine::table::{Table, TableFilter};
-use crate::export::{self, Format, Style, Writer};
+use crate::export::{self, Format, RowWriter, Style};
 use crate::text::{self, counted};
 use crate::time::Timestamp;
 
@@ -35,9 +36,8 @@ pub(super) struct Args {
     /// Only what belongs to this job; for commits, what is on its GitLab
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
-    /// Only from this day (2026-01-31) or moment on
-    #[arg(long, value_name = "TIME")]
-    since: Option<Since>,
+    #[command(flatten)]
+    since: SinceArgs,
     /// Only before this day or moment
     #[arg(long, value_name = "TIME")]
     until: Option<Since>,
@@ -82,18 +82,18 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         return Err(Error::usage("--bom is for csv and tsv; JSON has none"));
     }
     let filter = filter_of(&args, table, context).await?;
-    let db = context.open_db(Open::Look).await?.clone();
+    let db = context.open_db(Open::ReadOnly).await?.clone();
     if let Some(job) = &args.job {
         refuse_unknown("job", job, &db, context).await?;
     }
     let out = Out::open(args.output.as_deref(), args.force)?;
-    let mut writer = Writer::new(out, format, Style { raw: args.raw, bom: args.bom });
+    let mut writer = RowWriter::new(out, format, Style { raw: args.raw, bom: args.bom });
     let count = export::write(&db, table, &filter, &mut writer, &context.stop).await?;
     finish(writer.into_inner(), args.output.as_deref(), &counted(count, "row"), context)
 }
 
-async fn write_document(document: &Document, args: &Args, context: &Context) -> Result {
-    if args.format.is_some() || args.since.is_some() || args.until.is_some() || args.raw || args.bom {
+async fn write_document(document: &ExportDocument, args: &Args, context: &Context) -> Result {
+    if args.format.is_some() || args.since.is_given() || args.until.is_some() || args.raw || args.bom {
         return Err(Error::usage(format!("{} has one format, and no times", document.name))
             .hint("only --job, --output and --force go with it"));
     }
@@ -150,7 +150,7 @@ async fn filter_of(args: &Args, table: &Table, context: &Context) -> Result<Tabl
     });
     Ok(TableFilter {
         owner: owner.transpose()?,
-        since: args.since.map_or(Timestamp::MIN, |since| since.moment(zone)),
+        since: args.since.moment(context).await?,
         until: args.until.map_or(Timestamp::MAX, |until| until.moment(zone)),
         ..TableFilter::default()
     })

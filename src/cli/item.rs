@@ -3,11 +3,15 @@
 use clap::Subcommand;
 
 use super::names::refuse_unknown_if_given;
+use super::since::SinceArgs;
+use super::table::row;
 use super::{Column, Context, Error, Exit, Result, view};
 use crate::db::Db;
-use crate::press::commands::{self, Answer};
+use crate::phrase;
+use crate::press::commands::{self, ItemAnswer};
 use crate::press::events;
-use crate::press::store::{self, Filter};
+use crate::press::store::{self, ItemFilter};
+use crate::press::view::standing;
 use crate::press::{Item, Reason, Status};
 use crate::text;
 
@@ -31,6 +35,8 @@ enum Command {
         /// Only this reason: not_valuable, page_not_ready, download_failed, … (or 0 to 6)
         #[arg(long, value_parser = reason)]
         reason: Option<Reason>,
+        #[command(flatten)]
+        since: SinceArgs,
         /// At most this many
         #[arg(long, default_value_t = 30)]
         limit: usize,
@@ -67,8 +73,8 @@ fn reason(text: &str) -> std::result::Result<Reason, String> {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
-        Command::Ls { job, state, reason, limit } => {
-            list(Filter { job, status: state, reason }, limit, context).await
+        Command::Ls { job, state, reason, since, limit } => {
+            list(ItemFilter { job, status: state, reason }, &since, limit, context).await
         }
         Command::Show(which) => show(&which, context).await,
         Command::Retry(which) => change(&which, commands::retry, context).await,
@@ -76,30 +82,22 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     }
 }
 
-async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
+async fn list(filter: ItemFilter, since: &SinceArgs, limit: usize, context: &Context) -> Result {
     let db = context.view().await?;
     refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
-    let items = db.read(move |tx| store::list(tx, &filter, limit)).await?;
-    let times = context.times().await?;
+    let since = since.moment(context).await?;
+    let mut items = db.read(move |tx| store::list(tx, &filter, limit)).await?;
+    items.retain(|item| item.created_at >= since);
     let columns = [
-        Column::right("id"),
-        Column::left("job"),
-        Column::left("state"),
-        Column::left("reason"),
-        Column::right("tries"),
-        times.column("published"),
-        Column::long("title"),
+        Column::right(phrase!("id", "番号")),
+        Column::left(phrase!("job", "ジョブ")).secondary(),
+        Column::long(phrase!("state", "状態")),
+        Column::right(phrase!("tries", "試行")).secondary(),
+        Column::moment(phrase!("published", "公開")),
+        Column::long(phrase!("title", "題名")),
     ];
     context.out.listing(&columns, &items, |item| {
-        vec![
-            item.id.to_string(),
-            item.job_name.clone(),
-            item.status.word().to_owned(),
-            item.reason.map_or("-", Reason::word).to_owned(),
-            item.retry_count.to_string(),
-            times.cell(item.published_at),
-            item.title.clone(),
-        ]
+        row![item.id, &item.job_name, standing(item), item.retry_count, item.published_at, &item.title,]
     })?;
     Ok(Exit::Fine)
 }
@@ -110,19 +108,21 @@ async fn show(which: &Which, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-type Change = fn(&mut crate::db::Tx<'_>, &Item, crate::time::Timestamp) -> crate::db::Result<Answer>;
+type Change = fn(&mut crate::db::Tx<'_>, &Item, crate::time::Timestamp) -> crate::db::Result<ItemAnswer>;
 
 async fn change(which: &Which, change: Change, context: &Context) -> Result {
     let (db, now) = (context.db().await?, context.clock.now());
     let item = find(which, db).await?;
     let (title, id) = (text::one_line(&item.title), item.id);
     match db.write(move |tx| change(tx, &item, now)).await? {
-        Answer::Done { status } => {
+        ItemAnswer::Done { status } => {
             context.out.note(format!("item {id} is now {}: {title}", status.word()));
             Ok(Exit::Fine)
         }
-        Answer::NotNow { why, hint } => {
-            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(hint.to_string()))
+        ItemAnswer::NotNow { why, hint } => {
+            let speech = context.speech().await?;
+            let why = speech.phrase(&why);
+            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(speech.phrase(&hint)))
         }
     }
 }

@@ -55,16 +55,16 @@ where
         if event.metadata().target() != VERBATIM {
             return self.0.format_event(context, writer, event);
         }
-        let mut text = Message(String::new());
+        let mut text = EventText(String::new());
         event.record(&mut text);
         writeln!(writer, "{}", text.0)
     }
 }
 
 /// The text of an event without its fields.
-struct Message(String);
+struct EventText(String);
 
-impl Visit for Message {
+impl Visit for EventText {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             // Writing to a string cannot fail.

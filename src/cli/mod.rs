@@ -15,7 +15,9 @@ mod delivery;
 mod demo;
 mod doctor;
 mod error;
+mod examples;
 mod export;
+mod help;
 mod import;
 mod init;
 pub mod inspect;
@@ -34,8 +36,9 @@ mod run;
 mod sending;
 mod serve;
 mod signals;
+mod since;
 mod status;
-mod times;
+mod table;
 mod token;
 mod view;
 mod waiting;
@@ -46,14 +49,16 @@ use std::future::{Future, ready};
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub use context::Context;
 pub use error::{Error, Exit, Result};
-pub use output::{Column, Output};
+pub use output::Output;
 pub use reference::render_reference;
 use signals::Stopping;
+pub use table::{Cell, Column};
 
+use crate::phrase;
 use crate::text::Language;
 
 /// Watches feeds, sites, book searches and Git hosts, remembers where it left off, and sends each new thing once.
@@ -143,11 +148,11 @@ enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show all four pipelines at work against a made-up world, without any set-up
+    /// See all four pipelines at work against demo servers on this machine, without any setup
     Demo(demo::Args),
-    /// Write a first config file
+    /// Write a first config file; asks on a terminal
     Init(init::Args),
-    /// Check the config file and say what is wrong with it, and where
+    /// Check the config file: what is wrong, where, and how to fix it
     Check(check::Args),
     /// Check everything that a run needs: config, secrets, database
     Doctor(doctor::Args),
@@ -159,17 +164,17 @@ enum Command {
     Serve(serve::Args),
     /// Show every job: when it ran, how it ended, when it runs next
     Status(status::Args),
-    /// Tell the story of an item, blog, book, branch, run, delivery or job
+    /// Explain what happened to an item, blog, book, branch, run, delivery or job, and what happens next
     Why(why::Args),
-    /// Show what we read from a feed, sitemap, page, OPML, PDF, robots.txt or address
+    /// Show what is read from a feed, sitemap, page, OPML, PDF, robots.txt or address
     Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),
-    /// List books, tell their stories, print their prompts
+    /// List and show books, print their prompts
     Book(book::Args),
-    /// Show, preview, try or forget mail
+    /// Show, preview, test or reset mail
     Mail(mail::Args),
-    /// Make, list and end what lets programs in, and the links to prompts
+    /// Create, list and revoke tokens of programs and links to prompts
     Token(token::Args),
     /// List, show, retry and skip what press jobs have found
     Item(item::Args),
@@ -183,26 +188,28 @@ enum Command {
     Branch(branch::Args),
     /// List, show, add, remove and pause blogs
     Blog(blog::Args),
-    /// List what blogs brought, and decide about what is held
+    /// List what was new on blogs; release or discard what is held
     Change(change::Args),
-    /// List messages on their way out; retry, approve or skip them
+    /// List outgoing messages; retry, release or discard them
     Delivery(delivery::Args),
     /// Show what a message would look like
     Post(post::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
-    /// Take over blogs from OPML or a list, and what other programs know
+    /// Import blogs from OPML or a list, and the databases of other programs
     Import(import::Args),
     /// Write items, changes, books, deliveries, messages, commits or blogs to a file
     Export(export::Args),
-    /// Look after the database
+    /// Back up, restore, check, move and prune the database
     Db(db::Args),
-    /// Show the config file, its place, and its schema
+    /// Show the config file, its path, and its schema
     Config(config::Args),
     /// Print a completion script for a shell
     Completions(complete::CompletionArgs),
     /// Print the manual page, or write one per command
     Man(complete::ManArgs),
+    /// Print the version
+    Version,
 }
 
 impl Command {
@@ -225,13 +232,12 @@ impl Command {
 
 /// Runs the command line and answers the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    complete::answer_shell();
+    let args: Vec<OsString> = args.into_iter().collect();
+    let parsed = tree().try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are data; a usage error is not. clap knows which is which.
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Fine }.into();
-        }
+        Err(error) => return refuse(&error, args.iter().any(|arg| arg == "--json")).into(),
     };
     let mut context = Context::new(cli.global);
     signals::listen(context.stop.clone(), context.out.clone(), cli.command.stopping());
@@ -252,7 +258,6 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     let exit = match outcome {
         Ok(exit) => exit,
         Err(error) => {
-            let error = context.told(error);
             context.out.error(&error);
             error.exit
         }
@@ -261,11 +266,33 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     exit.into()
 }
 
+/// Prints what clap has to say. Help and version are data; a usage error is not, and clap knows which is which.
+fn refuse(error: &clap::Error, is_json: bool) -> Exit {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return Exit::Fine;
+    }
+    if is_json {
+        let text = error.render().to_string();
+        let message = text.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
+        #[allow(clippy::print_stderr, reason = "there is no output yet: its options could not be read")]
+        {
+            eprintln!(
+                "{:#}",
+                Error::usage(message).hint(phrase!("see `--help`", "`--help` を参照")).to_json()
+            );
+        }
+    } else {
+        let _ = error.print();
+    }
+    Exit::Usage
+}
+
 /// The command as a future of one type: polled in place, each would be compiled once per kind of runtime.
 fn dispatch(command: Command, context: &Context) -> Pin<Box<dyn Future<Output = Result> + '_>> {
     match command {
         Command::Demo(args) => Box::pin(async move { demo::run(&args, context).await }),
-        Command::Init(args) => Box::pin(ready(init::run(&args, context))),
+        Command::Init(args) => Box::pin(async move { init::run(&args, context).await }),
         Command::Check(args) => Box::pin(async move { check::run(&args, context).await }),
         Command::Doctor(args) => {
             Box::pin(async move { context.unless_stopped(doctor::run(&args, context)).await })
@@ -295,13 +322,23 @@ fn dispatch(command: Command, context: &Context) -> Pin<Box<dyn Future<Output = 
         Command::Import(args) => Box::pin(import::run(args, context)),
         Command::Export(args) => Box::pin(export::run(args, context)),
         Command::Db(args) => Box::pin(db::run(args, context)),
-        Command::Config(args) => Box::pin(ready(config::run(&args, context))),
+        Command::Config(args) => Box::pin(ready(config::run(args, context))),
         Command::Completions(args) => Box::pin(ready(complete::completions(&args, context))),
         Command::Man(args) => Box::pin(ready(complete::man(&args, context))),
+        Command::Version => Box::pin(ready(print_version(context))),
     }
+}
+
+fn print_version(context: &Context) -> Result {
+    let version = env!("CARGO_PKG_VERSION");
+    match context.out.is_json() {
+        true => context.out.json(&serde_json::json!({ "version": version }))?,
+        false => context.out.line(format!("tsuzuki {version}"))?,
+    }
+    Ok(Exit::Fine)
 }
 
 /// The command tree, for completions, manual pages and the reference.
 pub fn tree() -> clap::Command {
-    Cli::command()
+    help::dress(Cli::command())
 }

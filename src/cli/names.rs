@@ -7,6 +7,8 @@ use crate::config::Config;
 use crate::db::{self, Db, Tx};
 use crate::engine::pipeline::Thing;
 use crate::ledger::{cursor, event, quota};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text::nearest;
 
 /// Refuses a name that nothing has: an empty answer would look like one about it. What has left the config but still
@@ -42,13 +44,41 @@ pub(super) async fn refuse_unknown_if_given(
 
 /// That there is no such thing, and which of `known` may be meant.
 pub(super) fn no_such<'a>(word: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
-    let error = Error::usage(format!("there is no {word} `{name}`"));
+    let kind = called(word);
+    let error =
+        Error::usage(phrase!("there is no {kind} `{name}`", "{kind} `{name}` はありません", kind, name));
     let listed_by = app::things().find(|thing| thing.word == word).map(|thing| thing.listed_by);
     match (nearest(name, known), listed_by) {
-        (Some(near), _) => error.hint(format!("did you mean `{near}`?")),
-        (None, Some(command)) => error.hint(format!("`tsuzuki {command}` lists what there is")),
+        (Some(near), _) => error.hint(did_you_mean(near)),
+        (None, Some(command)) => error.hint(phrase!(
+            "`tsuzuki {command}` lists what there is",
+            "`tsuzuki {command}` で一覧できます",
+            command
+        )),
         (None, None) => error,
     }
+}
+
+/// What a sort of thing is called.
+pub(super) fn called(word: &str) -> Phrase {
+    match word {
+        "job" => phrase!("job", "ジョブ"),
+        "channel" => phrase!("channel", "チャンネル"),
+        "provider" => phrase!("provider", "提供元"),
+        "delivery" => phrase!("delivery", "配信"),
+        "item" => phrase!("item", "記事"),
+        "blog" => phrase!("blog", "ブログ"),
+        "book" => phrase!("book", "書籍"),
+        "project" => phrase!("project", "プロジェクト"),
+        "branch" => phrase!("branch", "ブランチ"),
+        "run" => phrase!("run", "実行"),
+        other => Phrase::verbatim(other),
+    }
+}
+
+/// What was probably meant.
+pub(super) fn did_you_mean(near: &str) -> Phrase {
+    phrase!("did you mean `{near}`?", "`{near}` のことですか？", near)
 }
 
 /// Every name that a person may have meant.
@@ -80,13 +110,13 @@ fn has_rows(tx: &mut Tx<'_>, thing: &Thing, name: &str) -> db::Result<bool> {
     let owned = || Some(name.to_owned());
     Ok(match thing.word {
         "job" => {
-            let messages = outbox::Filter { job: owned(), ..outbox::Filter::default() };
+            let messages = outbox::DeliveryFilter { job: owned(), ..outbox::DeliveryFilter::default() };
             !event::list_of_job(tx, name, 1)?.is_empty()
                 || !outbox::list(tx, &messages, 1)?.is_empty()
                 || !cursor::list(tx, Some(name))?.is_empty()
         }
         "channel" => {
-            let messages = outbox::Filter { channel: owned(), ..outbox::Filter::default() };
+            let messages = outbox::DeliveryFilter { channel: owned(), ..outbox::DeliveryFilter::default() };
             !outbox::list(tx, &messages, 1)?.is_empty()
         }
         "provider" => !quota::list_usage(tx, Some(name), 1)?.is_empty(),

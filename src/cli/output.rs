@@ -1,20 +1,20 @@
 //! Data to stdout as tables or JSON, words to stderr, and a closed pipe that is nobody's fault.
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
 use super::error::{Error, Exit, Message, Result};
+use super::table::{self, Cell, Column, Reader};
 use super::{Color, Global};
 use crate::config::{Colour, Problems, redact};
+use crate::phrase;
+use crate::phrase::{Phrase, Speech};
 use crate::text;
-
-/// Columns that a long text gets on a terminal, however narrow it is.
-const NARROWEST: usize = 20;
+use crate::time::Clock;
 
 /// Where a command writes.
 #[derive(Clone, Debug)]
@@ -23,60 +23,43 @@ pub struct Output {
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
+    clock: Clock,
+    /// How to speak before the config is read.
+    usual: Speech,
+    /// How to speak, as the config says; shared by all clones.
+    speech: Arc<OnceLock<Speech>>,
     /// Whether anything was said that people read; shared by all clones.
     has_spoken: Arc<AtomicBool>,
 }
 
-/// A column of a table.
-#[derive(Clone, Debug)]
-pub struct Column {
-    name: &'static str,
-    label: Option<String>,
-    alignment: CellAlignment,
-    is_long: bool,
-}
-
-impl Column {
-    /// A column of words.
-    pub const fn left(name: &'static str) -> Self {
-        Self { name, label: None, alignment: CellAlignment::Left, is_long: false }
-    }
-
-    /// A column of numbers.
-    pub const fn right(name: &'static str) -> Self {
-        Self { name, label: None, alignment: CellAlignment::Right, is_long: false }
-    }
-
-    /// A column of texts that are cut where a terminal ends, and never elsewhere.
-    pub const fn long(name: &'static str) -> Self {
-        Self { name, label: None, alignment: CellAlignment::Left, is_long: true }
-    }
-
-    /// The same with a word in brackets behind its name.
-    pub fn labelled(self, label: &str) -> Self {
-        Self { label: Some(label.to_owned()), ..self }
-    }
-
-    fn heading(&self) -> String {
-        let name = self.name.to_uppercase();
-        self.label.as_ref().map_or(name.clone(), |label| format!("{name} ({label})"))
-    }
-}
-
 impl Output {
-    pub(super) fn new(global: &Global) -> Self {
+    pub(super) fn new(global: &Global, usual: Speech, clock: Clock) -> Self {
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || is_dumb();
         let wanted = |is_terminal: bool| match global.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            Color::Auto => is_terminal && !is_plain,
         };
         Self {
             json: global.json,
             quiet: global.quiet,
             colour_out: wanted(std::io::stdout().is_terminal()),
             colour_err: wanted(std::io::stderr().is_terminal()),
+            clock,
+            usual,
+            speech: Arc::default(),
             has_spoken: Arc::default(),
         }
+    }
+
+    /// Speaks like this from now on; the first config that is read decides.
+    pub(super) fn speak(&self, speech: Speech) {
+        let _ = self.speech.set(speech);
+    }
+
+    /// How to speak to whoever reads.
+    pub(super) fn speech(&self) -> &Speech {
+        self.speech.get().unwrap_or(&self.usual)
     }
 
     /// Whether data is wanted as JSON.
@@ -141,62 +124,77 @@ impl Output {
         &self,
         columns: &[Column],
         items: &[T],
-        row: impl Fn(&T) -> Vec<String>,
+        row: impl Fn(&T) -> Vec<Cell>,
     ) -> Result<()> {
         if self.json {
             return self.json(items);
         }
         if items.is_empty() {
-            self.note("Nothing to list.");
+            self.note(phrase!("Nothing to list.", "該当するものはありません。"));
             return Ok(());
         }
-        let mut rows: Vec<Vec<String>> =
-            items.iter().map(|item| row(item).iter().map(|cell| text::one_line(cell)).collect()).collect();
-        if let Some(width) = terminal_width() {
-            fit(columns, &mut rows, width);
+        let rows: Vec<Vec<Cell>> = items.iter().map(row).collect();
+        self.render_table(columns, &rows).iter().try_for_each(|line| self.to_stdout(line))
+    }
+
+    /// A table as lines, for the terminal that stdout is, if it is one.
+    pub(super) fn render_table(&self, columns: &[Column], rows: &[Vec<Cell>]) -> Vec<String> {
+        let width = terminal_size().map(|(width, _)| width);
+        let (speech, now, has_colour) = (self.speech(), self.clock.now(), self.colour_out);
+        table::render(columns, rows, &Reader { speech, now, width, has_colour })
+    }
+
+    /// Writes lines in the place of those that were written before, as many as the terminal has rows. Elsewhere they
+    /// follow each other.
+    pub(super) fn redraw(&self, lines: &[String]) -> Result<()> {
+        let Some((_, height)) = terminal_size().filter(|_| !self.json && !is_dumb()) else {
+            lines.iter().try_for_each(|line| self.to_stdout(line))?;
+            return self.to_stdout("");
+        };
+        let mut screen = String::from("\u{1b}[H");
+        for line in lines.iter().take(height.saturating_sub(1)) {
+            // Each line is cleared behind its end, so that nothing flickers.
+            screen.push_str(&format!("{}\u{1b}[K\r\n", redact(line)));
         }
-        let mut table = Table::new();
-        table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(columns.iter().map(Column::heading));
-        table.add_rows(rows);
-        for (index, column) in columns.iter().enumerate() {
-            if let Some(shown) = table.column_mut(index) {
-                shown.set_cell_alignment(column.alignment);
-                shown.set_padding(if index == 0 { (0, 1) } else { (1, 1) });
-            }
-        }
-        for (number, line) in table.lines().enumerate() {
-            let line = line.trim_end();
-            let bold = Style::new().bold();
-            match number == 0 && self.colour_out {
-                true => self.to_stdout(&format!("{bold}{line}{}", bold.render_reset()))?,
-                false => self.line(line)?,
-            }
-        }
-        Ok(())
+        screen.push_str("\u{1b}[J");
+        self.raw(screen.as_bytes())
     }
 
     /// Says something to the user, unless they want quiet.
-    pub fn note(&self, text: impl AsRef<str>) {
+    pub fn note(&self, text: impl Into<Phrase>) {
         if !self.quiet {
-            self.to_stderr(&text::printable(text.as_ref()));
+            self.to_stderr(&text::printable(&self.speech().phrase(&text.into())));
         }
+    }
+
+    /// Asks something; the answer comes in the same line.
+    pub(super) fn prompt(&self, question: &Phrase) {
+        let text = text::printable(&self.speech().phrase(question));
+        // If nobody listens on stderr nobody answers, either.
+        let _ = write!(std::io::stderr().lock(), "{text}: ");
     }
 
     /// Says that something is not as it should be, though the command goes on.
-    pub fn warn(&self, text: impl AsRef<str>) {
-        self.labelled("warning", AnsiColor::Yellow, text.as_ref());
+    pub fn warn(&self, text: impl Into<Phrase>) {
+        self.labelled(&phrase!("warning", "警告"), AnsiColor::Yellow, &text.into());
     }
 
-    /// Prints an error and its hints.
+    /// Prints an error and its hints, as JSON if data is wanted so.
     pub fn error(&self, error: &Error) {
+        if matches!(error.message, Message::ClosedPipe) {
+            return;
+        }
+        if self.json {
+            let text = serde_json::to_string_pretty(&error.to_json()).unwrap_or_default();
+            return self.to_stderr(&text::printable_json(&text));
+        }
         match &error.message {
-            Message::ClosedPipe => return,
-            Message::Text(text) => self.labelled("error", AnsiColor::Red, text),
+            Message::ClosedPipe => {}
+            Message::Said(said) => self.labelled(&phrase!("error", "エラー"), AnsiColor::Red, said),
             Message::Problems(problems) => self.problems(problems),
         }
         for hint in &error.hints {
-            self.labelled("hint", AnsiColor::Cyan, hint);
+            self.labelled(&phrase!("hint", "ヒント"), AnsiColor::Cyan, hint);
         }
     }
 
@@ -210,16 +208,16 @@ impl Output {
 
     /// Says why the program ends as it does if nobody has: an exit code that is not 0 never stands alone.
     pub(super) fn conclude(&self, exit: Exit) {
-        if let Some(words) = exit.words().filter(|_| !self.has_spoken.load(Ordering::Relaxed)) {
-            self.labelled("error", AnsiColor::Red, words);
+        if let Some(said) = exit.phrase().filter(|_| !self.has_spoken.load(Ordering::Relaxed)) {
+            self.error(&Error::new(exit, said));
         }
     }
 
-    fn labelled(&self, label: &str, colour: AnsiColor, text: &str) {
+    fn labelled(&self, label: &Phrase, colour: AnsiColor, text: &Phrase) {
         let style = Style::new().bold().fg_color(Some(colour.into()));
-        let text = text::printable(text);
+        let (label, text) = (self.speech().phrase(label), text::printable(&self.speech().phrase(text)));
         match self.colour_err {
-            true => self.to_stderr(&format!("{style}{label}{}: {text}", style.render_reset())),
+            true => self.to_stderr(&format!("{style}{label}{style:#}: {text}")),
             false => self.to_stderr(&format!("{label}: {text}")),
         }
     }
@@ -231,48 +229,15 @@ impl Output {
     }
 }
 
-/// Columns of the terminal that stdout is, if it is one.
-fn terminal_width() -> Option<usize> {
-    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
+/// Columns and rows of the terminal that stdout is, if it is one.
+fn terminal_size() -> Option<(usize, usize)> {
+    let (width, height) = terminal_size::terminal_size_of(std::io::stdout())?;
+    // A terminal that was never told its size says 0.
+    let known = |size: u16, usual: usize| if size == 0 { usual } else { usize::from(size) };
+    Some((known(width.0, 80), known(height.0, 24)))
 }
 
-/// Cuts the cells of long columns so that the table is not wider than `width`.
-fn fit(columns: &[Column], rows: &mut [Vec<String>], width: usize) {
-    let widest = |index: usize, column: &Column| {
-        let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| text::width(cell));
-        cells.max().unwrap_or(0).max(text::width(&column.heading()))
-    };
-    let (mut taken, mut long) = (2 * columns.len().saturating_sub(1), Vec::new());
-    for (index, column) in columns.iter().enumerate() {
-        match column.is_long {
-            true => long.push(index),
-            false => taken += widest(index, column),
-        }
-    }
-    let room = (width.saturating_sub(taken) / long.len().max(1)).max(NARROWEST);
-    for row in rows {
-        for index in &long {
-            if let Some(cell) = row.get_mut(*index) {
-                *cell = text::shorten(cell, room);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_texts_get_what_the_terminal_has_left_and_others_are_never_cut() {
-        let columns = [Column::left("id"), Column::long("last result"), Column::long("why")];
-        let row = || vec!["1234567890".to_owned(), "あ".repeat(40), "b".repeat(70)];
-        for (width, room) in [(100, 43), (54, 20), (10, 20), (300, 80)] {
-            let mut rows = vec![row()];
-            fit(&columns, &mut rows, width);
-            assert_eq!(rows[0][0], "1234567890");
-            assert_eq!(rows[0][1], text::shorten(&row()[1], room), "{width}");
-            assert_eq!(rows[0][2], text::shorten(&row()[2], room), "{width}");
-        }
-    }
+/// Whether the terminal says that it obeys no commands.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

@@ -3,10 +3,12 @@
 use clap::Subcommand;
 
 use super::bulk::read_sources;
+use super::table::row;
 use super::{Column, Context, Exit, Result, log};
 use crate::commits::store::projects;
 use crate::commits::sync;
 use crate::db::Open;
+use crate::phrase;
 use crate::text::counted;
 
 /// Options of `project`.
@@ -37,21 +39,20 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 async fn list(context: &Context) -> Result {
     let projects = context.view().await?.read(|tx| projects::list(tx, None)).await?;
-    let times = context.times().await?;
     let columns = [
-        Column::right("number"),
-        Column::left("project"),
-        Column::left("host"),
-        Column::left("default branch"),
-        times.column("gone since"),
+        Column::right(phrase!("number", "番号")),
+        Column::left(phrase!("project", "プロジェクト")),
+        Column::left(phrase!("host", "ホスト")).secondary(),
+        Column::left(phrase!("default branch", "既定のブランチ")),
+        Column::moment(phrase!("gone since", "削除")),
     ];
     context.out.listing(&columns, &projects, |project| {
-        vec![
-            project.project_id.to_string(),
-            project.path.clone(),
-            project.host.clone(),
-            project.default_branch.clone().unwrap_or_else(|| "-".into()),
-            times.cell(project.removed_at),
+        row![
+            project.project_id,
+            &project.path,
+            &project.host,
+            project.default_branch.as_deref(),
+            project.removed_at,
         ]
     })?;
     Ok(Exit::Fine)

@@ -4,10 +4,14 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use super::names::{refuse_unknown, refuse_unknown_if_given};
+use super::table::row;
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::ledger::{Subject, pause, quota};
+use crate::phrase;
+use crate::phrase::Value;
 use crate::text::counted;
+use crate::time::Timestamp;
 
 /// Options of `quota`.
 #[derive(Debug, clap::Args)]
@@ -40,11 +44,13 @@ enum Command {
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct QuotaRow {
     #[serde(flatten)]
-    usage: quota::Usage,
+    usage: quota::QuotaUsage,
     per_day: Option<u32>,
-    paused_until: Option<String>,
+    is_paused: bool,
+    /// Without an end, until it is resumed.
+    paused_until: Option<Timestamp>,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
@@ -62,34 +68,36 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
     let (usage, pauses) = db
         .read(move |tx| Ok((quota::list_usage(tx, provider.as_deref(), limit)?, pause::list(tx, now)?)))
         .await?;
-    let listed: Vec<Listed> = usage
+    let listed: Vec<QuotaRow> = usage
         .into_iter()
         .map(|usage| {
             let provider = Subject::provider(&usage.provider);
-            let rest = pauses.iter().find(|pause| pause.name == provider);
-            Listed {
+            let pause = pauses.iter().find(|pause| pause.name == provider);
+            QuotaRow {
                 per_day: quotas.get(&usage.provider).map(|quota| quota.rule.per_day),
-                paused_until: rest
-                    .map(|rest| rest.paused_until.map_or("resumed".into(), |at| at.to_string())),
+                is_paused: pause.is_some(),
+                paused_until: pause.and_then(|pause| pause.paused_until),
                 usage,
             }
         })
         .collect();
-    let times = context.times().await?;
     let columns = [
-        Column::left("date"),
-        Column::left("provider"),
-        Column::right("used"),
-        Column::right("limit"),
-        Column::left("paused until"),
+        Column::left(phrase!("date", "日付")),
+        Column::left(phrase!("provider", "提供元")),
+        Column::right(phrase!("used", "使用")),
+        Column::right(phrase!("limit", "上限")),
+        Column::moment(phrase!("paused until", "停止の期限")),
     ];
     context.out.listing(&columns, &listed, |row| {
-        vec![
-            row.usage.date.clone(),
-            row.usage.provider.clone(),
-            row.usage.count.to_string(),
-            row.per_day.map_or("-".into(), |limit| limit.to_string()),
-            row.paused_until.as_deref().map_or_else(|| "-".to_owned(), |until| times.told(until)),
+        row![
+            &row.usage.date,
+            &row.usage.provider,
+            row.usage.count,
+            row.per_day,
+            match (row.is_paused, row.paused_until) {
+                (true, None) => phrase!("resumed", "再開まで").into(),
+                (_, until) => Value::from(until),
+            },
         ]
     })?;
     Ok(Exit::Fine)
@@ -101,7 +109,7 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     let db = context.db().await?;
     refuse_unknown("provider", &provider, db, context).await?;
     let today = app::quotas(config).get(&provider).map_or_else(
-        || now.date_in(config.app.timezone.time_zone()).to_string(),
+        || now.date_in(config.app.quota_zone.time_zone()).to_string(),
         |quota| quota.rule.date_at(now).to_string(),
     );
     let date = date.unwrap_or(today);
@@ -113,7 +121,13 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     let (name, day) = (provider.clone(), date.clone());
     let forgotten = db
         .write(move |tx| {
-            pause::reset(tx, &Subject::provider(&name))?;
+            let of_models = format!("{name}/");
+            for pause in pause::list(tx, now)? {
+                let paused = pause.name.name_of("provider");
+                if paused.is_some_and(|paused| paused == name || paused.starts_with(&of_models)) {
+                    pause::reset(tx, &pause.name)?;
+                }
+            }
             quota::reset_usage(tx, &name, &day)
         })
         .await?;

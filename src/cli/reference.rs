@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use super::tree;
+use super::{examples, tree};
 
 /// Every command with its options, as Markdown.
 pub fn render_reference() -> String {
     let mut page = String::from(
         "# Command line\n\nMade from the program itself; a test fails when it is out of date.\n\n\
-         Data goes to stdout, everything else to stderr. `--json` works on every listing.\n",
+         Data goes to stdout, everything else to stderr. `--json` works on every listing; `docs/schema/` says what is in it, and errors are\n\
+         JSON then, too. `list` means `ls`, `delete` means `rm`. The examples work in the directory of `tsuzuki demo --keep DIR`.\n",
     );
     let mut root = tree();
     root.build();
@@ -24,6 +25,10 @@ fn render(command: &clap::Command, above: &str, page: &mut String) {
         "\n## `{name}`\n\n{}\n",
         command.get_about().map(ToString::to_string).unwrap_or_default()
     );
+    let path = name.strip_prefix("tsuzuki").unwrap_or_default().trim_start();
+    if let Some(examples) = examples::find(path) {
+        let _ = write!(page, "\n```sh\n{}\n```\n", examples.map(|one| format!("tsuzuki {one}")).join("\n"));
+    }
     let arguments: Vec<_> = command
         .get_arguments()
         .filter(|argument| {

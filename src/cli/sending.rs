@@ -12,8 +12,7 @@ use crate::app::{self, App};
 use crate::channel::outbox::{ChannelWait, SendReport, Sender, WaitCause, list_waits};
 use crate::config;
 use crate::db;
-use crate::phrase::Speech;
-use crate::text::counted;
+use crate::phrase;
 use crate::time::Timestamp;
 
 /// How far the jobs are.
@@ -69,20 +68,34 @@ impl Sent {
     }
 
     /// Says what was sent, and what keeps the rest.
-    pub(super) fn tell(&self, out: &Output, speech: &Speech) {
+    pub(super) fn tell(&self, out: &Output) {
         if self.sent > 0 {
-            out.note(format!("delivered {}", counted(self.sent, "message")));
+            out.note(phrase!("sent {count message}", "{count} 件を送信しました", count = self.sent));
         }
         if self.unknown > 0 {
-            let count = counted(self.unknown, "message");
-            out.warn(format!("{count} may or may not have been sent: the next run checks it"));
+            out.warn(phrase!(
+                "{count message} may or may not have been sent: the next run checks it",
+                "{count} 件は送信済みか不明です。次回の実行で確認します",
+                count = self.unknown
+            ));
         }
         if let Some(at) = self.next_at.filter(|at| self.waits.iter().all(|wait| wait.until != Some(*at))) {
-            out.note(format!("messages wait; the next leaves at {}, or later", speech.moment(at)));
+            out.note(phrase!(
+                "messages wait; the next leaves at {at}, or later",
+                "送信待ちのメッセージがあります。次の送信は {at} 以降です",
+                at
+            ));
         }
         for wait in &self.waits {
-            let hint = if wait.until.is_none() { " (see `tsuzuki doctor`)" } else { "" };
-            let sentence = format!("{}{hint}", speech.phrase(&wait.sentence()));
+            let said = wait.sentence();
+            let sentence = match wait.until {
+                None => phrase!(
+                    "{said} (see `tsuzuki doctor`)",
+                    "{said}（`tsuzuki doctor` で確認できます）",
+                    said
+                ),
+                Some(_) => said,
+            };
             // Also with `-q`: a lock every time, because the exit code is not 0; all others once.
             match wait.cause == WaitCause::Locked || self.began_at.is_some_and(|then| wait.is_new_since(then))
             {
@@ -91,7 +104,11 @@ impl Sent {
             }
         }
         for channel in &self.orphans {
-            out.warn(format!("messages wait for channel `{channel}`, which the config does not name"));
+            out.warn(phrase!(
+                "messages wait for channel `{channel}`, which the config does not name",
+                "設定にないチャンネル `{channel}` 宛のメッセージが残っています",
+                channel
+            ));
         }
     }
 

@@ -21,7 +21,7 @@ use crate::text::counted;
 use crate::web;
 
 /// How often the config file, and the place of the database, is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const POLL_EVERY: Duration = Duration::from_secs(5);
 
 /// How often alerts are brought up to date.
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(60);
@@ -63,7 +63,7 @@ async fn report_next(context: &Context, app: &App) -> Result<()> {
         Some((at, job)) => {
             let wait = Span::from_secs(at.since(now).as_secs());
             let wait = wait.map_or_else(|| "now".to_owned(), |wait| format!("in {wait}"));
-            info!("Next is {job}, {wait}: {}", context.times().await?.line(at));
+            info!("Next is {job}, {wait}: {}", context.speech().await?.moment(at));
         }
         None => info!("No job starts by itself: all are disabled or paused, or there is none"),
     }
@@ -127,7 +127,7 @@ async fn watch_place(context: &Context, db: &Db) {
         }
         tokio::select! {
             () = context.stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(POLL_EVERY) => {}
         }
     }
 }
@@ -200,7 +200,7 @@ async fn follow_config(
     loop {
         tokio::select! {
             () = context.stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(POLL_EVERY) => {}
         }
         let found = changed_at();
         if found.is_none() || found == known {

@@ -2,18 +2,34 @@
 
 use std::time::Duration;
 
-use super::{Column, Context, Exit, Result};
-use crate::app;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::names::no_such;
+use super::{Cell, Column, Context, Exit, Result};
+use crate::app::{self, App};
 use crate::engine::overview::{self, JobOverview, Notice, Overview};
 use crate::engine::view::State;
-use crate::phrase::Speech;
+use crate::phrase;
+use crate::phrase::Phrase;
+
+/// Notices of one state that are told one by one; more are counted.
+const MAX_NOTICES: usize = 5;
+
+/// How often `--watch` looks.
+const WATCH_EVERY: Duration = Duration::from_secs(2);
 
 /// Options of `status`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Show again every two seconds, until Ctrl-C
+    /// Only these jobs
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Redraw every two seconds, until Ctrl-C
     #[arg(long)]
     watch: bool,
+    /// Only jobs that fail, wait, lack something or need a decision
+    #[arg(long)]
+    failing: bool,
     /// Also what has left the config but is still in the database
     #[arg(long)]
     all: bool,
@@ -21,78 +37,154 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let app = context.look().await?;
-    let all = args.all;
+    if !args.watch {
+        let overview = find(args, &app, context).await?;
+        show_jobs(&overview.jobs, context)?;
+        say(&overview, context);
+        return Ok(Exit::Fine);
+    }
+    let mut resized = signal(SignalKind::window_change())?;
     loop {
-        let found = context.find_db().await?;
-        if found.is_none() {
-            let place = context.place().await?;
-            context.out.note(format!("Nothing has run yet: there is no database at {place}."));
-        }
-        let finder = app.finder(context.config().await?, 0);
-        let read = found.unwrap_or(&app.env.db).read(move |tx| {
-            let mut overview = Overview::find(&finder, tx)?;
-            if all {
-                overview.jobs.extend(overview::list_left(&finder, tx, app::PIPELINES)?);
-            }
-            Ok(overview)
-        });
-        show(&read.await?, context).await?;
-        if !args.watch {
-            return Ok(Exit::Fine);
-        }
+        draw(&find(args, &app, context).await?, context)?;
         tokio::select! {
             () = context.stop.cancelled() => return Ok(Exit::Fine),
-            () = tokio::time::sleep(Duration::from_secs(2)) => context.out.note(""),
+            () = tokio::time::sleep(WATCH_EVERY) => {}
+            _ = resized.recv() => {}
         }
     }
 }
 
-async fn show(overview: &Overview, context: &Context) -> Result<()> {
-    let speech = context.speech().await?;
-    if let Some(moved) = &overview.moved {
-        context.out.warn(format!("nothing runs here any more: everything was moved to {}", moved.to));
+async fn find(args: &Args, app: &App, context: &Context) -> Result<Overview> {
+    let (found, all) = (context.find_db().await?, args.all);
+    if found.is_none() && !args.watch {
+        context.out.note(phrase!(
+            "Nothing has run yet: there is no database at {place}.",
+            "まだ実行されていません（データベース {place} がありません）。",
+            place = context.place().await?.to_string()
+        ));
     }
-    show_jobs(&overview.jobs, &speech, context).await?;
-    for notice in &overview.needs_you {
-        let line = line(notice, &speech);
-        match notice.state {
+    let finder = app.finder(context.config().await?, 0);
+    let read = found.unwrap_or(&app.env.db).read(move |tx| {
+        let mut overview = Overview::find(&finder, tx)?;
+        if all {
+            overview.jobs.extend(overview::list_left(&finder, tx, app::PIPELINES)?);
+        }
+        Ok(overview)
+    });
+    let mut overview = read.await?;
+    let known = |name: &String| overview.jobs.iter().any(|job| job.job == *name);
+    if let Some(name) = args.names.iter().find(|name| !known(name)) {
+        return Err(no_such("job", name, overview.jobs.iter().map(|job| job.job.as_str())));
+    }
+    let is_meant = |job: &str| args.names.is_empty() || args.names.iter().any(|name| name == job);
+    let is_fine = |job: &JobOverview| {
+        matches!(job.standing.state, State::Ok | State::New | State::Running | State::Due)
+    };
+    overview.jobs.retain(|job| is_meant(&job.job) && !(args.failing && is_fine(job)));
+    if !args.names.is_empty() {
+        overview.needs_you.retain(|notice| notice.about.name_of("job").is_some_and(is_meant));
+    }
+    Ok(overview)
+}
+
+fn show_jobs(jobs: &[JobOverview], context: &Context) -> Result<()> {
+    if jobs.is_empty() && !context.out.is_json() {
+        context.out.note(phrase!(
+            "No jobs to show. `tsuzuki job add` or an editor adds one to the config file.",
+            "表示するジョブはありません。`tsuzuki job add` またはエディターで設定ファイルに追加できます。"
+        ));
+        return Ok(());
+    }
+    context.out.listing(&list_columns(), jobs, list_cells)
+}
+
+/// Says what needs a person, on stderr.
+fn say(overview: &Overview, context: &Context) {
+    if let Some(moved) = &overview.moved {
+        context.out.warn(phrase!(
+            "nothing runs here any more: everything was moved to {to}",
+            "ここでは何も実行されません。すべて {to} に移行済みです",
+            to = &moved.to
+        ));
+    }
+    for (state, line) in summarise(overview) {
+        match state {
             // Nothing is wrong, and time or the schedule may end it.
             State::Quota | State::Done | State::Waiting => context.out.note(line),
             _ => context.out.warn(line),
         }
     }
-    Ok(())
 }
 
-fn line(notice: &Notice, speech: &Speech) -> String {
-    let (about, text) = (notice.about.spoken(), speech.phrase(&notice.text));
-    format!("{about}: {text}: `tsuzuki {}`", notice.command)
-}
-
-async fn show_jobs(jobs: &[JobOverview], speech: &Speech, context: &Context) -> Result<()> {
-    let times = context.times().await?;
-    let columns = [
-        Column::left("job"),
-        Column::left("kind"),
-        Column::left("state"),
-        times.column("last run"),
-        Column::left("last success"),
-        Column::left("next run"),
-        Column::long("last result"),
-    ];
-    if jobs.is_empty() && !context.out.is_json() {
-        context.out.note("No jobs. `tsuzuki job add` or an editor adds one to the config file.");
-        return Ok(());
+/// The whole picture, in the place of the one before.
+fn draw(overview: &Overview, context: &Context) -> Result<()> {
+    if context.out.is_json() {
+        return context.out.json(&overview.jobs);
     }
-    context.out.listing(&columns, jobs, |job| {
-        vec![
-            job.job.clone(),
-            job.kind.unwrap_or("-").into(),
-            format!("{} {}", job.standing.state.mark(), speech.phrase(&job.standing.phrase())),
-            times.cell(job.last_run_at),
-            times.cell(job.last_success_at),
-            times.cell(job.next_run_at),
-            job.message.as_ref().map_or_else(String::new, |message| speech.phrase(message)),
-        ]
-    })
+    let rows: Vec<Vec<Cell>> = overview.jobs.iter().map(list_cells).collect();
+    let mut lines = context.out.render_table(&list_columns(), &rows);
+    let notices = summarise(overview);
+    if !notices.is_empty() {
+        lines.push(String::new());
+    }
+    let speech = context.out.speech();
+    lines.extend(notices.iter().map(|(state, line)| format!("{} {}", state.mark(), speech.phrase(line))));
+    context.out.redraw(&lines)
+}
+
+fn list_columns() -> [Column; 7] {
+    [
+        Column::left(phrase!("job", "ジョブ")),
+        Column::left(phrase!("kind", "種類")).secondary(),
+        Column::long(phrase!("state", "状態")),
+        Column::moment(phrase!("last run", "最終実行")),
+        Column::moment(phrase!("last success", "最終成功")).secondary(),
+        Column::moment(phrase!("next run", "次回")),
+        Column::long(phrase!("last result", "前回の結果")),
+    ]
+}
+
+fn list_cells(job: &JobOverview) -> Vec<Cell> {
+    vec![
+        Cell::from(&job.job),
+        job.kind.into(),
+        Cell::state(job.standing.state, job.standing.phrase()),
+        job.last_run_at.into(),
+        job.last_success_at.into(),
+        job.next_run_at.into(),
+        job.message.clone().unwrap_or_else(|| Phrase::verbatim("")).into(),
+    ]
+}
+
+/// What needs a person, the worst first; many of one sort are one line with the command that lists them.
+fn summarise(overview: &Overview) -> Vec<(State, Phrase)> {
+    let count = |state| overview.needs_you.iter().filter(|notice| notice.state == state).count();
+    let mut lines = Vec::new();
+    for notice in &overview.needs_you {
+        let (state, many) = (notice.state, count(notice.state));
+        if many <= MAX_NOTICES {
+            lines.push((state, line(notice)));
+        } else if lines.iter().all(|(known, _)| *known != state) {
+            let (all, state_words) = (overview.jobs.len(), state.phrase());
+            let summary = phrase!(
+                "{state_words}: {many} of {all job}: `tsuzuki status --failing`",
+                "{state_words}：{all} 件中 {many} 件：`tsuzuki status --failing`",
+                state_words,
+                many,
+                all
+            );
+            lines.push((state, summary));
+        }
+    }
+    lines
+}
+
+fn line(notice: &Notice) -> Phrase {
+    phrase!(
+        "{about}: {text}: `tsuzuki {command}`",
+        "{about}：{text}：`tsuzuki {command}`",
+        about = notice.about.spoken(),
+        text = &notice.text,
+        command = &notice.command
+    )
 }

@@ -3,8 +3,11 @@
 use clap::Subcommand;
 use serde::Serialize;
 
+use super::table::row;
 use super::{Column, Context, Error, Exit, Result};
 use crate::books::view::{self, Revoked, TokenState, TokenView};
+use crate::phrase;
+use crate::phrase::Value;
 use crate::web::store;
 use crate::web::token::{AccessToken, NewSecret, Scope};
 
@@ -101,7 +104,6 @@ enum Listed {
 }
 
 async fn list(all: bool, limit: usize, context: &Context) -> Result {
-    let times = context.times().await?;
     let now = context.clock.now();
     let db = context.view().await?;
     let tokens = db.read(move |tx| {
@@ -110,30 +112,30 @@ async fn list(all: bool, limit: usize, context: &Context) -> Result {
         Ok(programs.chain(links).collect::<Vec<_>>())
     });
     let columns = [
-        Column::left("token"),
-        Column::left("for"),
-        Column::left("state"),
-        times.column("ends"),
-        Column::long("about"),
+        Column::left(phrase!("token", "トークン")),
+        Column::left(phrase!("for", "用途")),
+        Column::left(phrase!("state", "状態")),
+        Column::moment(phrase!("ends", "期限")),
+        Column::long(phrase!("about", "内容")),
     ];
     context.out.listing(&columns, &tokens.await?, |token| match token {
         Listed::Access(token) => {
             let may = format!("a program may {}", what(token.scope));
-            vec![token.name.clone(), token.scope.to_string(), "works".to_owned(), "-".to_owned(), may]
+            row![&token.name, token.scope.to_string(), phrase!("works", "有効"), Value::Nothing, may]
         }
         Listed::Prompt(token) => {
             let state = match token.state {
-                TokenState::Works => "works",
-                TokenState::Expired => "expired",
-                TokenState::Revoked => "revoked",
+                TokenState::Works => phrase!("works", "有効"),
+                TokenState::Expired => phrase!("expired", "期限切れ"),
+                TokenState::Revoked => phrase!("revoked", "失効"),
             };
             let title = token.title.as_deref().unwrap_or_default();
-            vec![
-                token.token.clone(),
-                "prompt".to_owned(),
-                state.to_owned(),
-                times.cell(token.expires_at),
-                format!("{} {title}", token.isbn13).trim_end().to_owned(),
+            row![
+                &token.token,
+                "prompt",
+                state,
+                token.expires_at,
+                format!("{} {title}", token.isbn13).trim_end(),
             ]
         }
     })?;

@@ -1,22 +1,34 @@
 //! Messages that wait for a person, said after a run and by `doctor`.
 
 use super::{Output, Result};
-use crate::channel::outbox::{self, Filter, State};
+use crate::channel::outbox::{self, DeliveryFilter, State};
 use crate::db::Db;
 use crate::engine::attention::{self, Waiting};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Messages that are looked at one by one, at most.
-const LOOKED_AT: usize = 1_000;
+const MAX_LISTED: usize = 1_000;
 
 /// What to say of messages that are held, if any are.
-pub(super) fn held_sentence(waiting: Waiting) -> Option<String> {
-    Some(format!("{}: `tsuzuki delivery ls --state held`", waiting.held_phrase()?))
+pub(super) fn held_sentence(waiting: Waiting) -> Option<Phrase> {
+    let said = waiting.held_phrase()?;
+    Some(phrase!(
+        "{said}: `tsuzuki delivery ls --state held`",
+        "{said}：`tsuzuki delivery ls --state held`",
+        said
+    ))
 }
 
 /// What to say of messages that failed, if any did.
-pub(super) fn failed_sentence(waiting: Waiting) -> Option<String> {
-    Some(format!("{}: `tsuzuki delivery ls --state failed`", waiting.failed_phrase()?))
+pub(super) fn failed_sentence(waiting: Waiting) -> Option<Phrase> {
+    let said = waiting.failed_phrase()?;
+    Some(phrase!(
+        "{said}: `tsuzuki delivery ls --state failed`",
+        "{said}：`tsuzuki delivery ls --state failed`",
+        said
+    ))
 }
 
 /// The outbox at the beginning of a run, to tell what is new from what was there.
@@ -26,7 +38,7 @@ pub(super) struct Before {
 
 impl Before {
     pub(super) async fn note(db: &Db) -> Result<Self> {
-        let newest = db.read(|tx| outbox::list(tx, &Filter::default(), 1)).await?;
+        let newest = db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 1)).await?;
         Ok(Self { newest: newest.first().map_or(0, |row| row.id) })
     }
 
@@ -36,7 +48,7 @@ impl Before {
         let (waiting, new) = db
             .read(move |tx| {
                 let always = (Timestamp::MIN, Timestamp::MAX);
-                let added = outbox::list_after(tx, newest, None, always, LOOKED_AT)?;
+                let added = outbox::list_after(tx, newest, None, always, MAX_LISTED)?;
                 let new = added.iter().filter(|row| row.state == State::Held).count() as u64;
                 Ok((attention::sum(attention::list_waiting(tx, now)?.values()), new))
             })

@@ -1,17 +1,28 @@
 //! `why`: what is known about one thing, how it got there, and what can be done.
 
+use super::names::{self, did_you_mean};
 use super::{Context, Error, Exit, Result, view};
 use crate::app;
-use crate::db::Db;
-use crate::engine::View;
+use crate::db::{self, Db, Tx};
 use crate::engine::finder::read_address;
+use crate::engine::table::{After, Cell, TableFilter};
+use crate::engine::{Finder, View};
+use crate::phrase;
 use crate::text::nearest;
+
+/// Letters that a part of a title has at least.
+const SHORTEST_PART: usize = 3;
+/// Pages of a thousand rows in which a title is searched for, at most.
+const MOST_PAGES: usize = 200;
+/// Things with a title like that which are named, at most.
+const MOST_TITLED: usize = 10;
 
 /// Options of `why`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A job, a URL, item:NUMBER, a blog's id, an ISBN, a project, PROJECT/BRANCH, a run's id, a delivery's number, a
-    /// channel or a provider; where several have that name, KIND:NAME. Of a person who commits, person:NAME and a month
+    /// channel, a provider or a part of a title; where several have that name, KIND:NAME. Of a person who commits, person:NAME
+    /// and a month
     #[arg(required = true, num_args = 1..)]
     thing: Vec<String>,
     /// At most this many events
@@ -25,17 +36,58 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     // Names may have spaces.
     let thing = args.thing.join(" ");
     let wanted = thing.clone();
-    let views = app.env.db.read(move |tx| finder.find(tx, &wanted)).await?;
+    let views = app
+        .env
+        .db
+        .read(move |tx| match finder.find(tx, &wanted)? {
+            views if !views.is_empty() => Ok(views),
+            _ => find_titled(&finder, tx, &wanted),
+        })
+        .await?;
     match views.as_slice() {
         [] => return Err(unknown(&thing, &app.env.db, context).await?),
         [_] => {}
-        // One address in several jobs or on several blogs is one question.
+        // One address in several jobs or on several blogs is one question, and so is a number of several listings.
         [first, others @ ..]
-            if read_address(&thing).is_some() || others.iter().all(|view| view.name == first.name) => {}
+            if read_address(&thing).is_some()
+                || thing.parse::<i64>().is_ok()
+                || others.iter().all(|view| view.name == first.name) => {}
         several => return Err(ambiguous(&thing, several)),
     }
     view::print_all(&views, context).await?;
     Ok(Exit::Fine)
+}
+
+/// What has `part` in its title, the first few of it: only for words that name nothing, since every title is read.
+fn find_titled(finder: &Finder, tx: &mut Tx<'_>, part: &str) -> db::Result<Vec<View>> {
+    let part = part.to_lowercase();
+    let mut views = Vec::new();
+    if part.chars().count() < SHORTEST_PART {
+        return Ok(views);
+    }
+    for table in app::PIPELINES.iter().flat_map(|pipeline| pipeline.tables) {
+        let place = |names: &[&str]| table.columns.iter().position(|column| names.contains(column));
+        let (Some(title), Some(name)) = (place(&["title"]), place(&["url", "isbn13"])) else { continue };
+        let mut after = String::new();
+        for _ in 0..MOST_PAGES {
+            let page = (table.page)(tx, &TableFilter::default(), After(&after))?;
+            for row in page.rows {
+                let (Cell::Text(title) | Cell::Word(title), Cell::Text(name) | Cell::Word(name)) =
+                    (&row[title], &row[name])
+                else {
+                    continue;
+                };
+                if views.len() < MOST_TITLED && title.to_lowercase().contains(&part) {
+                    views.extend(finder.find(tx, name)?);
+                }
+            }
+            match page.next {
+                Some(next) => after = next,
+                None => break,
+            }
+        }
+    }
+    Ok(views)
 }
 
 async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
@@ -43,21 +95,38 @@ async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
     let config = context.config().await?;
     if let Some(of) = app::things().find(|of| (of.list_configured)(config).iter().any(|known| known == name))
     {
-        return Ok(Error::failed(format!(
-            "the {} `{name}` is in the config, but no run has come to it yet",
-            of.word
-        ))
-        .hint("`tsuzuki status` says when the jobs run; `tsuzuki run-due --force` runs them now"));
+        let message = phrase!(
+            "the {word} `{name}` is in the config, but no run has come to it yet",
+            "{word} `{name}` は設定にありますが、まだ一度も実行されていません",
+            word = names::called(of.word),
+            name
+        );
+        return Ok(Error::failed(message).hint(phrase!(
+            "`tsuzuki status` says when the jobs run; `tsuzuki run-due --force` runs them now",
+            "実行予定は `tsuzuki status` で確認できます。今すぐ実行するには `tsuzuki run-due --force`"
+        )));
     }
-    let error = Error::failed(format!("nothing is known about `{thing}`"));
-    let known = super::names::list_all(db, context).await?;
+    let error = Error::failed(phrase!(
+        "nothing is known about `{thing}`",
+        "`{thing}` についての記録はありません",
+        thing
+    ));
+    let known = names::list_all(db, context).await?;
     Ok(match nearest(thing, known.iter().map(String::as_str).filter(|known| *known != thing)) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("`tsuzuki status` lists the jobs; `why JOB` shows what they work on"),
+        Some(near) => error.hint(did_you_mean(near)),
+        None => error.hint(phrase!(
+            "`tsuzuki status` lists the jobs; `why JOB` shows what they work on",
+            "`tsuzuki status` でジョブを一覧し、`why JOB` で対象を確認できます"
+        )),
     })
 }
 
 fn ambiguous(thing: &str, views: &[View]) -> Error {
-    let error = Error::usage(format!("`{thing}` can be {} things", views.len()));
+    let error = Error::usage(phrase!(
+        "`{thing}` can be {count thing}",
+        "`{thing}` に当てはまるものが {count} 件あります",
+        thing,
+        count = views.len()
+    ));
     views.iter().fold(error, |error, view| error.hint(format!("`tsuzuki why {}`", view.name)))
 }

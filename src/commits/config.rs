@@ -168,9 +168,10 @@ impl FromStr for ProjectName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let name = text.trim().trim_matches('/');
-        match name.is_empty() || name.contains(char::is_whitespace) || name.contains("://") {
-            true => Err(format!("`{text}` is not the path or number of a project")),
-            false => Ok(Self(name.to_owned())),
+        if name.is_empty() || name.contains(char::is_whitespace) || name.contains("://") {
+            Err(format!("`{text}` is not the path or number of a project"))
+        } else {
+            Ok(Self(name.to_owned()))
         }
     }
 }
@@ -190,9 +191,10 @@ impl<'de> Deserialize<'de> for ProjectName {
             }
 
             fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<ProjectName, E> {
-                match number > 0 {
-                    true => Ok(ProjectName(number.to_string())),
-                    false => Err(E::custom("project numbers begin at 1")),
+                if number > 0 {
+                    Ok(ProjectName(number.to_string()))
+                } else {
+                    Err(E::custom("project numbers begin at 1"))
                 }
             }
         }
@@ -245,10 +247,7 @@ impl Keys {
         if let Err(unreadable) = people::load_mailmap(&keys, &job.section) {
             problems.extend(unreadable);
         }
-        match problems.is_empty() {
-            true => Ok(keys),
-            false => Err(problems),
-        }
+        if problems.is_empty() { Ok(keys) } else { Err(problems) }
     }
 
     /// The address of the host, and what kind of host it is; `None` when none is named.

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 
 /// What is to be done about a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum BranchStep {
     /// Everything is stored.
     Nothing,
     /// A walk was cut off: go on where it was.
@@ -23,11 +23,11 @@ pub enum Step {
 ///
 /// An unfinished walk is finished first, whatever has happened to the branch since: what it has stored counts, and
 /// the next step starts from there. A lowered `since` needs the whole history again.
-pub fn next_step(state: &BranchState, head: &str, since: Option<Timestamp>) -> Step {
+pub fn next_step(state: &BranchState, head: &str, since: Option<Timestamp>) -> BranchStep {
     if let Some(walk) = &state.walking
         && walk.since == since
     {
-        return Step::Continue(walk.clone());
+        return BranchStep::Continue(walk.clone());
     }
     let wants_older = match (state.complete_since, since) {
         (None, _) => false,
@@ -35,9 +35,9 @@ pub fn next_step(state: &BranchState, head: &str, since: Option<Timestamp>) -> S
         (Some(had), Some(wanted)) => wanted < had,
     };
     match &state.complete_head {
-        Some(complete) if complete == head && !wants_older => Step::Nothing,
-        Some(complete) if !wants_older => Step::Begin(Walk::between(Some(complete), head, since)),
-        _ => Step::Begin(Walk::between(None, head, since)),
+        Some(complete) if complete == head && !wants_older => BranchStep::Nothing,
+        Some(complete) if !wants_older => BranchStep::Begin(Walk::between(Some(complete), head, since)),
+        _ => BranchStep::Begin(Walk::between(None, head, since)),
     }
 }
 
@@ -134,19 +134,23 @@ mod tests {
             ..BranchState::default()
         };
         let (y2020, y2024) = (at("2020-01-01T00:00:00Z"), at("2024-01-01T00:00:00Z"));
-        let full = |head: &str, since| Step::Begin(Walk::between(None, head, since));
-        let range = |since| Step::Begin(Walk::between(Some("a"), "b", since));
+        let full = |head: &str, since| BranchStep::Begin(Walk::between(None, head, since));
+        let range = |since| BranchStep::Begin(Walk::between(Some("a"), "b", since));
         assert_eq!(next_step(&BranchState::default(), "b", None), full("b", None), "first");
-        assert_eq!(next_step(&complete(None), "a", None), Step::Nothing, "unmoved");
+        assert_eq!(next_step(&complete(None), "a", None), BranchStep::Nothing, "unmoved");
         assert_eq!(next_step(&complete(None), "b", None), range(None), "moved");
-        assert_eq!(next_step(&complete(y2024), "a", y2024), Step::Nothing, "same since");
+        assert_eq!(next_step(&complete(y2024), "a", y2024), BranchStep::Nothing, "same since");
         assert_eq!(next_step(&complete(y2020), "b", y2024), range(y2024), "raised since");
         assert_eq!(next_step(&complete(y2024), "a", y2020), full("a", y2020), "lowered since");
         assert_eq!(next_step(&complete(y2024), "a", None), full("a", None), "dropped since");
 
         let walk = Walk { page: 7, ..Walk::between(Some("a"), "x", None) };
         let cut_off = BranchState { walking: Some(walk.clone()), ..complete(None) };
-        assert_eq!(next_step(&cut_off, "b", None), Step::Continue(walk), "pinned, though the head moved");
+        assert_eq!(
+            next_step(&cut_off, "b", None),
+            BranchStep::Continue(walk),
+            "pinned, though the head moved"
+        );
         assert_eq!(next_step(&cut_off, "b", y2020), range(y2020), "walked under another since");
     }
 

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use super::Source;
+use super::GitSource;
 use super::host::{self, Host};
 use super::store::lines::{self, Missing};
 use crate::db;
@@ -24,7 +24,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// Asks for line counts that are missing on the host of `source`; the first failure ends it until the next run.
 pub(super) async fn fetch_missing(
     env: &JobEnv,
-    source: &Source,
+    source: &GitSource,
     client: &dyn Host,
     stop: &CancellationToken,
 ) -> db::Result<()> {

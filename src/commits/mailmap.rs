@@ -7,12 +7,12 @@ use super::author::email_key;
 /// What a mailmap says, by the address that stands in commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mailmap {
-    by_email: HashMap<String, Vec<Entry>>,
+    by_email: HashMap<String, Vec<MailmapEntry>>,
 }
 
 /// One line of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct MailmapEntry {
     /// The name that commits must have, if only those are meant.
     commit_name: Option<String>,
     name: Option<String>,
@@ -43,10 +43,11 @@ impl Mailmap {
         }
         let (name, email, rest) = read_pair(line)?;
         let (commit_email, entry) = match read_pair(rest) {
-            Some((commit_name, commit_email, _)) => {
-                (commit_email, Entry { commit_name: some(commit_name), name: some(name), email: some(email) })
-            }
-            None => (email, Entry { commit_name: None, name: some(name), email: None }),
+            Some((commit_name, commit_email, _)) => (
+                commit_email,
+                MailmapEntry { commit_name: some(commit_name), name: some(name), email: some(email) },
+            ),
+            None => (email, MailmapEntry { commit_name: None, name: some(name), email: None }),
         };
         self.by_email.entry(email_key(commit_email)).or_default().push(entry);
         Some(())
@@ -56,7 +57,7 @@ impl Mailmap {
     pub fn find(&self, name: &str, email: &str) -> (String, Option<&str>) {
         let key = email_key(email);
         let Some(entries) = self.by_email.get(&key) else { return (key, None) };
-        let is_of = |entry: &&Entry| {
+        let is_of = |entry: &&MailmapEntry| {
             entry.commit_name.as_ref().is_some_and(|wanted| wanted.to_lowercase() == name.to_lowercase())
         };
         // As in git, the last of several lines counts, and one with a name before one without.

@@ -1,13 +1,13 @@
-//! What is told at the end of a run, and once only: how many commits are new, and what failed.
+//! The message at the end of a run, sent once: how many commits are new, and what failed.
 
 use serde_json::json;
 
-use super::Source;
+use super::GitSource;
 use super::events::{self, RunCode};
 use super::run::{self, Summary, TargetStatus};
 use super::store::projects;
 use crate::channel::outbox::{self, Batch, Provenance};
-use crate::channel::{Entry, NotRendered, Notice, Rendered};
+use crate::channel::{NotRendered, Notice, NoticeEntry, Rendered};
 use crate::db;
 use crate::engine::JobEnv;
 use crate::id::{JobName, RunId};
@@ -32,7 +32,12 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
     notice.entries = failed
         .iter()
         .take(MAX_NAMED)
-        .map(|(branch, why)| Entry { title: branch.clone(), link: None, date: None, note: Some(why.clone()) })
+        .map(|(branch, why)| NoticeEntry {
+            title: branch.clone(),
+            link: None,
+            date: None,
+            note: Some(why.clone()),
+        })
         .collect();
     if failed.len() > MAX_NAMED {
         let more = and_more(failed.len() - MAX_NAMED, language);
@@ -51,7 +56,7 @@ type Made = (JobName, Vec<Rendered>, Vec<NotRendered>);
 pub async fn notify_ended(env: &JobEnv) -> db::Result<Vec<String>> {
     let mut problems = Vec::new();
     for (run_id, owner) in env.db.read(run::list_unannounced).await? {
-        problems.extend(tell(env, run_id, owner.as_deref()).await?);
+        problems.extend(enqueue_end(env, run_id, owner.as_deref()).await?);
     }
     Ok(problems)
 }
@@ -60,13 +65,13 @@ pub async fn notify_ended(env: &JobEnv) -> db::Result<Vec<String>> {
 ///
 /// A run that brought nothing new and failed nowhere, or only as the one before, is marked as told and stays silent. A run of a job that this
 /// config does not have is left to a process that has it.
-async fn tell(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Vec<String>> {
-    let mut listeners = Source::list(env);
+async fn enqueue_end(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Vec<String>> {
+    let mut listeners = GitSource::list(env);
     listeners.retain(|source| owner.is_none_or(|job| job == source.job.as_str()));
     if listeners.is_empty() {
         return Ok(Vec::new());
     }
-    let Some((summary, failed)) = env.db.read(move |tx| find_untold(tx, run_id)).await? else {
+    let Some((summary, failed)) = env.db.read(move |tx| find_unannounced(tx, run_id)).await? else {
         return Ok(Vec::new());
     };
     let is_news = summary.new_commits_count > 0 || !failed.is_empty();
@@ -85,9 +90,9 @@ async fn tell(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Ve
     Ok(if is_ours { problems } else { Vec::new() })
 }
 
-type Untold = Option<(Summary, Vec<(String, String)>)>;
+type Unannounced = Option<(Summary, Vec<(String, String)>)>;
 
-fn find_untold(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Untold> {
+fn find_unannounced(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Unannounced> {
     let Some(summary) = run::find_summary(tx, &run_id)? else { return Ok(None) };
     let mut failed = Vec::new();
     for target in run::list_results(tx, &run_id)? {

@@ -26,6 +26,7 @@ pub mod message;
 pub mod model;
 mod pages;
 pub mod pattern;
+mod pause;
 pub mod people;
 pub mod pipeline;
 mod preview;
@@ -43,17 +44,17 @@ use jiff::tz::TimeZone;
 
 use self::author::Emails;
 use self::config::Keys;
-use self::host::{Access, Host, HostKind};
+use self::host::{Host, HostAccess, HostKind};
 use self::run::decide::{self, HostJob, Sharing};
-use self::run::{Bulk, Ended, Outcome, RunRow};
+use self::run::{Bulk, Ended, RunRow, WorkedRun};
 use crate::config::Problems;
 use crate::config::value::HttpUrl;
 use crate::db::{self, Db};
 use crate::engine::job::Boxed;
-use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
+use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
-use crate::ledger::presence;
+use crate::ledger::{Subject, presence};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text::counted;
@@ -64,15 +65,14 @@ pub const KIND: &str = "commits";
 /// How often a job of this kind runs, unless it says otherwise.
 pub const EVERY: Duration = Duration::from_secs(60 * 60);
 /// How often a job looks whether the run of another job has ended.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const POLL_EVERY: Duration = Duration::from_millis(500);
 /// How long `doctor` waits for an answer.
-const LOOK_PATIENCE: Duration = Duration::from_secs(20);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(20);
 /// Targets that `--dry-run` lists one by one.
 const LISTED: usize = 50;
 
 /// One `commits` job: a Git host, a token, and what to collect there.
-pub struct Source {
-    /// The job.
+pub struct GitSource {
     pub job: JobName,
     /// The host, as projects name it.
     pub host: String,
@@ -89,7 +89,7 @@ pub struct Source {
     allow_private: AllowPrivate,
 }
 
-impl Source {
+impl GitSource {
     /// Reads a job of the config file.
     pub fn read(job: &crate::config::Job) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
@@ -136,7 +136,7 @@ impl Source {
             }
             None => None,
         };
-        let access = Access {
+        let access = HostAccess {
             fetcher: env.fetcher.clone(),
             clock: env.clock.clone(),
             base: self.address.url().clone(),
@@ -152,18 +152,18 @@ impl Source {
 
 /// The `commits` jobs of the config as they see each other, in its order.
 pub fn list_host_jobs(env: &JobEnv) -> Vec<HostJob> {
-    Source::list(env).iter().map(|source| source.host_job()).collect()
+    GitSource::list(env).iter().map(|source| source.host_job()).collect()
 }
 
 /// A `commits` job, ready to run.
 pub struct Commits {
-    source: Arc<Source>,
+    source: Arc<GitSource>,
     env: JobEnv,
 }
 
 /// Makes a job of its table in the config file.
 pub fn make(job: &crate::config::Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
-    Ok(Arc::new(Commits { source: Arc::new(Source::read(job)?), env: env.clone() }))
+    Ok(Arc::new(Commits { source: Arc::new(GitSource::read(job)?), env: env.clone() }))
 }
 
 impl Collector for Commits {
@@ -172,7 +172,11 @@ impl Collector for Commits {
     }
 
     fn check(&self) -> Boxed<'_, Vec<Check>> {
-        Box::pin(self.look())
+        Box::pin(self.check_host())
+    }
+
+    fn relies_on(&self) -> Vec<Subject> {
+        vec![self.source.subject()]
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
@@ -197,6 +201,10 @@ impl Commits {
             ctx.stop.clone(),
         )
         .delivering(ctx.delivery);
+        if let Some(until) = self.source.find_pause(&ctx.db, ctx.now()).await? {
+            let summary = self.source.waiting(until);
+            return Ok(Report { waiting_until: Some(until), ..Report::new(summary) });
+        }
         loop {
             ctx.check_stop()?;
             match bulk.start(Some(&ctx.job), Sharing::Alone).await? {
@@ -217,7 +225,7 @@ impl Commits {
                     );
                     tokio::select! {
                         () = ctx.stop.cancelled() => {}
-                        () = tokio::time::sleep(LOOK_AGAIN) => {}
+                        () = tokio::time::sleep(POLL_EVERY) => {}
                     }
                 }
                 Ended::Busy(run, holder) => {
@@ -236,8 +244,8 @@ impl Commits {
     }
 
     /// Whether the host answers, and whether the token sees the first project or the group.
-    async fn look(&self) -> Vec<Check> {
-        let Source { keys, address, kind, allow_private, .. } = &*self.source;
+    async fn check_host(&self) -> Vec<Check> {
+        let GitSource { keys, address, kind, allow_private, .. } = &*self.source;
         let fetcher = &self.env.fetcher;
         let server = fetcher.reach(kind.name, address.url(), allow_private, Wanted::Anything).await;
         let client = match self.source.client(&self.env) {
@@ -259,7 +267,7 @@ impl Commits {
             let project = client.fetch_project(project.as_str(), &stop).await?;
             Ok(format!("can read {}", project.path))
         };
-        let access = match tokio::time::timeout(LOOK_PATIENCE, asked).await {
+        let access = match tokio::time::timeout(CHECK_TIMEOUT, asked).await {
             Ok(Ok(seen)) => Check::fine("token", seen),
             Ok(Err(host::Error::Credentials(why))) => Check::locked("token", why),
             Ok(Err(error)) => Check::bad("token", error.to_string()),
@@ -268,8 +276,8 @@ impl Commits {
         vec![server, access]
     }
 
-    fn report(&self, outcome: Outcome, delivery: Delivery) -> Report {
-        let Outcome { run, problems, waiting_until } = outcome;
+    fn report(&self, outcome: WorkedRun, delivery: DeliveryMode) -> Report {
+        let WorkedRun { run, problems, waiting_until } = outcome;
         let row = &run.run;
         let summary = phrase!(
             "run {run}: {done} of {total} branches up to date, {failed} failed, {new new commit}",
@@ -280,11 +288,10 @@ impl Commits {
             failed = row.failed_count,
             new = run.new_commits_count
         );
-        let summary = match delivery == Delivery::NoDeliver && row.failed_count + run.new_commits_count > 0 {
-            true => {
-                phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
-            }
-            false => summary,
+        let summary = if delivery == DeliveryMode::NoDeliver && row.failed_count + run.new_commits_count > 0 {
+            phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
+        } else {
+            summary
         };
         // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));

@@ -7,13 +7,11 @@ use crate::time::Timestamp;
 pub struct Project {
     /// Our number: the host's own for the first host, one above 10^9 for others.
     pub project_id: i64,
-    /// The host it is on.
     pub host: String,
     /// The host's number.
     pub remote_id: i64,
     /// Its path, such as `group/project`.
     pub path: String,
-    /// Its name.
     pub name: String,
     /// Its default branch; none while it is empty.
     pub default_branch: Option<String>,
@@ -26,13 +24,10 @@ pub struct Project {
 pub struct RemoteProject {
     /// The host's number.
     pub remote_id: i64,
-    /// Its path.
     pub path: String,
-    /// Its name.
     pub name: String,
     /// Its default branch; none while it is empty.
     pub default_branch: Option<String>,
-    /// Its page.
     pub web_url: Option<String>,
     /// Whether it has no commits at all.
     pub is_empty: bool,
@@ -73,7 +68,6 @@ pub struct Walk {
 /// A commit on its way into the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Its SHA.
     pub sha: Box<str>,
     /// Its author's name.
     pub author_name: Box<str>,
@@ -98,8 +92,7 @@ impl Commit {
 
 /// A page of commits, and where the next one is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// The commits.
+pub struct CommitPage {
     pub commits: Vec<Commit>,
     /// The number of the next page, if there is one.
     pub next: Option<u32>,

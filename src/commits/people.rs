@@ -101,11 +101,10 @@ impl People {
 
 /// Whether one of the patterns is for a stored address, which may be a fingerprint.
 fn has_email(patterns: &[String], email: &str) -> bool {
-    match email.starts_with("sha256:") {
-        true => {
-            patterns.iter().any(|pattern| !is_pattern(pattern) && fingerprint(pattern) == email_key(email))
-        }
-        false => any_matches_loosely(patterns, email),
+    if email.starts_with("sha256:") {
+        patterns.iter().any(|pattern| !is_pattern(pattern) && fingerprint(pattern) == email_key(email))
+    } else {
+        any_matches_loosely(patterns, email)
     }
 }
 
@@ -114,9 +113,10 @@ pub(super) fn load_mailmap(keys: &Keys, section: &Section) -> Result<Mailmap, Pr
     let Some(path) = &keys.mailmap else { return Ok(Mailmap::default()) };
     let path = section.resolve(path);
     let is_too_long = || std::fs::metadata(&path).is_ok_and(|facts| facts.len() > MOST_BYTES);
-    let read = match is_too_long() {
-        true => Err("it is longer than 4 MiB".to_owned()),
-        false => std::fs::read(&path).map_err(|error| error.to_string()),
+    let read = if is_too_long() {
+        Err("it is longer than 4 MiB".to_owned())
+    } else {
+        std::fs::read(&path).map_err(|error| error.to_string())
     };
     match read {
         Ok(bytes) => Ok(Mailmap::parse(&String::from_utf8_lossy(&bytes))),

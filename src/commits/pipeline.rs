@@ -4,10 +4,10 @@ use super::events::{BRANCH, BranchCode, PERSON, PROJECT, ProjectCode, RUN, RunCo
 use super::store::export::{After as CommitKey, list_after};
 use super::store::reading::CommitRow;
 use super::store::{branches, projects};
-use super::{KIND, Source, commands, config, findings, host, make, pages, run, view};
+use super::{GitSource, KIND, commands, config, findings, host, make, pages, run, view};
 use crate::config::Kind;
-use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
-use crate::engine::table::{After, Field, Table, TablePage};
+use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{After, Cell, Table, TablePage};
 use crate::engine::{Pipeline, action};
 
 /// The descriptor.
@@ -32,35 +32,35 @@ pub static PIPELINE: Pipeline = Pipeline {
             value: "VARIABLE",
             help: "the name of the environment variable that holds the token",
             key: "token",
-            shape: Shape::Variable,
+            shape: FlagShape::Variable,
         },
         Flag {
             name: "project",
             value: "PROJECT",
             help: "a project by path or number; may be repeated",
             key: "projects",
-            shape: Shape::List,
+            shape: FlagShape::List,
         },
         Flag {
             name: "group",
             value: "GROUP",
             help: "every project of this group; may be repeated",
             key: "group",
-            shape: Shape::List,
+            shape: FlagShape::List,
         },
         Flag {
             name: "branch",
             value: "BRANCH",
             help: "a branch by name or pattern; may be repeated",
             key: "branches",
-            shape: Shape::List,
+            shape: FlagShape::List,
         },
         Flag {
             name: "since",
             value: "DATE",
             help: "leave older commits out, e.g. 2024-01-01",
             key: "since",
-            shape: Shape::Text,
+            shape: FlagShape::Text,
         },
     ],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
@@ -149,7 +149,7 @@ static COMMITS: Table = Table {
     },
     owner: |config, name| {
         let job = config.find_job(name).filter(|job| job.kind == KIND)?;
-        Some(Source::read(job).ok()?.host)
+        Some(GitSource::read(job).ok()?.host)
     },
 };
 
@@ -161,18 +161,18 @@ fn key(after: After<'_>) -> CommitKey {
     }
 }
 
-fn fields(commit: &CommitRow) -> Vec<Field> {
+fn fields(commit: &CommitRow) -> Vec<Cell> {
     vec![
-        Field::text(&commit.project),
-        Field::text(&commit.branch_name),
-        Field::word(&commit.sha),
-        Field::text(&commit.author_name),
+        Cell::text(&commit.project),
+        Cell::text(&commit.branch_name),
+        Cell::word(&commit.sha),
+        Cell::text(&commit.author_name),
         commit.committed_date_utc.into(),
-        Field::Int(commit.additions),
-        Field::Int(commit.deletions),
-        Field::Flag(commit.stats_missing),
+        Cell::Int(commit.additions),
+        Cell::Int(commit.deletions),
+        Cell::Flag(commit.stats_missing),
         commit.unreachable_since.into(),
-        Field::Flag(commit.is_merge),
+        Cell::Flag(commit.is_merge),
         commit.title.as_ref().into(),
     ]
 }

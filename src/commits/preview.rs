@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::Source;
+use super::GitSource;
 use super::host::{self, Host};
 use super::run::decide::{self, HostJob};
 use super::run::targets;
@@ -30,7 +30,7 @@ struct Walked {
 
 /// What a run of `source` would walk now.
 pub(super) async fn preview(
-    source: &Source,
+    source: &GitSource,
     jobs_on_host: &[HostJob],
     client: &dyn Host,
     db: &Db,
@@ -67,7 +67,7 @@ pub(super) async fn preview(
 
 /// The branches that are wanted now or were collected before, with what is known of them.
 async fn list_walked(
-    source: &Source,
+    source: &GitSource,
     jobs_on_host: &[HostJob],
     db: &Db,
     wanted: BTreeMap<(i64, String), String>,

@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 
-use super::Source;
+use super::GitSource;
 use super::config::Keys;
 use super::host::{self, Host, Listing};
 use super::model::{Project, RemoteProject};
@@ -14,7 +14,7 @@ use crate::engine::Failure;
 use crate::time::Timestamp;
 
 /// A project of the config, and what became of it.
-enum Looked {
+enum ProjectLookup {
     Here(RemoteProject),
     Gone(String),
     Trouble(String),
@@ -22,7 +22,7 @@ enum Looked {
 
 /// The projects that the config names, as the host has them.
 #[derive(Default)]
-pub(super) struct Named {
+pub(super) struct NamedProjects {
     pub(super) found: Vec<RemoteProject>,
     pub(super) problems: Vec<NotFound>,
     /// Names that the host does not know.
@@ -37,7 +37,6 @@ pub(super) struct Named {
 pub(super) struct NotFound {
     /// What, unless `why` says it.
     pub(super) what: Option<String>,
-    /// Why not.
     pub(super) why: String,
 }
 
@@ -68,30 +67,30 @@ pub struct Synced {
 
 /// Asks the host for the projects that the config names.
 pub(super) async fn fetch_named(
-    source: &Source,
+    source: &GitSource,
     client: &dyn Host,
     stop: &CancellationToken,
-) -> Result<Named, host::Error> {
+) -> Result<NamedProjects, host::Error> {
     let names: Vec<String> = source.keys.projects.iter().map(ToString::to_string).collect();
-    let looked: Vec<(String, Result<Looked, host::Error>)> = futures_util::stream::iter(names)
+    let lookups: Vec<(String, Result<ProjectLookup, host::Error>)> = futures_util::stream::iter(names)
         .map(|name| async move {
-            let looked = look_up(client, &name, stop).await;
-            (name, looked)
+            let lookups = look_up(client, &name, stop).await;
+            (name, lookups)
         })
         .buffered(source.keys.concurrency)
         .collect()
         .await;
-    let Named { mut found, mut problems, mut gone, mut unsure, .. } = Named::default();
+    let NamedProjects { mut found, mut problems, mut gone, mut unsure, .. } = NamedProjects::default();
     let mut is_whole = true;
-    for (name, looked) in looked {
-        match looked? {
-            Looked::Here(remote) => found.push(remote),
-            Looked::Gone(why) => {
+    for (name, lookups) in lookups {
+        match lookups? {
+            ProjectLookup::Here(remote) => found.push(remote),
+            ProjectLookup::Gone(why) => {
                 let why = format!("{why}; check `projects`, or whether the token may see it");
                 problems.push(NotFound::new(format!("project `{name}`"), why));
                 gone.push(name);
             }
-            Looked::Trouble(why) => {
+            ProjectLookup::Trouble(why) => {
                 problems.push(NotFound::new(format!("project `{name}`"), why));
                 unsure.push(name);
             }
@@ -125,7 +124,7 @@ pub(super) async fn fetch_named(
         return Err(silence);
     }
     is_whole &= unsure.is_empty();
-    Ok(Named { found, problems, gone, unsure, is_whole })
+    Ok(NamedProjects { found, problems, gone, unsure, is_whole })
 }
 
 /// What of the config is a list that the host has to be asked for.
@@ -142,13 +141,13 @@ fn is_wanted(keys: &Keys, path: &str) -> bool {
 
 /// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.
 pub async fn sync_projects(
-    source: &Source,
+    source: &GitSource,
     client: &dyn Host,
     db: &Db,
     now: Timestamp,
     stop: &CancellationToken,
 ) -> Result<Synced, Failure> {
-    let Named { found, problems, gone, unsure, is_whole } = fetch_named(source, client, stop).await?;
+    let NamedProjects { found, problems, gone, unsure, is_whole } = fetch_named(source, client, stop).await?;
     let (host, job) = (source.host.clone(), source.job.clone());
     let projects = db
         .write(move |tx| {
@@ -174,20 +173,26 @@ pub async fn sync_projects(
     Ok(Synced { projects, problems, is_whole })
 }
 
-async fn look_up(client: &dyn Host, name: &str, stop: &CancellationToken) -> Result<Looked, host::Error> {
+async fn look_up(
+    client: &dyn Host,
+    name: &str,
+    stop: &CancellationToken,
+) -> Result<ProjectLookup, host::Error> {
     match client.fetch_project(name, stop).await {
-        Ok(remote) => Ok(Looked::Here(remote)),
-        Err(host::Error::Missing { host, why }) => Ok(Looked::Gone(format!("{host} answers 404 ({why})"))),
+        Ok(remote) => Ok(ProjectLookup::Here(remote)),
+        Err(host::Error::Missing { host, why }) => {
+            Ok(ProjectLookup::Gone(format!("{host} answers 404 ({why})")))
+        }
         Err(
             error @ (host::Error::Failed(_) | host::Error::Forbidden { .. } | host::Error::Refused { .. }),
-        ) => Ok(Looked::Trouble(error.to_string())),
+        ) => Ok(ProjectLookup::Trouble(error.to_string())),
         Err(error) => Err(error),
     }
 }
 
 /// Looks again at every project of the host that is known but that the config does not name.
 pub async fn sync_known(
-    source: &Source,
+    source: &GitSource,
     client: &dyn Host,
     db: &Db,
     now: Timestamp,
@@ -199,14 +204,14 @@ pub async fn sync_known(
     for project in known {
         let host = source.host.clone();
         match look_up(client, &project.remote_id.to_string(), stop).await? {
-            Looked::Here(remote) => {
+            ProjectLookup::Here(remote) => {
                 db.write(move |tx| projects::put(tx, &host, &remote, now)).await?;
             }
-            Looked::Gone(_) => {
+            ProjectLookup::Gone(_) => {
                 let job = source.job.clone();
                 db.write(move |tx| projects::mark_removed(tx, project.project_id, &job, now)).await?;
             }
-            Looked::Trouble(why) => problems.push(format!("project `{}`: {why}", project.path)),
+            ProjectLookup::Trouble(why) => problems.push(format!("project `{}`: {why}", project.path)),
         }
     }
     Ok(problems)
@@ -217,6 +222,7 @@ impl From<host::Error> for Failure {
         match error {
             host::Error::Stopped => Failure::Interrupted,
             host::Error::Credentials(why) => Failure::Credentials(why.into()),
+            host::Error::Config(why) => Failure::Config(why.into()),
             error => Failure::Failed(error.to_string().into()),
         }
     }

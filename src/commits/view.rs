@@ -55,12 +55,15 @@ fn branch_view(finder: &Finder, tx: &mut Tx<'_>, branch: &BranchRow) -> db::Resu
     view.fact(phrase!("last read", "最終取得"), branch.last_walk_at);
     view.fact(
         phrase!("history", "履歴"),
-        branch.closed.map(|closed| match closed {
-            true => phrase!("complete: every parent is stored", "完全（親コミットはすべて保存済み）"),
-            false => phrase!(
-                "has a gap: some parents are not stored",
-                "欠けあり（保存されていない親コミットがあります）"
-            ),
+        branch.closed.map(|closed| {
+            if closed {
+                phrase!("complete: every parent is stored", "完全（親コミットはすべて保存済み）")
+            } else {
+                phrase!(
+                    "has a gap: some parents are not stored",
+                    "欠けあり（保存されていない親コミットがあります）"
+                )
+            }
         }),
     );
     for (label, count) in [

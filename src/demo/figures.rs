@@ -8,11 +8,8 @@ use serde::Serialize;
 pub struct Figures {
     /// Press releases.
     pub press: Press,
-    /// Books.
     pub books: Books,
-    /// Blogs.
     pub blogs: Blogs,
-    /// Commits.
     pub commits: Commits,
     /// Messages that are on their way.
     pub under_way: i64,
@@ -78,7 +75,6 @@ pub struct Blogs {
 pub struct Commits {
     /// Commits that are stored, each once.
     pub commits: i64,
-    /// Projects.
     pub projects: i64,
     /// Branches that were walked to their end.
     pub branches: i64,
@@ -121,7 +117,7 @@ impl Press {
     fn render(&self, before: &Press) -> String {
         let decided: Vec<String> = [
             (self.worth - before.worth, "worth a post"),
-            (self.not_worth - before.not_worth, "not worth one"),
+            (self.not_worth - before.not_worth, "rejected"),
             (self.not_ready - before.not_ready, "not ready yet"),
             (self.failed - before.failed, "failed"),
         ]
@@ -143,7 +139,7 @@ impl Books {
         let sent = counted(self.mails - before.mails, "mail");
         let links = counted(self.links - before.links, "prompt link");
         format!(
-            "{volumes} read from position {}, {books}; {} chosen, {} wait for later mails; {sent} sent with {links}",
+            "{volumes} read from position {}, {books}; {} chosen, {} queued for later digests; {sent} sent with {links}",
             before.volumes,
             self.mailed - before.mailed,
             self.waiting
@@ -170,12 +166,13 @@ impl Blogs {
 impl Commits {
     fn render(&self, before: &Commits) -> String {
         let commits = counted(self.commits - before.commits, "new commit");
+        let complete = counted(self.closed, "branch");
         let branches = counted(self.branches, "branch");
         let projects = counted(self.projects, "project");
         let sent = counted(self.posts - before.posts, "post");
         format!(
-            "{commits} ({} known before) on {branches} of {projects}; {} without a gap; {sent} sent",
-            before.commits, self.closed
+            "{commits} ({} known before) on {branches} of {projects}; {complete} complete; {sent} sent",
+            before.commits
         )
     }
 }

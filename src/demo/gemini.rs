@@ -41,7 +41,6 @@ pub enum Reply {
     Costing(Json),
     /// With a candidate that ended for this reason.
     Finish(&'static str),
-    /// The prompt is blocked.
     BlockedPrompt,
     /// No candidate at all.
     NoCandidates,
@@ -51,7 +50,6 @@ pub enum Reply {
     PerDay,
     /// This status, with a message that repeats the caller's key.
     EchoKey(u16),
-    /// This status.
     Status(u16),
     /// The request has a field that it does not know or take.
     BadField(&'static str),
@@ -91,7 +89,6 @@ impl Asked {
 /// The server; it ends with this value.
 #[derive(Debug)]
 pub struct Gemini {
-    /// Its address.
     pub url: Url,
     server: Server,
     task: AbortHandle,
@@ -256,12 +253,13 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
 fn begin_upload(headers: &HeaderMap) -> Response<Body> {
     let is_start = text(headers, "x-goog-upload-command").as_deref() == Some("start");
     let host = text(headers, "host").unwrap_or_default();
-    match is_start {
-        false => error(400, "INVALID_ARGUMENT", "an upload begins with `start`", &json!([])),
-        true => Response::builder()
+    if !is_start {
+        error(400, "INVALID_ARGUMENT", "an upload begins with `start`", &json!([]))
+    } else {
+        Response::builder()
             .header("x-goog-upload-url", format!("http://{host}/upload/session"))
             .body(Body::empty())
-            .unwrap_or_default(),
+            .unwrap_or_default()
     }
 }
 
@@ -279,11 +277,10 @@ fn end_upload(server: &Server, headers: &HeaderMap, bytes: &Bytes) -> Response<B
 
 fn find_file(server: &Server, path: &str) -> Response<Body> {
     let name = path.trim_start_matches("/v1beta/").to_owned();
-    match server.lock().files.contains(&name) {
-        true => {
-            good(&json!({ "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE" }))
-        }
-        false => error(403, "PERMISSION_DENIED", "no such file", &json!([])),
+    if server.lock().files.contains(&name) {
+        good(&json!({ "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE" }))
+    } else {
+        error(403, "PERMISSION_DENIED", "no such file", &json!([]))
     }
 }
 
@@ -409,9 +406,10 @@ fn think(asked: &Asked) -> String {
         return json!({ "verdict": verdict, "reason": reason, "criteria": [format!("添付 {files} 件")] })
             .to_string();
     }
-    let summary = match is_english {
-        true => format!("The ministry published new documents ({files} attached). The details are in them."),
-        false => format!("架空省は「{title}」について資料{files}件を公表した。全国の世帯が対象となる。"),
+    let summary = if is_english {
+        format!("The ministry published new documents ({files} attached). The details are in them.")
+    } else {
+        format!("架空省は「{title}」について資料{files}件を公表した。全国の世帯が対象となる。")
     };
     json!({ "key_points": [page.chars().take(40).collect::<String>()], "draft": summary, "missing": [], "final": summary })
         .to_string()

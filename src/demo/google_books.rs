@@ -27,11 +27,9 @@ pub enum Reply {
     Total(Option<i64>),
     /// Something else.
     Raw {
-        /// The status.
         status: u16,
         /// Headers besides the length.
         headers: Vec<(&'static str, String)>,
-        /// The body.
         body: String,
     },
     /// The connection ends in the middle of the answer.

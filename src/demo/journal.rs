@@ -23,16 +23,12 @@ pub const FILE: &str = "world.ndjson";
 pub enum Entry {
     /// The world began; always the first entry.
     Began {
-        /// When.
         at: Timestamp,
         /// Where its servers listen.
         ports: Ports,
     },
     /// The world moved on by one step of its story.
-    Step {
-        /// When.
-        at: Timestamp,
-    },
+    Step { at: Timestamp },
     /// The Mastodon server accepted a post.
     Post(Toot),
     /// The mail server accepted a mail.

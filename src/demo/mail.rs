@@ -12,7 +12,6 @@ pub struct Letter {
     pub to: String,
     /// Its date, as it stands in the mail.
     pub date: String,
-    /// Its subject.
     pub subject: String,
     /// Its plain text.
     pub text: String,

@@ -29,9 +29,7 @@ const KEY_LIFE: Duration = Duration::from_secs(3600);
 /// One post that was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Toot {
-    /// Its number.
     pub id: u64,
-    /// When it was made.
     pub created_at: Timestamp,
     /// What was asked for.
     pub request: Value,
@@ -42,7 +40,6 @@ pub struct Toot {
 /// The server; it ends with this value.
 #[derive(Debug)]
 pub struct MastodonServer {
-    /// Its address.
     pub url: Url,
     /// What goes wrong with posts.
     pub posts: Script,
@@ -175,9 +172,8 @@ impl Server {
         }
         let text = request["status"].as_str().unwrap_or_default();
         let price = |word: &str| if word.starts_with("https://") { 23 } else { word.chars().count() };
-        let length = text.split_inclusive([' ', '\n']).map(|word| match word.ends_with([' ', '\n']) {
-            true => price(&word[..word.len() - 1]) + 1,
-            false => price(word),
+        let length = text.split_inclusive([' ', '\n']).map(|word| {
+            if word.ends_with([' ', '\n']) { price(&word[..word.len() - 1]) + 1 } else { price(word) }
         });
         let length = length.sum::<usize>() as u64;
         if text.trim().is_empty() || length > inner.max_characters {
@@ -203,11 +199,13 @@ fn show(toot: &Toot) -> Value {
     };
     let text = toot.request["status"].as_str().unwrap_or_default();
     let words = text.split(' ').map(|word| {
-        let lines =
-            word.split('\n').map(|line| match line.starts_with("https://") || line.starts_with("http://") {
-                true => format!("<a href=\"{0}\" rel=\"nofollow\"><span>{0}</span></a>", escape(line)),
-                false => escape(line),
-            });
+        let lines = word.split('\n').map(|line| {
+            if line.starts_with("https://") || line.starts_with("http://") {
+                format!("<a href=\"{0}\" rel=\"nofollow\"><span>{0}</span></a>", escape(line))
+            } else {
+                escape(line)
+            }
+        });
         lines.collect::<Vec<_>>().join("<br>")
     });
     json!({
@@ -223,9 +221,10 @@ async fn who(State(server): State<Server>, headers: HeaderMap) -> Response<Body>
     if let Some(fault) = server.reads.draw() {
         return fault.play().await;
     }
-    match is_ours(&headers) {
-        true => answer(200, &json!({ "id": "1", "acct": "bot", "username": "bot" })),
-        false => answer(401, &json!({ "error": "The access token is invalid" })),
+    if is_ours(&headers) {
+        answer(200, &json!({ "id": "1", "acct": "bot", "username": "bot" }))
+    } else {
+        answer(401, &json!({ "error": "The access token is invalid" }))
     }
 }
 

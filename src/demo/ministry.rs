@@ -30,7 +30,6 @@ const FILES: &str = "/main_content/";
 pub struct Release {
     /// The last part of its address, without `.html`.
     pub slug: String,
-    /// Its title.
     pub title: String,
     /// Its date, if the feed tells one.
     pub date: Option<Timestamp>,
@@ -58,7 +57,6 @@ pub enum Shape {
 /// The site; it ends with this value.
 #[derive(Debug)]
 pub struct Ministry {
-    /// Its address.
     pub url: Url,
     server: Server,
     task: AbortHandle,

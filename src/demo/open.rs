@@ -32,7 +32,7 @@ impl OpenCount {
     /// Waits until the server at `address` has nothing left to do for clients that are gone.
     ///
     /// Connections are accepted in order: when one that says `hello` is answered, all earlier ones are counted.
-    pub async fn settle(&self, address: SocketAddr, hello: &[u8]) -> std::io::Result<()> {
+    pub async fn drain(&self, address: SocketAddr, hello: &[u8]) -> std::io::Result<()> {
         let mut probe = TcpStream::connect(address).await?;
         probe.write_all(hello).await?;
         probe.read_exact(&mut [0]).await?;

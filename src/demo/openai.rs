@@ -18,7 +18,6 @@ use url::Url;
 pub struct Asked {
     /// Its `Authorization` header.
     pub authorization: Option<String>,
-    /// Its body.
     pub body: Json,
     /// Its body as it came: the order of keys says something.
     pub text: String,
@@ -100,15 +99,12 @@ impl Server {
 
 async fn list_models(State(server): State<Server>) -> Response<Body> {
     let models = server.lock().models.clone();
-    let (status, body) = match models.is_empty() {
-        true => (404, json!({ "error": { "message": "Not Found" } })),
-        false => {
-            let data: Vec<Json> = models
-                .iter()
-                .map(|id| json!({ "id": id, "object": "model", "owned_by": "loopback" }))
-                .collect();
-            (200, json!({ "object": "list", "data": data }))
-        }
+    let (status, body) = if models.is_empty() {
+        (404, json!({ "error": { "message": "Not Found" } }))
+    } else {
+        let data: Vec<Json> =
+            models.iter().map(|id| json!({ "id": id, "object": "model", "owned_by": "loopback" })).collect();
+        (200, json!({ "object": "list", "data": data }))
     };
     respond(status, &body)
 }

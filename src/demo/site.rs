@@ -22,7 +22,6 @@ use crate::time::Timestamp;
 pub struct Article {
     /// The last part of its address.
     pub slug: String,
-    /// Its title.
     pub title: String,
     /// What the feed calls it.
     pub guid: String,
@@ -188,9 +187,10 @@ impl Content {
     fn sitemap(&self, base: &str) -> String {
         let mut map = String::from("<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">");
         for article in &self.articles {
-            let lastmod = match self.lastmods {
-                true => format!("<lastmod>{}</lastmod>", article.published),
-                false => String::new(),
+            let lastmod = if self.lastmods {
+                format!("<lastmod>{}</lastmod>", article.published)
+            } else {
+                String::new()
             };
             let _ = write!(map, "<url><loc>{}</loc>{lastmod}</url>", self.link(base, article));
         }
@@ -215,7 +215,6 @@ pub struct Asked {
 /// The site; it ends with this value.
 #[derive(Debug)]
 pub struct Site {
-    /// Its page.
     pub url: Url,
     server: Arc<Mutex<Server>>,
     task: AbortHandle,

@@ -98,13 +98,10 @@ pub(super) fn histories(began_at: Timestamp) -> (History, History) {
                 app.commit("side", change(number + back, at.minus(DAY * (30 - back))));
             }
         }
-        match number % 24 == 14 {
-            true => app.merge(
-                "side",
-                "main",
-                Change { title: "Merge branch 'side'".into(), ..change(number, at) },
-            ),
-            false => app.commit("main", change(number, at)),
+        if number % 24 == 14 {
+            app.merge("side", "main", Change { title: "Merge branch 'side'".into(), ..change(number, at) });
+        } else {
+            app.commit("main", change(number, at));
         }
         if number == 200 {
             app.branch("release/1.0", "main");

@@ -16,9 +16,7 @@ use super::faults::{Fault, Script};
 /// One post that had its effect.
 #[derive(Clone, Debug)]
 pub struct Post {
-    /// Its headers.
     pub headers: HeaderMap,
-    /// Its body.
     pub body: String,
 }
 

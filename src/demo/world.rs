@@ -19,6 +19,7 @@ use super::ministry::Ministry;
 use super::site::Site;
 use super::smtp::{Kept, SmtpServer};
 use super::story;
+use crate::config::value::Zone;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 
@@ -52,7 +53,6 @@ pub enum Error {
     Taken {
         /// Who listens there.
         what: &'static str,
-        /// The port.
         port: u16,
         /// What the system said.
         why: io::Error,
@@ -171,9 +171,10 @@ impl World {
     }
 
     /// A config file for all four pipelines in this world, with prompt pages at `listen`.
-    pub fn render_config(&self, listen: SocketAddr, language: Language) -> String {
+    pub fn render_config(&self, listen: SocketAddr, language: Language, zone: &Zone) -> String {
         [
             ("{language}", language.code().to_owned()),
+            ("{zone}", zone.name().to_owned()),
             ("{listen}", listen.to_string()),
             ("{ministry}", self.ministry.feed()),
             ("{books}", self.books.url.to_string()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::channel::outbox::{self, Filter, State};
+use crate::channel::outbox::{self, DeliveryFilter, State};
 use crate::db::{self, Tx};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 /// A message that failed longer ago is in the listing only.
 const RECENT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Messages that are looked at one by one, at most.
-const LOOKED_AT: usize = 1_000;
+const MAX_LISTED: usize = 1_000;
 
 /// How many messages need a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub fn list_waiting(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMap<Stri
     }
     if any_failed {
         let since = now.minus(RECENT);
-        let failed = Filter { state: Some(State::Failed), ..Filter::default() };
-        for row in outbox::list(tx, &failed, LOOKED_AT)? {
+        let failed = DeliveryFilter { state: Some(State::Failed), ..DeliveryFilter::default() };
+        for row in outbox::list(tx, &failed, MAX_LISTED)? {
             if row.last_attempt_at.unwrap_or(row.created_at) >= since {
                 waiting.entry(row.job_name.to_string()).or_default().failed += 1;
             }

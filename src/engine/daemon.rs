@@ -16,7 +16,7 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 
 /// The longest time between two looks: another process may have paused, resumed or run a job.
-const LOOK_EVERY: Duration = Duration::from_secs(15);
+const POLL_EVERY: Duration = Duration::from_secs(15);
 /// Starts that wait to be heard at most.
 const ASKED_AT_ONCE: usize = 16;
 /// How long running jobs get to stop by themselves.
@@ -166,7 +166,7 @@ async fn due(
 }
 
 /// Until the next point of any schedule, or the end of the small delay of a job that is due, but never longer than
-/// [`LOOK_EVERY`].
+/// [`POLL_EVERY`].
 fn pause(runner: &Runner, jobs: &[Job], seen_due: &BTreeMap<JobName, Timestamp>) -> Duration {
     let now = runner.clock().now();
     let delayed = |job: &Job| {
@@ -178,5 +178,5 @@ fn pause(runner: &Runner, jobs: &[Job], seen_due: &BTreeMap<JobName, Timestamp>)
         .filter(|job| job.enabled)
         .filter_map(|job| delayed(job).or_else(|| job.schedule.next_after(now)))
         .min();
-    next.map_or(LOOK_EVERY, |next| next.since(now)).clamp(Duration::from_millis(200), LOOK_EVERY)
+    next.map_or(POLL_EVERY, |next| next.since(now)).clamp(Duration::from_millis(200), POLL_EVERY)
 }

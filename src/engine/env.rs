@@ -18,9 +18,7 @@ pub struct JobEnv {
     pub jobs: Arc<[config::Job]>,
     /// `[app]`: zone, language, how we call ourselves.
     pub app: config::App,
-    /// The time.
     pub clock: Clock,
-    /// The database.
     pub db: Db,
     /// HTTP, guarded, bounded and polite.
     pub fetcher: Fetcher,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
+use super::RunOutcome;
 use crate::ledger::event::EventDetail;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -11,12 +11,10 @@ use crate::time::Timestamp;
 /// How a run of a job ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEvent {
-    /// How.
-    pub code: Outcome,
+    pub code: RunOutcome,
     /// What it said.
     #[serde(with = "phrase::stored")]
     pub message: Phrase,
-    /// When it began.
     #[serde(default)]
     pub began_at: Option<Timestamp>,
     /// How many new things it found.
@@ -26,7 +24,7 @@ pub struct RunEvent {
 
 impl RunEvent {
     /// The end of a run.
-    pub fn new(code: Outcome, message: Phrase, began_at: Timestamp, new_count: u64) -> Self {
+    pub fn new(code: RunOutcome, message: Phrase, began_at: Timestamp, new_count: u64) -> Self {
         Self { code, message, began_at: Some(began_at), new_count }
     }
 }
@@ -48,7 +46,6 @@ pub enum JobEvent {
     Paused {
         /// Until when; `None` until it is resumed.
         until: Option<Timestamp>,
-        /// Why.
         #[serde(with = "phrase::stored")]
         why: Phrase,
     },

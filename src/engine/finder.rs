@@ -21,9 +21,7 @@ use crate::time::Timestamp;
 /// Finds things by name. It is made by `app`, which knows all of them.
 #[derive(Clone)]
 pub struct Finder {
-    /// The config.
     pub config: Arc<Config>,
-    /// The jobs.
     pub jobs: Vec<Job>,
     /// Sorts of things, in the order in which a bare name is tried.
     pub things: Vec<&'static Thing>,
@@ -37,7 +35,6 @@ pub struct Finder {
     pub words: Vec<Words>,
     /// What needs a person, by pipeline.
     pub needs: Vec<ListNeeds>,
-    /// The channels.
     pub channels: Arc<ChannelSet>,
     /// Daily limits, by provider.
     pub quotas: BTreeMap<String, Quota>,

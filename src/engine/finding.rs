@@ -79,7 +79,7 @@ impl Finder {
             let findings = (pipeline.list_findings)(tx, None, SEARCHED)?.into_iter();
             hits.extend(findings.filter(|finding| words.fit(finding)).take(SHOWN));
         }
-        let messages = outbox::list(tx, &outbox::Filter::default(), SEARCHED)?.into_iter();
+        let messages = outbox::list(tx, &outbox::DeliveryFilter::default(), SEARCHED)?.into_iter();
         hits.extend(messages.map(of_message).filter(|finding| words.fit(finding)).take(SHOWN));
         Ok(hits)
     }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::ping::Ping;
 use super::preview::Asking;
 use super::view::{Fact, View};
-use super::{Block, Outcome, Preview, Schedule, Standing};
+use super::{Block, Preview, RunOutcome, Schedule, Standing};
 use crate::config::Problem;
 use crate::db::{self, Db, Tx};
 use crate::fetch::Check;
@@ -26,7 +27,6 @@ pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A job of the config file, ready to run.
 #[derive(Clone)]
 pub struct Job {
-    /// Its name.
     pub name: JobName,
     /// `press`, `books`, `blogs` or `commits`.
     pub kind: &'static str,
@@ -36,6 +36,8 @@ pub struct Job {
     pub schedule: Schedule,
     /// What it does.
     pub collector: Arc<dyn Collector>,
+    /// Where its runs are reported.
+    pub ping: Option<Ping>,
 }
 
 /// What a job does. Implemented once per pipeline.
@@ -104,7 +106,7 @@ pub struct Plan {
 
 /// Whether a run tells what it finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delivery {
+pub enum DeliveryMode {
     /// It hands messages to the outbox.
     #[default]
     Queue,
@@ -118,7 +120,6 @@ pub struct RunContext {
     pub job: JobName,
     /// The database; writes that decide something go through [`RunContext::write`].
     pub db: Db,
-    /// The time.
     pub clock: Clock,
     /// The lease that this run holds.
     pub lease: Lease,
@@ -127,7 +128,7 @@ pub struct RunContext {
     /// Where to tell how far we are.
     pub progress: Progress,
     /// Whether it may tell what it finds.
-    pub delivery: Delivery,
+    pub delivery: DeliveryMode,
 }
 
 impl RunContext {
@@ -147,10 +148,7 @@ impl RunContext {
 
     /// An error as soon as the run is to stop; for use between steps.
     pub fn check_stop(&self) -> Result<(), Failure> {
-        match self.stop.is_cancelled() {
-            true => Err(Failure::Interrupted),
-            false => Ok(()),
-        }
+        if self.stop.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 }
 
@@ -165,6 +163,8 @@ pub struct Report {
     pub problems: Vec<Phrase>,
     /// Set when the run ended early because a quota is used up or a provider is paused: fine, but not complete.
     pub waiting_until: Option<Timestamp>,
+    /// Everything failed, and only another config ends that: it is not tried again before its time.
+    pub needs_config: bool,
     /// Whether something was left alone that is to be read, such as a source whose server asked us to wait.
     pub is_incomplete: bool,
     /// Whether every part went wrong, so that the run has failed as a whole.
@@ -181,6 +181,7 @@ impl Report {
             new_count: 0,
             problems: Vec::new(),
             waiting_until: None,
+            needs_config: false,
             is_incomplete: false,
             all_failed: false,
             is_held: false,
@@ -188,13 +189,13 @@ impl Report {
     }
 
     /// How the run ended.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RunOutcome {
         match (self.problems.is_empty(), self.all_failed) {
-            (false, true) => Outcome::Failed,
-            (false, false) => Outcome::Partly,
-            (true, _) if self.is_incomplete => Outcome::Partly,
-            (true, _) if self.waiting_until.is_some() => Outcome::Waiting,
-            (true, _) => Outcome::Success,
+            (false, true) => RunOutcome::Failed,
+            (false, false) => RunOutcome::Partly,
+            (true, _) if self.is_incomplete => RunOutcome::Partly,
+            (true, _) if self.waiting_until.is_some() => RunOutcome::Waiting,
+            (true, _) => RunOutcome::Success,
         }
     }
 }

@@ -8,15 +8,18 @@ use super::action::{Action, Verb};
 use super::alert::{self, Alert, AlertKind};
 use super::attention::{self, Waiting};
 use super::events::RunEvent;
-use super::standing::{self, Known, Standing};
+use super::standing::{self, JobFacts, Standing};
 use super::view::State;
-use super::{Finder, Job, JobState, Outcome, Pipeline, commands, runner, store};
+use super::{Finder, Job, JobState, Pipeline, RunOutcome, commands, runner, store};
 use crate::channel::outbox::{self, ChannelWait, WaitCause};
 use crate::db::{self, MovedAway, Tx};
 use crate::ledger::{Subject, event, lease, pause};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
+
+/// Alerts of one kind about one kind of thing that are listed one by one.
+const MAX_ALIKE: usize = 5;
 
 /// Runs of a job that are shown.
 const RUNS: usize = 30;
@@ -41,7 +44,7 @@ pub struct Overview {
 /// A job at a glance.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobOverview {
-    /// Its name.
+    #[serde(rename = "job_name")]
     pub job: String,
     /// A single thing that the config of its job does not name any more, such as a blog.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,11 +54,8 @@ pub struct JobOverview {
     /// Where it stands.
     #[serde(flatten)]
     pub standing: Standing,
-    /// When it last began.
     pub last_run_at: Option<Timestamp>,
-    /// When it last ended well.
     pub last_success_at: Option<Timestamp>,
-    /// When it starts by itself.
     pub next_run_at: Option<Timestamp>,
     /// Whether it was paused.
     #[serde(skip)]
@@ -80,10 +80,9 @@ pub struct JobOverview {
 pub struct RunMark {
     /// When it ended.
     pub at: Timestamp,
-    /// When it began.
     pub began_at: Option<Timestamp>,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// What was new.
     pub new_count: u64,
     /// What it said.
@@ -121,7 +120,7 @@ pub struct QuotaUse {
     pub used: i64,
     /// At most.
     pub per_day: u32,
-    /// When the count starts anew.
+    /// When the count starts again.
     pub resets_at: Timestamp,
 }
 
@@ -176,7 +175,7 @@ pub fn find_job(
     let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
     let next_run_at = runner::next_run_at(job, state, holder.as_ref(), paused.as_ref(), now);
     let needs_setup = finder.missing.get(job.name.as_str()).cloned().unwrap_or_default();
-    let standing = standing::decide(Known {
+    let standing = standing::decide(JobFacts {
         is_configured: true,
         is_enabled: job.enabled,
         is_running: holder.is_some(),
@@ -254,7 +253,7 @@ pub fn list_left(
         .iter()
         .filter(|state| !is_there(&state.job_name))
         .map(|state| {
-            let standing = standing::decide(Known::default());
+            let standing = standing::decide(JobFacts::default());
             JobOverview::of_state(&state.job_name, standing, Some(state))
         })
         .collect();
@@ -276,6 +275,22 @@ pub fn list_left(
         }
     }
     Ok(left)
+}
+
+/// The first alerts of each kind and word, and how many more the last of them stands for: of a thousand blogs many are silent.
+fn shorten<'a>(alerts: &[&'a Alert]) -> Vec<(&'a Alert, usize)> {
+    let mut shown: Vec<(&Alert, usize)> = Vec::new();
+    for alert in alerts {
+        let is_like = |(other, _): &&mut (&Alert, usize)| {
+            other.kind() == alert.kind() && other.subject().word() == alert.subject().word()
+        };
+        let mut like: Vec<_> = shown.iter_mut().filter(is_like).collect();
+        match like.len() {
+            MAX_ALIKE => like[MAX_ALIKE - 1].1 += 1,
+            _ => shown.push((alert, 0)),
+        }
+    }
+    shown
 }
 
 /// What only a person can do, the worst first.
@@ -330,10 +345,15 @@ fn list_notices(
         Some(AlertKind::Paused) => alert.subject().name_of("channel").is_none(),
         kind => kind == Some(AlertKind::Silent),
     };
-    let sources = alerts.iter().filter(is_other).map(|alert| {
+    let others: Vec<&Alert> = alerts.iter().filter(is_other).collect();
+    let sources = shorten(&others).into_iter().map(|(alert, more)| {
         let about = alert.subject();
-        let command = format!("why {about}");
-        notice(State::Paused, about, alert.message.clone(), &command, Vec::new())
+        let (message, command) = (&alert.message, format!("why {about}"));
+        let text = match more {
+            0 => message.clone(),
+            more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）", message, more),
+        };
+        notice(State::Paused, about, text, &command, Vec::new())
     });
     // One secret may be missing in many jobs, and a channel that says so is enough.
     let is_said = |why: &str| waits.iter().any(|wait| wait.why == *why);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Finder;
 use super::chart::Chart;
-use super::table::Field;
+use super::table::Cell;
 use super::view::{Action, Fact, State};
 use crate::db::{self, Tx};
 use crate::phrase::{Phrase, Value};
@@ -222,7 +222,7 @@ pub struct Sheet {
     /// Headings of its columns.
     pub columns: Vec<Phrase>,
     /// A field for each column.
-    pub rows: Vec<Vec<Field>>,
+    pub rows: Vec<Vec<Cell>>,
 }
 
 /// Work that goes on, or has ended.

@@ -58,12 +58,11 @@ pub struct Pipeline {
     pub lacks: fn(&Section) -> Option<(&'static str, &'static str)>,
     /// What `why` and the pages can show of it.
     pub things: &'static [&'static Thing],
-    /// Its rows.
     pub tables: &'static [&'static Table],
     /// Its pages on the dashboard.
     pub pages: &'static [&'static Page],
     /// What can be exported of it that is not rows.
-    pub documents: &'static [Document],
+    pub documents: &'static [ExportDocument],
     /// What its events say.
     pub words: &'static [Words],
     /// What it found, for feeds and the search.
@@ -116,13 +115,12 @@ pub struct Flag {
     /// The key that it writes.
     pub key: &'static str,
     /// What it writes there.
-    pub shape: Shape,
+    pub shape: FlagShape,
 }
 
 /// How the value of a flag is written.
 #[derive(Clone, Copy)]
-pub enum Shape {
-    /// As text.
+pub enum FlagShape {
     Text,
     /// As a list of texts; the flag may be repeated.
     List,
@@ -169,7 +167,7 @@ pub struct Thing {
 }
 
 /// A document that `export` writes.
-pub struct Document {
+pub struct ExportDocument {
     /// Its name behind `export`.
     pub name: &'static str,
     /// What it holds, for the help text.
@@ -183,7 +181,6 @@ pub type Render = for<'a> fn(&'a Config, Option<&'a Db>, Option<&'a str>) -> Box
 
 /// A document that was made.
 pub struct Rendered {
-    /// Its text.
     pub text: String,
     /// How many things it holds.
     pub count: usize,
@@ -197,8 +194,6 @@ pub struct Left {
     pub job: String,
     /// The word of its sort.
     pub word: &'static str,
-    /// Its name.
     pub name: String,
-    /// When it was last at work.
     pub last_at: Timestamp,
 }

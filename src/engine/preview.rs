@@ -13,7 +13,6 @@ pub const MAX_NAMED: usize = 5;
 pub enum Asking {
     /// It only shows the question.
     No,
-    /// It asks.
     Ask,
 }
 

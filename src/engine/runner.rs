@@ -10,8 +10,8 @@ use tracing::{info, warn};
 
 use super::alert;
 use super::events::RunEvent;
-use super::store::{self, Outcome};
-use super::{Delivery, Failure, Job, Progress, Report, RunContext};
+use super::store::{self, RunOutcome};
+use super::{DeliveryMode, Failure, Job, Progress, Report, RunContext};
 use crate::db::{self, Db};
 use crate::fail;
 use crate::id::{JobName, Owner};
@@ -37,7 +37,7 @@ pub struct Runner {
     clock: Clock,
     owner: Owner,
     progress: Progress,
-    delivery: Delivery,
+    delivery: DeliveryMode,
 }
 
 /// Which jobs to run, and whether their schedule counts.
@@ -100,7 +100,6 @@ pub enum Finished {
 /// A job, and whether it would run now.
 #[derive(Debug, Clone)]
 pub struct Picked {
-    /// Its name.
     pub job: JobName,
     /// `None` when it would run.
     pub skipped: Option<Skipped>,
@@ -110,11 +109,11 @@ impl Runner {
     /// A runner that stands for this process.
     pub fn new(db: Db, progress: Progress) -> Self {
         let clock = db.clock().clone();
-        Self { db, clock, owner: Owner::this_process(), progress, delivery: Delivery::Queue }
+        Self { db, clock, owner: Owner::this_process(), progress, delivery: DeliveryMode::Queue }
     }
 
     /// The same runner, whose runs tell what they find or withhold it.
-    pub fn delivering(self, delivery: Delivery) -> Self {
+    pub fn delivering(self, delivery: DeliveryMode) -> Self {
         Self { delivery, ..self }
     }
 
@@ -153,16 +152,16 @@ impl Runner {
         selection: Selection,
         stop: &CancellationToken,
     ) -> Vec<(JobName, Finished)> {
-        self.run_telling(jobs, selection, stop, |_, _| {}).await
+        self.run_reporting(jobs, selection, stop, |_, _| {}).await
     }
 
-    /// The same; `tell` hears of each job when it ends.
-    pub async fn run_telling(
+    /// The same; `report` hears of each job when it ends.
+    pub async fn run_reporting(
         &self,
         jobs: Vec<Job>,
         selection: Selection,
         stop: &CancellationToken,
-        mut tell: impl FnMut(&JobName, &Finished),
+        mut report: impl FnMut(&JobName, &Finished),
     ) -> Vec<(JobName, Finished)> {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         let mut running = JoinSet::new();
@@ -170,9 +169,10 @@ impl Runner {
             let (runner, slots, stop) = (self.clone(), Arc::clone(&slots), stop.clone());
             running.spawn(async move {
                 let _slot = slots.acquire_owned().await;
-                let finished = match stop.is_cancelled() {
-                    true => Finished::Failed(Failure::Interrupted),
-                    false => runner.run_one(&job, selection, &stop).await,
+                let finished = if stop.is_cancelled() {
+                    Finished::Failed(Failure::Interrupted)
+                } else {
+                    runner.run_one(&job, selection, &stop).await
                 };
                 (number, job.name, finished)
             });
@@ -180,7 +180,7 @@ impl Runner {
         let mut finished = Vec::new();
         while let Some(ended) = running.join_next().await {
             let ended = ended.unwrap_or_else(|crash| std::panic::resume_unwind(crash.into_panic()));
-            tell(&ended.1, &ended.2);
+            report(&ended.1, &ended.2);
             finished.push(ended);
         }
         finished.sort_by_key(|(number, ..)| *number);
@@ -244,6 +244,9 @@ impl Runner {
         if let Err(error) = kept.release().await {
             warn!(job = %job.name, "Could not give the lease back, it will expire: {error}");
         }
+        if let (Some(ping), Some(outcome)) = (&job.ping, outcome_of(&outcome)) {
+            ping.send(&job.name, outcome).await;
+        }
         match (outcome, ended) {
             (Ok(report), Ok(())) => Finished::Ran(report),
             (Ok(_), Err(failure)) | (Err(failure), _) => Finished::Failed(failure),
@@ -260,23 +263,21 @@ impl Runner {
     ) -> Result<(), Failure> {
         // A credential or a config that is refused stays refused until somebody acts.
         let may_pass = match outcome {
-            Ok(report) => report.outcome() == Outcome::Failed,
+            Ok(report) => report.outcome() == RunOutcome::Failed && !report.needs_config,
             Err(Failure::Failed(_) | Failure::Db(_)) => true,
             Err(_) => false,
         };
         let new_count = outcome.as_ref().map_or(0, |report| report.new_count);
-        let (outcome, message) = match outcome {
-            Ok(report) if !report.problems.is_empty() => {
-                (report.outcome(), Phrase::list(report.problems.clone()))
-            }
-            Ok(report) => (report.outcome(), report.summary.clone()),
-            Err(failure @ Failure::Interrupted) => (Outcome::Interrupted, failure.phrase()),
-            // Whoever took over writes down how it ends.
-            Err(Failure::Overtaken) => return Ok(()),
-            Err(failure) => (Outcome::Failed, failure.phrase()),
+        // Whoever took over writes down how it ends.
+        let Some(ended_as) = outcome_of(outcome) else { return Ok(()) };
+        let message = match outcome {
+            Ok(report) if !report.problems.is_empty() => Phrase::list(report.problems.clone()),
+            Ok(report) => report.summary.clone(),
+            Err(failure) => failure.phrase(),
         };
+        let outcome = ended_as;
         match outcome {
-            Outcome::Success | Outcome::Waiting => {
+            RunOutcome::Success | RunOutcome::Waiting => {
                 info!(target: ENDED, job = %job.name, "{}: {message}", job.name);
             }
             _ => warn!(target: ENDED, job = %job.name, "{}: {outcome}: {message}", job.name),
@@ -291,6 +292,16 @@ impl Runner {
             event::record(tx, Some(&name), &Subject::job(&name), &ended, now)
         });
         Ok(written.await?)
+    }
+}
+
+/// How a run ended; `None` when another process took it over.
+fn outcome_of(ended: &Result<Report, Failure>) -> Option<RunOutcome> {
+    match ended {
+        Ok(report) => Some(report.outcome()),
+        Err(Failure::Overtaken) => None,
+        Err(Failure::Interrupted) => Some(RunOutcome::Interrupted),
+        Err(_) => Some(RunOutcome::Failed),
     }
 }
 
@@ -353,17 +364,17 @@ fn due_at(job: &Job, state: Option<&store::JobState>, now: Timestamp) -> Option<
     [retry_at, job.schedule.next_after(now)].into_iter().flatten().min().map(|at| at.max(now))
 }
 
-/// When `job` starts by itself, as far as its `state`, `holder` and `rest` tell; `None` when it does not.
+/// When `job` starts by itself, as far as its `state`, `holder` and `pause` tell; `None` when it does not.
 ///
 /// What was cut off is due at once, whatever the schedule says (ADR 0007).
 pub fn next_run_at(
     job: &Job,
     state: Option<&store::JobState>,
     holder: Option<&Holder>,
-    rest: Option<&pause::Pause>,
+    pause: Option<&pause::Pause>,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    if !job.enabled || rest.is_some() {
+    if !job.enabled || pause.is_some() {
         return None;
     }
     match state {

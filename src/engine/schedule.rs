@@ -98,8 +98,8 @@ impl Schedule {
         self.grid_point_until(every, now).plus(every).min(next_anchor)
     }
 
-    /// The midnights between which the grid of `now` lies. A span of days starts anew every so many days,
-    /// counted from Monday 1970-01-05; anything shorter starts anew every midnight.
+    /// The midnights between which the grid of `now` lies. A span of days starts again every so many days,
+    /// counted from Monday 1970-01-05; anything shorter starts again every midnight.
     fn anchors(&self, every: Duration, now: Timestamp) -> (Timestamp, Timestamp) {
         let today = now.date_in(&self.zone);
         let days = i32::try_from((every.as_secs() / DAY.as_secs()).max(1)).unwrap_or(i32::MAX);

@@ -72,7 +72,7 @@ impl Silence {
     }
 
     /// Notes a look at the source, and whether it brought something new.
-    pub fn look(&mut self, is_news: bool, now: Timestamp) -> Option<SilenceNotice> {
+    pub fn check(&mut self, is_news: bool, now: Timestamp) -> Option<SilenceNotice> {
         if is_news {
             self.add([now]);
             return self.noted_at.take().map(|_| SilenceNotice::Over);
@@ -112,26 +112,26 @@ mod tests {
         let mut weekly = Silence::default();
         weekly.begin([day(21), day(0), day(7), day(14), day(99)], day(21));
         assert_eq!(weekly.usual_gap(), Some(DAY * 7));
-        assert_eq!(weekly.look(false, day(41)), None);
-        let told = SilenceNotice::Silent { last: day(21), usual_gap: DAY * 7 };
-        assert_eq!(weekly.look(false, day(42)), Some(told));
-        assert_eq!(weekly.look(false, day(60)), None, "once");
-        assert_eq!(weekly.look(true, day(61)), Some(SilenceNotice::Over));
-        assert_eq!(weekly.look(false, day(62)), None);
+        assert_eq!(weekly.check(false, day(41)), None);
+        let silent = SilenceNotice::Silent { last: day(21), usual_gap: DAY * 7 };
+        assert_eq!(weekly.check(false, day(42)), Some(silent));
+        assert_eq!(weekly.check(false, day(60)), None, "once");
+        assert_eq!(weekly.check(true, day(61)), Some(SilenceNotice::Over));
+        assert_eq!(weekly.check(false, day(62)), None);
     }
 
     #[test]
     fn an_hourly_source_is_left_three_days_and_one_without_a_rhythm_for_ever() {
         let mut hourly = Silence::default();
         hourly.begin((0..10).map(|number| day(number).plus(Duration::from_secs(3600))), day(10));
-        assert_eq!(hourly.look(false, day(12)), None);
-        assert!(hourly.look(false, day(13)).is_some());
+        assert_eq!(hourly.check(false, day(12)), None);
+        assert!(hourly.check(false, day(13)).is_some());
         let mut seldom = Silence::default();
         seldom.begin([day(0), day(1)], day(1));
-        assert_eq!(seldom.look(false, day(1000)), None);
+        assert_eq!(seldom.check(false, day(1000)), None);
         let mut burst = Silence::default();
         burst.begin((0..20).map(|minute| day(0).plus(Duration::from_secs(60 * minute))), day(1));
-        assert_eq!(burst.look(false, day(30)), None, "many things of one day are one");
+        assert_eq!(burst.check(false, day(30)), None, "many things of one day are one");
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         let mut stopped = Silence::default();
         stopped.begin((0..5).map(day), day(3000));
         assert_eq!(stopped.noted_at, Some(day(3000)));
-        assert_eq!(stopped.look(false, day(3001)), None);
+        assert_eq!(stopped.check(false, day(3001)), None);
         let stored = Silence::from_stored(stopped.stored().as_deref(), stopped.noted_at);
         assert_eq!(stored, stopped);
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::store::{JobState, Outcome};
+use super::store::{JobState, RunOutcome};
 use super::view::State;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -10,7 +10,6 @@ use crate::phrase::Phrase;
 /// Where a job stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Standing {
-    /// The state.
     pub state: State,
     /// Why, where the word alone does not say it.
     pub why: Option<Phrase>,
@@ -46,7 +45,7 @@ impl Standing {
 
 /// What is known of a job.
 #[derive(Clone, Debug, Default)]
-pub struct Known<'a> {
+pub struct JobFacts<'a> {
     /// Whether the config names it.
     pub is_configured: bool,
     /// Whether it runs by itself.
@@ -70,7 +69,7 @@ pub struct Known<'a> {
 }
 
 /// Decides where a job stands: what is going on first, then what a person has to do, then what comes next.
-pub fn decide(known: Known<'_>) -> Standing {
+pub fn decide(known: JobFacts<'_>) -> Standing {
     let outcome = known.state.and_then(|state| state.last_outcome);
     let failures = known.state.map_or(0, |state| state.failures_in_a_row);
     if known.is_running {
@@ -93,14 +92,14 @@ pub fn decide(known: Known<'_>) -> Standing {
         return Standing::new(State::Setup).because(Phrase::verbatim(why)).needing_you();
     }
     match outcome {
-        Some(Outcome::Failed) if failures > 1 => {
+        Some(RunOutcome::Failed) if failures > 1 => {
             return Standing::new(State::Failing)
                 .because(phrase!("×{failures}", "×{failures}", failures))
                 .needing_you();
         }
-        Some(Outcome::Failed) => return Standing::new(State::Failing).needing_you(),
-        Some(Outcome::Partly) => {
-            return Standing::new(State::Failing).because(Outcome::Partly.phrase()).needing_you();
+        Some(RunOutcome::Failed) => return Standing::new(State::Failing).needing_you(),
+        Some(RunOutcome::Partly) => {
+            return Standing::new(State::Failing).because(RunOutcome::Partly.phrase()).needing_you();
         }
         _ => {}
     }
@@ -118,7 +117,7 @@ pub fn decide(known: Known<'_>) -> Standing {
         return own;
     }
     match outcome {
-        Some(Outcome::Waiting) => Standing::new(State::Waiting),
+        Some(RunOutcome::Waiting) => Standing::new(State::Waiting),
         _ if known.is_due => Standing::new(State::Due),
         _ => Standing::new(State::Ok),
     }
@@ -128,7 +127,7 @@ pub fn decide(known: Known<'_>) -> Standing {
 mod tests {
     use super::*;
 
-    fn ran(outcome: Option<Outcome>, failures_in_a_row: i64) -> JobState {
+    fn ran(outcome: Option<RunOutcome>, failures_in_a_row: i64) -> JobState {
         JobState {
             job_name: "x".into(),
             last_success_at: None,
@@ -140,33 +139,33 @@ mod tests {
         }
     }
 
-    fn known(state: Option<&JobState>) -> Known<'_> {
-        Known { is_configured: true, is_enabled: true, state, ..Known::default() }
+    fn known(state: Option<&JobState>) -> JobFacts<'_> {
+        JobFacts { is_configured: true, is_enabled: true, state, ..JobFacts::default() }
     }
 
     #[test]
     fn the_last_run_decides_when_nothing_else_does() {
         for (outcome, failures, words) in [
-            (Some(Outcome::Success), 0, "OK"),
-            (Some(Outcome::Waiting), 0, "Waiting"),
-            (Some(Outcome::Partly), 0, "Failing: partly failed"),
-            (Some(Outcome::Failed), 1, "Failing"),
-            (Some(Outcome::Failed), 3, "Failing: ×3"),
-            (Some(Outcome::Interrupted), 0, "Due: its last run was cut off"),
+            (Some(RunOutcome::Success), 0, "OK"),
+            (Some(RunOutcome::Waiting), 0, "Waiting"),
+            (Some(RunOutcome::Partly), 0, "Failing: partly failed"),
+            (Some(RunOutcome::Failed), 1, "Failing"),
+            (Some(RunOutcome::Failed), 3, "Failing: ×3"),
+            (Some(RunOutcome::Interrupted), 0, "Due: its last run was cut off"),
             (None, 0, "Due: its last run was cut off"),
         ] {
             let state = ran(outcome, failures);
             assert_eq!(decide(known(Some(&state))).phrase(), words, "{outcome:?}");
         }
         assert_eq!(decide(known(None)).phrase(), "Not run yet");
-        let fine = ran(Some(Outcome::Success), 0);
-        assert_eq!(decide(Known { is_due: true, ..known(Some(&fine)) }).phrase(), "Due");
+        let fine = ran(Some(RunOutcome::Success), 0);
+        assert_eq!(decide(JobFacts { is_due: true, ..known(Some(&fine)) }).phrase(), "Due");
     }
 
     #[test]
     fn what_goes_on_comes_before_what_a_person_has_to_do_and_that_before_the_schedule() {
-        let (failed, holiday) = (ran(Some(Outcome::Failed), 2), Phrase::verbatim("holiday"));
-        let mut known = Known {
+        let (failed, holiday) = (ran(Some(RunOutcome::Failed), 2), Phrase::verbatim("holiday"));
+        let mut known = JobFacts {
             is_running: true,
             is_enabled: false,
             moved_to: Some("sqlite:b"),
@@ -177,7 +176,7 @@ mod tests {
             ..known(Some(&failed))
         };
         let mut seen = Vec::new();
-        let mut note = |known: &Known<'_>| seen.push(decide(known.clone()).phrase().to_string());
+        let mut note = |known: &JobFacts<'_>| seen.push(decide(known.clone()).phrase().to_string());
         note(&known);
         known.is_running = false;
         note(&known);
@@ -189,7 +188,7 @@ mod tests {
         note(&known);
         known.needs_setup = None;
         note(&known);
-        let fine = ran(Some(Outcome::Success), 0);
+        let fine = ran(Some(RunOutcome::Success), 0);
         known.state = Some(&fine);
         note(&known);
         known.held = 0;

@@ -9,14 +9,12 @@ use crate::{params, sql};
 /// What is remembered about a job.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct JobState {
-    /// Its name.
     pub job_name: String,
     /// When it last ended well, completely.
     pub last_success_at: Option<Timestamp>,
-    /// When it last began.
     pub last_run_at: Option<Timestamp>,
     /// How its last run ended; `None` while it runs, and after a crash.
-    pub last_outcome: Option<Outcome>,
+    pub last_outcome: Option<RunOutcome>,
     /// What its last run said.
     pub last_message: Option<Phrase>,
     /// How many runs in a row have failed.
@@ -41,20 +39,19 @@ pub struct JobState {
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
-pub enum Outcome {
+pub enum RunOutcome {
     /// Everything was done.
     Success,
     /// A quota or a provider made it wait; the rest is done.
     Waiting,
     /// Some parts failed; the rest is saved.
     Partly,
-    /// It failed.
     Failed,
     /// It was told to stop.
     Interrupted,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// All of them, in the order of their declaration.
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
@@ -66,22 +63,22 @@ impl Outcome {
     /// The word for people.
     pub fn phrase(self) -> Phrase {
         match self {
-            Outcome::Success => phrase!("success", "成功"),
-            Outcome::Waiting => phrase!("waiting", "待機"),
-            Outcome::Partly => phrase!("partly failed", "一部失敗"),
-            Outcome::Failed => phrase!("failed", "失敗"),
-            Outcome::Interrupted => phrase!("interrupted", "中断"),
+            RunOutcome::Success => phrase!("success", "成功"),
+            RunOutcome::Waiting => phrase!("waiting", "待機"),
+            RunOutcome::Partly => phrase!("partly failed", "一部失敗"),
+            RunOutcome::Failed => phrase!("failed", "失敗"),
+            RunOutcome::Interrupted => phrase!("interrupted", "中断"),
         }
     }
 }
 
 // A word that means nothing to us is an error: as no outcome it would mean a run that was cut off.
-db::from_text!(Outcome = "an outcome");
+db::from_text!(RunOutcome = "an outcome");
 
 impl JobState {
     /// Whether the last run was cut off, by a signal or a crash, so that the next one is due at once.
     pub fn is_unfinished(&self) -> bool {
-        self.last_run_at.is_some() && matches!(self.last_outcome, None | Some(Outcome::Interrupted))
+        self.last_run_at.is_some() && matches!(self.last_outcome, None | Some(RunOutcome::Interrupted))
     }
 }
 
@@ -134,15 +131,15 @@ pub fn add_state(
 ) -> db::Result<bool> {
     let outcome = match (last_success_at, last_run_at) {
         (_, None) => None,
-        (Some(success), Some(run)) if success >= run => Some(Outcome::Success),
-        _ => Some(Outcome::Failed),
+        (Some(success), Some(run)) if success >= run => Some(RunOutcome::Success),
+        _ => Some(RunOutcome::Failed),
     };
     let added = tx.execute(
         sql!(
             "INSERT INTO job_state (job_name, last_success_at, last_run_at, last_outcome) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (job_name) DO NOTHING"
         ),
-        params![job_name, last_success_at, last_run_at, outcome.map(Outcome::word)],
+        params![job_name, last_success_at, last_run_at, outcome.map(RunOutcome::word)],
     )?;
     Ok(added == 1)
 }
@@ -164,15 +161,15 @@ pub fn mark_begun(tx: &mut Tx<'_>, job_name: &str, now: Timestamp) -> db::Result
 pub fn mark_ended(
     tx: &mut Tx<'_>,
     job_name: &str,
-    outcome: Outcome,
+    outcome: RunOutcome,
     message: &Phrase,
     retry_at: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<()> {
-    let success_at = (outcome == Outcome::Success).then_some(now);
-    let failed = matches!(outcome, Outcome::Failed);
+    let success_at = (outcome == RunOutcome::Success).then_some(now);
+    let failed = matches!(outcome, RunOutcome::Failed);
     // An interruption says nothing about whether the job works.
-    let keeps_count = matches!(outcome, Outcome::Interrupted);
+    let keeps_count = matches!(outcome, RunOutcome::Interrupted);
     tx.execute(
         sql!(
             "UPDATE job_state SET last_outcome = ?2, last_message = ?3,

@@ -54,21 +54,21 @@ impl After<'_> {
 #[derive(Debug, Default)]
 pub struct TablePage {
     /// The rows, each with a field for every column.
-    pub rows: Vec<Vec<Field>>,
+    pub rows: Vec<Vec<Cell>>,
     /// Where the next page begins.
     pub next: Option<String>,
 }
 
 impl TablePage {
     /// A page of rows that were read.
-    pub fn of<T, K: ToString>(rows: &[T], key: fn(&T) -> K, fields: fn(&T) -> Vec<Field>) -> Self {
+    pub fn of<T, K: ToString>(rows: &[T], key: fn(&T) -> K, fields: fn(&T) -> Vec<Cell>) -> Self {
         Self { next: rows.last().map(|row| key(row).to_string()), rows: rows.iter().map(fields).collect() }
     }
 }
 
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Field {
+pub enum Cell {
     /// Nothing is known.
     Null,
     /// A number.
@@ -85,7 +85,7 @@ pub enum Field {
     Json(Json),
 }
 
-impl Field {
+impl Cell {
     /// Our own word.
     pub fn word(word: impl ToString) -> Self {
         Self::Word(word.to_string())
@@ -97,19 +97,19 @@ impl Field {
     }
 }
 
-impl<T: Into<Field>> From<Option<T>> for Field {
+impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Self {
-        value.map_or(Field::Null, Into::into)
+        value.map_or(Cell::Null, Into::into)
     }
 }
 
-impl From<Timestamp> for Field {
+impl From<Timestamp> for Cell {
     fn from(at: Timestamp) -> Self {
         Self::word(at)
     }
 }
 
-impl From<&String> for Field {
+impl From<&String> for Cell {
     fn from(text: &String) -> Self {
         Self::Text(text.clone())
     }

@@ -49,7 +49,6 @@ pub struct Fact {
 pub struct Section {
     /// What they have in common.
     pub title: Phrase,
-    /// The lines.
     pub lines: Vec<Line>,
 }
 
@@ -58,7 +57,6 @@ pub struct Section {
 pub struct Line {
     /// When, if it is about a moment.
     pub at: Option<Timestamp>,
-    /// What.
     pub text: Phrase,
 }
 
@@ -146,7 +144,6 @@ pub enum State {
     Failing,
     /// A person has to decide.
     Approval,
-    /// It was paused.
     Paused,
     /// It is switched off in the config.
     Disabled,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde_json::Value as Json;
 
-use super::Field;
+use super::Cell;
 use crate::config::redact;
 
 /// How rows are written.
@@ -31,7 +31,7 @@ pub struct Style {
 }
 
 /// Writes rows in one format.
-pub struct Writer<W: Write> {
+pub struct RowWriter<W: Write> {
     out: W,
     format: Format,
     style: Style,
@@ -39,7 +39,7 @@ pub struct Writer<W: Write> {
     is_first: bool,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> RowWriter<W> {
     /// A writer on `out`.
     pub fn new(out: W, format: Format, style: Style) -> Self {
         Self { out, format, style, columns: Vec::new(), is_first: true }
@@ -63,7 +63,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a row.
-    pub fn row(&mut self, fields: &[Field]) -> io::Result<()> {
+    pub fn row(&mut self, fields: &[Cell]) -> io::Result<()> {
         match self.format {
             Format::Csv | Format::Tsv => {
                 let cells: Vec<Cow<'_, str>> = fields.iter().map(|field| self.cell(field)).collect();
@@ -95,24 +95,24 @@ impl<W: Write> Writer<W> {
         self.out
     }
 
-    fn cell<'a>(&self, field: &'a Field) -> Cow<'a, str> {
+    fn cell<'a>(&self, field: &'a Cell) -> Cow<'a, str> {
         match field {
-            Field::Null => Cow::Borrowed(""),
-            Field::Int(number) => Cow::Owned(number.to_string()),
-            Field::Flag(flag) => Cow::Borrowed(if *flag { "1" } else { "0" }),
-            Field::Word(word) => Cow::Borrowed(word),
-            Field::Text(text) => self.guarded(redact(text)),
-            Field::List(items) => self.guarded(Cow::Owned(redact(&items.join("; ")).into_owned())),
-            Field::Json(json) => self.guarded(Cow::Owned(hidden(json).to_string())),
+            Cell::Null => Cow::Borrowed(""),
+            Cell::Int(number) => Cow::Owned(number.to_string()),
+            Cell::Flag(flag) => Cow::Borrowed(if *flag { "1" } else { "0" }),
+            Cell::Word(word) => Cow::Borrowed(word),
+            Cell::Text(text) => self.guarded(redact(text)),
+            Cell::List(items) => self.guarded(Cow::Owned(redact(&items.join("; ")).into_owned())),
+            Cell::Json(json) => self.guarded(Cow::Owned(hidden(json).to_string())),
         }
     }
 
     /// A spreadsheet runs what begins like a formula; an apostrophe before it makes it text.
     fn guarded<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {
-        match !self.style.raw && text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r'])
-        {
-            true => Cow::Owned(format!("'{text}")),
-            false => text,
+        if !self.style.raw && text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r']) {
+            Cow::Owned(format!("'{text}"))
+        } else {
+            text
         }
     }
 
@@ -134,19 +134,19 @@ impl<W: Write> Writer<W> {
         self.out.write_all(end)
     }
 
-    fn object(&mut self, fields: &[Field]) -> io::Result<()> {
+    fn object(&mut self, fields: &[Cell]) -> io::Result<()> {
         self.out.write_all(b"{")?;
         for (number, (name, field)) in self.columns.iter().zip(fields).enumerate() {
             let before = if number > 0 { "," } else { "" };
             write!(self.out, "{before}\"{name}\":")?;
             let value = match field {
-                Field::Null => Json::Null,
-                Field::Int(number) => Json::from(*number),
-                Field::Flag(flag) => Json::from(*flag),
-                Field::Word(text) => Json::from(text.as_str()),
-                Field::Text(text) => Json::from(redact(text)),
-                Field::List(items) => items.iter().map(|item| redact(item)).collect(),
-                Field::Json(json) => hidden(json),
+                Cell::Null => Json::Null,
+                Cell::Int(number) => Json::from(*number),
+                Cell::Flag(flag) => Json::from(*flag),
+                Cell::Word(text) => Json::from(text.as_str()),
+                Cell::Text(text) => Json::from(redact(text)),
+                Cell::List(items) => items.iter().map(|item| redact(item)).collect(),
+                Cell::Json(json) => hidden(json),
             };
             serde_json::to_writer(&mut self.out, &value)?;
         }
@@ -166,22 +166,21 @@ fn hidden(json: &Json) -> Json {
 
 fn quoted(cell: &str) -> Cow<'_, str> {
     let is_plain = !cell.contains([',', '"', '\r', '\n']) && !cell.starts_with(' ') && !cell.ends_with(' ');
-    match is_plain {
-        true => Cow::Borrowed(cell),
-        false => Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))),
-    }
+    if is_plain { Cow::Borrowed(cell) } else { Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))) }
 }
 
 /// A cell on one line. Spreadsheets take a quotation mark at its beginning for the start of a quoted cell, which may hold a
 /// formula or swallow its neighbours; so it is quoted itself, unless the text is wanted as it is.
 fn flat(cell: &str, is_raw: bool) -> Cow<'_, str> {
-    let cell = match cell.contains(['\t', '\r', '\n']) {
-        true => Cow::Owned(cell.replace("\r\n", " ").replace(['\t', '\r', '\n'], " ")),
-        false => Cow::Borrowed(cell),
+    let cell = if cell.contains(['\t', '\r', '\n']) {
+        Cow::Owned(cell.replace("\r\n", " ").replace(['\t', '\r', '\n'], " "))
+    } else {
+        Cow::Borrowed(cell)
     };
-    match !is_raw && cell.starts_with('"') {
-        true => Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))),
-        false => cell,
+    if !is_raw && cell.starts_with('"') {
+        Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\"")))
+    } else {
+        cell
     }
 }
 
@@ -193,25 +192,25 @@ mod tests {
 
     const COLUMNS: &[&str] = &["a", "b", "c"];
 
-    fn write(format: Format, style: Style, rows: &[Vec<Field>]) -> String {
-        let mut writer = Writer::new(Vec::new(), format, style);
+    fn write(format: Format, style: Style, rows: &[Vec<Cell>]) -> String {
+        let mut writer = RowWriter::new(Vec::new(), format, style);
         writer.begin(COLUMNS).unwrap();
         rows.iter().for_each(|row| writer.row(row).unwrap());
         writer.end().unwrap();
         String::from_utf8(writer.into_inner()).unwrap()
     }
 
-    fn rows() -> Vec<Vec<Field>> {
+    fn rows() -> Vec<Vec<Cell>> {
         vec![
-            vec![Field::Int(-1), Field::Text("=1+1, \"x\"\n".into()), Field::Null],
-            vec![Field::Flag(true), Field::List(vec!["甲".into(), "乙".into()]), Field::Word("w".into())],
+            vec![Cell::Int(-1), Cell::Text("=1+1, \"x\"\n".into()), Cell::Null],
+            vec![Cell::Flag(true), Cell::List(vec!["甲".into(), "乙".into()]), Cell::Word("w".into())],
         ]
     }
 
     #[test]
     fn a_quotation_mark_does_not_smuggle_a_formula_into_a_spreadsheet() {
-        let cell = Field::Text("\"=HYPERLINK(1)\"".into());
-        let row = [vec![cell, Field::Text("5\" disk".into()), Field::Null]];
+        let cell = Cell::Text("\"=HYPERLINK(1)\"".into());
+        let row = [vec![cell, Cell::Text("5\" disk".into()), Cell::Null]];
         assert_eq!(
             write(Format::Tsv, Style::default(), &row),
             "a\tb\tc\n\"\"\"=HYPERLINK(1)\"\"\"\t5\" disk\t\n"
@@ -252,9 +251,9 @@ mod tests {
         let said = format!("no such token {secret}!");
         let row = || {
             vec![
-                Field::Text(said.clone()),
-                Field::List(vec![said.clone()]),
-                Field::Json(serde_json::json!([{ "said": said }])),
+                Cell::Text(said.clone()),
+                Cell::List(vec![said.clone()]),
+                Cell::Json(serde_json::json!([{ "said": said }])),
             ]
         };
         for format in [Format::Csv, Format::Tsv, Format::Json, Format::Ndjson] {
@@ -266,10 +265,10 @@ mod tests {
     #[test]
     fn formulas_of_others_are_made_harmless() {
         for text in ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\tx", "\rx"] {
-            let csv = write(Format::Csv, Style::default(), &[vec![Field::Text(text.into())]]);
+            let csv = write(Format::Csv, Style::default(), &[vec![Cell::Text(text.into())]]);
             let cell = csv.lines().nth(1).unwrap().trim_start_matches('"');
             assert!(cell.starts_with('\''), "{csv}");
-            let raw = write(Format::Csv, Style { raw: true, bom: false }, &[vec![Field::Text(text.into())]]);
+            let raw = write(Format::Csv, Style { raw: true, bom: false }, &[vec![Cell::Text(text.into())]]);
             assert!(!raw.contains('\''), "{raw}");
         }
     }
@@ -301,7 +300,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_survives_csv(cells in proptest::collection::vec("[ -~\t\r\nあ\u{0}]{0,12}", 3)) {
-            let fields: Vec<Field> = cells.iter().cloned().map(Field::Text).collect();
+            let fields: Vec<Cell> = cells.iter().cloned().map(Cell::Text).collect();
             let csv = write(Format::Csv, Style { raw: true, bom: false }, &[fields]);
             prop_assert_eq!(&read_csv(&csv)[1], &cells);
         }

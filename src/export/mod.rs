@@ -7,8 +7,8 @@ use std::io::Write;
 
 use tokio_util::sync::CancellationToken;
 
-pub use crate::engine::Field;
-pub use format::{Format, Style, Writer};
+pub use crate::engine::Cell;
+pub use format::{Format, RowWriter, Style};
 pub use workbook::{NotWritten, render_workbook};
 
 use crate::db::{self, Db};
@@ -33,7 +33,7 @@ pub async fn write<W: Write>(
     db: &Db,
     table: &'static Table,
     filter: &TableFilter,
-    writer: &mut Writer<W>,
+    writer: &mut RowWriter<W>,
     stop: &CancellationToken,
 ) -> Result<u64, Error> {
     writer.begin(table.columns)?;

@@ -2,7 +2,7 @@
 
 use rust_xlsxwriter::{Format, Workbook};
 
-use super::Field;
+use super::Cell;
 use crate::config::redact;
 
 /// Why a workbook could not be made.
@@ -12,7 +12,7 @@ pub type NotWritten = rust_xlsxwriter::XlsxError;
 pub fn render_workbook(
     sheet_name: &str,
     columns: &[String],
-    rows: impl IntoIterator<Item = Vec<Field>>,
+    rows: impl IntoIterator<Item = Vec<Cell>>,
 ) -> Result<Vec<u8>, NotWritten> {
     let mut workbook = Workbook::new();
     let sheet = workbook.add_worksheet().set_name(sheet_name)?;
@@ -24,14 +24,14 @@ pub fn render_workbook(
     for (row, fields) in (1..).zip(rows) {
         for (column, field) in (0..).zip(fields) {
             match field {
-                Field::Null => {}
+                Cell::Null => {}
                 // A cell of a sheet holds what a double can.
-                Field::Int(number) => drop(sheet.write_number(row, column, number as f64)?),
-                Field::Flag(flag) => drop(sheet.write_boolean(row, column, flag)?),
-                Field::Word(word) => drop(sheet.write_string(row, column, word)?),
-                Field::Text(text) => drop(sheet.write_string(row, column, redact(&text))?),
-                Field::List(items) => drop(sheet.write_string(row, column, redact(&items.join("; ")))?),
-                Field::Json(json) => drop(sheet.write_string(row, column, redact(&json.to_string()))?),
+                Cell::Int(number) => drop(sheet.write_number(row, column, number as f64)?),
+                Cell::Flag(flag) => drop(sheet.write_boolean(row, column, flag)?),
+                Cell::Word(word) => drop(sheet.write_string(row, column, word)?),
+                Cell::Text(text) => drop(sheet.write_string(row, column, redact(&text))?),
+                Cell::List(items) => drop(sheet.write_string(row, column, redact(&items.join("; ")))?),
+                Cell::Json(json) => drop(sheet.write_string(row, column, redact(&json.to_string()))?),
             }
         }
     }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::source::{Became, Record, Refusal, Table, check_tables, import_table, needed, needed_as, spare};
+use super::source::{
+    Became, Record, Refusal, SourceTable, check_tables, import_table, needed, needed_as, spare,
+};
 use super::{Options, Report, in_one_go};
 use crate::blogs::store::{self, ImportedCheck, ImportedState};
 use crate::db::{self, Db, Foreign};
@@ -11,7 +13,7 @@ use crate::id::JobName;
 use crate::parse::url::resolve_web;
 use crate::time::Timestamp;
 
-const STATE: Table = Table {
+const STATE: SourceTable = SourceTable {
     name: "blog_state",
     columns: &[
         needed("blog_id"),
@@ -25,7 +27,7 @@ const STATE: Table = Table {
         spare("last_change_at", &["last_changed_at"]),
     ],
 };
-const HISTORY: Table = Table {
+const HISTORY: SourceTable = SourceTable {
     name: "check_history",
     columns: &[
         needed("blog_id"),
@@ -106,9 +108,10 @@ pub fn list_ids(file: &std::path::Path) -> db::Result<Vec<String>> {
 
 fn blog_id(record: &Record<'_>) -> Result<String, Refusal> {
     let id = record.word("blog_id")?;
-    match is_blog_id(&id) {
-        true => Ok(id),
-        false => Err(Refusal("`blog_id` is not 1 to 200 printable characters".into())),
+    if is_blog_id(&id) {
+        Ok(id)
+    } else {
+        Err(Refusal("`blog_id` is not 1 to 200 printable characters".into()))
     }
 }
 

@@ -1,22 +1,22 @@
 //! What an import adds to the config file: jobs, and blogs of a job.
 
 use super::jobs_yaml::YamlJob;
-use super::list::{Known, NewBlog};
+use super::list::{KnownBlog, NewBlog};
 use crate::blogs;
-use crate::config::{Config, Document, EditError, Pairs};
+use crate::config::{Config, ConfigText, EditError, Pairs};
 
 /// The blogs that the config watches, of every job.
-pub fn list_blogs(config: &Config) -> Vec<Known> {
+pub fn list_blogs(config: &Config) -> Vec<KnownBlog> {
     let jobs = config.jobs.iter().filter(|job| job.kind == blogs::KIND);
     let keys = jobs.filter_map(|job| job.section.keys::<blogs::config::Keys>().ok());
     keys.flat_map(|keys| keys.blog.iter().cloned())
-        .map(|blog| Known { id: blog.id, url: blog.url.into(), feed: blog.feed.map(Into::into) })
+        .map(|blog| KnownBlog { id: blog.id, url: blog.url.into(), feed: blog.feed.map(Into::into) })
         .collect()
 }
 
 /// Adds blogs to a `blogs` job, which is made if the file has none of that name.
 pub fn add_blogs(
-    document: &mut Document,
+    document: &mut ConfigText,
     config: &Config,
     job: &str,
     blogs: &[NewBlog],
@@ -40,7 +40,7 @@ fn pairs_of(blog: &NewBlog) -> Pairs {
 ///
 /// They tell the only mail channel that there is, if there is one.
 pub fn add_jobs(
-    document: &mut Document,
+    document: &mut ConfigText,
     config: &Config,
     jobs: &[YamlJob],
 ) -> Result<Vec<String>, EditError> {

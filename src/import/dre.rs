@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 
 use super::source::{
-    Became, Column, Record, Refusal, Table, Trouble, check_tables, import_table, needed, quote, spare,
+    Became, Record, Refusal, RowError, SourceColumn, SourceTable, check_tables, import_table, needed, quote,
+    spare,
 };
 use super::{Options, Report, in_one_go};
 use crate::books::model::Isbn13;
@@ -17,13 +18,13 @@ use crate::db::{self, Db, Foreign, Tx};
 use crate::engine;
 use crate::id::JobName;
 use crate::ledger::cursor::{self, Cursor};
-use crate::ledger::quota::{self, Usage};
+use crate::ledger::quota::{self, QuotaUsage};
 use crate::text::{counted, one_line, printable};
 
 /// The longest name of a provider whose requests are counted.
 const MAX_PROVIDER_CHARS: usize = 200;
 
-const BOOKS: Table = Table {
+const BOOKS: SourceTable = SourceTable {
     name: "books",
     columns: &[
         needed("isbn13"),
@@ -40,28 +41,28 @@ const BOOKS: Table = Table {
         spare("last_delivered_at", &[]),
     ],
 };
-const DELIVERIES: Table = Table {
+const DELIVERIES: SourceTable = SourceTable {
     name: "deliveries",
     columns: &[needed("id"), needed("job_name"), needed("delivered_at"), needed("isbn13_list_json")],
 };
-const DELIVERY_ITEMS: Table = Table {
+const DELIVERY_ITEMS: SourceTable = SourceTable {
     name: "delivery_items",
     columns: &[needed("delivery_id"), needed("job_name"), needed("isbn13"), needed("delivered_at")],
 };
-const JOB_STATE: Table = Table {
+const JOB_STATE: SourceTable = SourceTable {
     name: "job_state",
     columns: &[needed("job_name"), spare("last_success_at", &[]), spare("last_run_at", &[])],
 };
-const API_USAGE: Table =
-    Table { name: "api_usage", columns: &[needed("date"), needed("provider"), needed("count")] };
-const PROMPTS: Table = Table {
+const API_USAGE: SourceTable =
+    SourceTable { name: "api_usage", columns: &[needed("date"), needed("provider"), needed("count")] };
+const PROMPTS: SourceTable = SourceTable {
     name: "prompts",
     columns: &[needed("id"), needed("isbn13"), needed("prompt_text"), needed("created_at")],
 };
-const PROMPT_TOKENS: Table = Table { name: "prompt_tokens", columns: TOKEN_COLUMNS };
-const TOKEN_COLUMNS: &[Column] =
+const PROMPT_TOKENS: SourceTable = SourceTable { name: "prompt_tokens", columns: TOKEN_COLUMNS };
+const TOKEN_COLUMNS: &[SourceColumn] =
     &[needed("token"), needed("prompt_id"), needed("expires_at"), needed("created_at")];
-const COLLECT_CURSOR: Table = Table {
+const COLLECT_CURSOR: SourceTable = SourceTable {
     name: "collect_cursor",
     columns: &[
         needed("job_name"),
@@ -134,8 +135,8 @@ impl Import<'_> {
     fn table(
         &mut self,
         tx: &mut Tx<'_>,
-        table: &Table,
-        mut take: impl FnMut(&mut Tx<'_>, &Record<'_>) -> Result<Became, Trouble>,
+        table: &SourceTable,
+        mut take: impl FnMut(&mut Tx<'_>, &Record<'_>) -> Result<Became, RowError>,
     ) -> db::Result<()> {
         let tally = import_table(tx, self.source, table, self.options, &mut self.report, |tx, record, _| {
             take(tx, record)
@@ -215,7 +216,7 @@ impl Import<'_> {
                 ))
                 .into());
             }
-            let usage = Usage { date, provider, count: record.count("count")? };
+            let usage = QuotaUsage { date, provider, count: record.count("count")? };
             Ok(Became::new(quota::add_usage(tx, &usage)?))
         })?;
         self.table(tx, &COLLECT_CURSOR, |tx, record| {

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::source::{
-    Became, Record, Refusal, Table, Trouble, check_tables, import_table, needed, needed_as, quote, spare,
+    Became, Record, Refusal, RowError, SourceTable, check_tables, import_table, needed, needed_as, quote,
+    spare,
 };
 use super::{Options, Report, in_one_go};
 use crate::commits::author::{Emails, author_of};
@@ -19,7 +20,7 @@ const BATCH: usize = 500;
 /// The longest name of a branch, in bytes; it stands in an index.
 const MAX_BRANCH_BYTES: usize = 1000;
 
-const PROJECTS: Table = Table {
+const PROJECTS: SourceTable = SourceTable {
     name: "projects",
     columns: &[
         needed_as("project_id", &["id"]),
@@ -29,7 +30,7 @@ const PROJECTS: Table = Table {
         spare("default_branch", &[]),
     ],
 };
-const COMMITS: Table = Table {
+const COMMITS: SourceTable = SourceTable {
     name: "commits",
     columns: &[
         needed("project_id"),
@@ -42,7 +43,7 @@ const COMMITS: Table = Table {
         needed("deletions"),
     ],
 };
-const RUNS: Table = Table {
+const RUNS: SourceTable = SourceTable {
     name: "bulk_collection_runs",
     columns: &[
         needed("run_id"),
@@ -55,7 +56,7 @@ const RUNS: Table = Table {
         needed("success_count"),
     ],
 };
-const RESULTS: Table = Table {
+const RESULTS: SourceTable = SourceTable {
     name: "bulk_collection_results",
     columns: &[
         needed("run_id"),
@@ -133,7 +134,7 @@ fn our_project(
     ours: &mut HashMap<i64, i64>,
     host: &str,
     record: &Record<'_>,
-) -> Result<i64, Trouble> {
+) -> Result<i64, RowError> {
     let remote_id = project_id(record)?;
     if let Some(known) = ours.get(&remote_id) {
         return Ok(*known);
@@ -328,8 +329,9 @@ fn project_id(record: &Record<'_>) -> Result<i64, Refusal> {
 
 fn branch(record: &Record<'_>) -> Result<String, Refusal> {
     let name = record.word("branch_name")?;
-    match name.len() <= MAX_BRANCH_BYTES && !name.contains(char::is_control) {
-        true => Ok(name),
-        false => Err(Refusal("`branch_name` is not the name of a branch".into())),
+    if name.len() <= MAX_BRANCH_BYTES && !name.contains(char::is_control) {
+        Ok(name)
+    } else {
+        Err(Refusal("`branch_name` is not the name of a branch".into()))
     }
 }

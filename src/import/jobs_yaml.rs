@@ -12,7 +12,6 @@ pub const MAX_BYTES: u64 = 1 << 20;
 /// A job as our config file will have it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct YamlJob {
-    /// Its name.
     pub name: JobName,
     /// Its keys, in order, without `name` and `kind`.
     pub keys: Vec<(String, toml::Value)>,
@@ -21,7 +20,6 @@ pub struct YamlJob {
 /// The jobs of a file, and what of it has no place here.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct YamlJobs {
-    /// The jobs.
     pub jobs: Vec<YamlJob>,
     /// One line for each thing that is left out.
     pub notices: Vec<String>,

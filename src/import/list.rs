@@ -18,20 +18,15 @@ pub struct Candidate {
     pub title: Option<String>,
     /// The folder it stands in.
     pub folder: Option<String>,
-    /// Its page.
     pub page: Option<String>,
-    /// Its feed.
     pub feed: Option<String>,
-    /// Its sitemap.
     pub sitemap: Option<String>,
 }
 
 /// A blog as the config file will have it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct NewBlog {
-    /// Its id.
     pub id: String,
-    /// Its page.
     pub url: String,
     /// What it is called, if its id does not say so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,20 +34,16 @@ pub struct NewBlog {
     /// The folder it stands in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// Its feed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feed: Option<String>,
-    /// Its sitemap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sitemap: Option<String>,
 }
 
 /// A blog that the config has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Its id.
+pub struct KnownBlog {
     pub id: String,
-    /// Its page.
     pub url: Url,
     /// Its feed, if the config names it.
     pub feed: Option<Url>,
@@ -60,7 +51,7 @@ pub struct Known {
 
 /// What becomes of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ListSelection {
     /// What is new.
     pub new: Vec<NewBlog>,
     /// How many are there already, in the config or earlier in the list.
@@ -70,7 +61,7 @@ pub struct Chosen {
 }
 
 /// The feeds of an OPML list.
-pub fn of_opml(list: opml::List) -> Vec<Candidate> {
+pub fn of_opml(list: opml::FeedList) -> Vec<Candidate> {
     let candidate = |feed: opml::Feed| Candidate {
         title: feed.title,
         folder: (!feed.folders.is_empty()).then(|| feed.folders.join("/")),
@@ -98,14 +89,14 @@ pub fn of_urls(text: &str) -> Vec<Candidate> {
 ///
 /// A feed is known by its address, a page without a feed by its own; a feed whose page is watched without a feed is
 /// known, too, because that feed would be found there.
-pub fn choose(candidates: &[Candidate], known: &[Known]) -> Chosen {
+pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> ListSelection {
     let mut ids: HashSet<String> = known.iter().map(|blog| blog.id.clone()).collect();
     let mut feeds: HashSet<String> =
         known.iter().filter_map(|blog| blog.feed.as_ref()).map(comparison_key).collect();
     let mut all_pages: HashSet<String> = known.iter().map(|blog| comparison_key(&blog.url)).collect();
     let mut bare_pages: HashSet<String> =
         known.iter().filter(|blog| blog.feed.is_none()).map(|blog| comparison_key(&blog.url)).collect();
-    let mut chosen = Chosen::default();
+    let mut chosen = ListSelection::default();
     for candidate in candidates {
         let (page, feed, sitemap) = match addresses(candidate) {
             Ok(addresses) => addresses,
@@ -193,10 +184,7 @@ fn base_id(title: Option<&str>, page: &Url) -> String {
     let host = page.host_str().unwrap_or("blog");
     let host = host.strip_prefix("www.").unwrap_or(host);
     let of_title = title.map(word).unwrap_or_default();
-    match of_title.is_empty() {
-        true => word(host),
-        false => of_title,
-    }
+    if of_title.is_empty() { word(host) } else { of_title }
 }
 
 fn free_id(base: &str, taken: &HashSet<String>) -> String {
@@ -211,8 +199,8 @@ fn free_id(base: &str, taken: &HashSet<String>) -> String {
 mod tests {
     use super::*;
 
-    fn known(id: &str, url: &str, feed: Option<&str>) -> Known {
-        Known { id: id.into(), url: url.parse().unwrap(), feed: feed.map(|feed| feed.parse().unwrap()) }
+    fn known(id: &str, url: &str, feed: Option<&str>) -> KnownBlog {
+        KnownBlog { id: id.into(), url: url.parse().unwrap(), feed: feed.map(|feed| feed.parse().unwrap()) }
     }
 
     #[test]
@@ -272,7 +260,7 @@ mod tests {
             ["the-a-blog", "b-example"]
         );
         assert_eq!((first.known, first.refused.len()), (1, 1));
-        let now: Vec<Known> =
+        let now: Vec<KnownBlog> =
             first.new.iter().map(|blog| known(&blog.id, &blog.url, blog.feed.as_deref())).collect();
         assert_eq!(choose(&list, &now).new, []);
     }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::source::{Became, Column, Refusal, Table, check_tables, import_table, needed, quote, spare};
+use super::source::{
+    Became, Refusal, SourceColumn, SourceTable, check_tables, import_table, needed, quote, spare,
+};
 use super::{Options, Report, in_one_go};
 use crate::db::{self, Db, Foreign};
 use crate::id::JobName;
@@ -10,7 +12,7 @@ use crate::press::model::{Reason, Status};
 use crate::press::store::{self, ImportedItem};
 use crate::press::{item_title, item_url};
 
-const COLUMNS: &[Column] = &[
+const COLUMNS: &[SourceColumn] = &[
     needed("url"),
     needed("title"),
     needed("published_at"),
@@ -20,7 +22,7 @@ const COLUMNS: &[Column] = &[
     needed("created_at"),
     needed("last_checked_at"),
 ];
-const ITEMS: Table = Table { name: "items", columns: COLUMNS };
+const ITEMS: SourceTable = SourceTable { name: "items", columns: COLUMNS };
 
 /// Imports `items` for `job`, whose feed is `feed` if the config knows it.
 pub async fn import(

@@ -46,7 +46,6 @@ pub struct Options {
     pub dry_run: bool,
     /// The zone of times that name none.
     pub zone: TimeZone,
-    /// Who watches.
     pub progress: Progress,
     /// Cancelled when the import is to stop; then nothing is imported.
     pub stop: CancellationToken,
@@ -83,8 +82,5 @@ async fn in_one_go(
         }
         Ok(report)
     };
-    match options.dry_run {
-        true => db.rehearse(all).await,
-        false => db.write(all).await,
-    }
+    if options.dry_run { db.rehearse(all).await } else { db.write(all).await }
 }

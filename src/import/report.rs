@@ -17,7 +17,6 @@ pub struct Report {
 /// What became of the rows of one table.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TableReport {
-    /// The table.
     pub table: String,
     /// Rows in the source.
     pub found: u64,
@@ -69,7 +68,7 @@ impl Report {
 
 /// The count of one table in the making.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct TableCount {
     pub(super) found: u64,
     pub(super) added: u64,
     pub(super) known: u64,
@@ -77,14 +76,15 @@ pub(super) struct Tally {
     reasons: BTreeMap<String, (u64, u64)>,
 }
 
-impl Tally {
+impl TableCount {
     /// Counts the present row as refused.
     pub(super) fn refuse(&mut self, reason: String) {
         self.refused += 1;
         let row = self.found;
-        let reason = match self.reasons.len() < MOST_REASONS || self.reasons.contains_key(&reason) {
-            true => reason,
-            false => "for other reasons".to_owned(),
+        let reason = if self.reasons.len() < MOST_REASONS || self.reasons.contains_key(&reason) {
+            reason
+        } else {
+            "for other reasons".to_owned()
         };
         self.reasons.entry(reason).or_insert((0, row)).0 += 1;
     }

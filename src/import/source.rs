@@ -2,43 +2,43 @@
 
 use jiff::tz::TimeZone;
 
-use super::report::Tally;
+use super::report::TableCount;
 use super::{Options, Report, moment};
 use crate::db::{self, Foreign, Raw, Tx};
 use crate::text;
 use crate::time::Timestamp;
 
 /// Rows between two looks at whether to stop.
-const LOOK_EVERY: u64 = 500;
+const POLL_EVERY: u64 = 500;
 /// The longest text that is taken from one column, in bytes.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// A table that an import reads.
-pub(super) struct Table {
+pub(super) struct SourceTable {
     pub(super) name: &'static str,
-    pub(super) columns: &'static [Column],
+    pub(super) columns: &'static [SourceColumn],
 }
 
 /// A column of it: our name, names of other versions, and whether there is no import without it.
-pub(super) struct Column {
+pub(super) struct SourceColumn {
     name: &'static str,
     also: &'static [&'static str],
     is_needed: bool,
 }
 
 /// A column that must be there.
-pub(super) const fn needed(name: &'static str) -> Column {
-    Column { name, also: &[], is_needed: true }
+pub(super) const fn needed(name: &'static str) -> SourceColumn {
+    SourceColumn { name, also: &[], is_needed: true }
 }
 
 /// A column that must be there under one of its names.
-pub(super) const fn needed_as(name: &'static str, also: &'static [&'static str]) -> Column {
-    Column { name, also, is_needed: true }
+pub(super) const fn needed_as(name: &'static str, also: &'static [&'static str]) -> SourceColumn {
+    SourceColumn { name, also, is_needed: true }
 }
 
 /// A column that counts as NULL when it is not there.
-pub(super) const fn spare(name: &'static str, also: &'static [&'static str]) -> Column {
-    Column { name, also, is_needed: false }
+pub(super) const fn spare(name: &'static str, also: &'static [&'static str]) -> SourceColumn {
+    SourceColumn { name, also, is_needed: false }
 }
 
 /// Why a row is not taken, in words that fit into a list.
@@ -47,20 +47,20 @@ pub(super) struct Refusal(pub(super) String);
 
 /// What ends the work on a row: the row itself, or the database.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum RowError {
     Row(Refusal),
     Db(db::Error),
 }
 
-impl From<Refusal> for Trouble {
+impl From<Refusal> for RowError {
     fn from(refusal: Refusal) -> Self {
-        Trouble::Row(refusal)
+        RowError::Row(refusal)
     }
 }
 
-impl From<db::Error> for Trouble {
+impl From<db::Error> for RowError {
     fn from(error: db::Error) -> Self {
-        Trouble::Db(error)
+        RowError::Db(error)
     }
 }
 
@@ -84,13 +84,14 @@ pub(super) fn check_tables(source: &Foreign, of: &str, tables: &[&str]) -> db::R
     let there = source.tables()?;
     let missing: Vec<&str> =
         tables.iter().copied().filter(|table| !there.iter().any(|name| name == table)).collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(db::Error::Foreign(format!(
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(db::Error::Foreign(format!(
             "{} is not a database of {of}: it has no table {}",
             source.shown(),
             missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-        ))),
+        )))
     }
 }
 
@@ -98,17 +99,17 @@ pub(super) fn check_tables(source: &Foreign, of: &str, tables: &[&str]) -> db::R
 pub(super) fn import_table(
     tx: &mut Tx<'_>,
     source: &Foreign,
-    table: &Table,
+    table: &SourceTable,
     options: &Options,
     report: &mut Report,
-    mut take: impl FnMut(&mut Tx<'_>, &Record<'_>, &mut Tally) -> Result<Became, Trouble>,
-) -> db::Result<Tally> {
-    let mut tally = Tally::default();
+    mut take: impl FnMut(&mut Tx<'_>, &Record<'_>, &mut TableCount) -> Result<Became, RowError>,
+) -> db::Result<TableCount> {
+    let mut tally = TableCount::default();
     let Some(columns) = find_columns(source, table, report)? else { return Ok(tally) };
     let wanted: Vec<&str> = columns.iter().flatten().map(String::as_str).collect();
     let total = source.count(table.name)?;
     source.each(table.name, &wanted, |cells| {
-        if tally.found.is_multiple_of(LOOK_EVERY) {
+        if tally.found.is_multiple_of(POLL_EVERY) {
             if options.stop.is_cancelled() {
                 return Err(db::Error::Foreign("the import was interrupted; nothing was imported".into()));
             }
@@ -125,8 +126,8 @@ pub(super) fn import_table(
             Ok(Became::Added) => tally.added += 1,
             Ok(Became::Known) => tally.known += 1,
             Ok(Became::Waiting) => {}
-            Err(Trouble::Row(Refusal(reason))) => tally.refuse(reason),
-            Err(Trouble::Db(error)) => return Err(error),
+            Err(RowError::Row(Refusal(reason))) => tally.refuse(reason),
+            Err(RowError::Db(error)) => return Err(error),
         }
         Ok(())
     })?;
@@ -137,7 +138,7 @@ pub(super) fn import_table(
 /// The source's name of each column; `None` in its place when it has none, `None` in all when there is no table.
 fn find_columns(
     source: &Foreign,
-    table: &Table,
+    table: &SourceTable,
     report: &mut Report,
 ) -> db::Result<Option<Vec<Option<String>>>> {
     let there = source.columns(table.name)?;
@@ -145,7 +146,7 @@ fn find_columns(
         report.note(format!("there is no table `{}`; nothing is imported from it", table.name));
         return Ok(None);
     }
-    let find = |column: &Column| {
+    let find = |column: &SourceColumn| {
         let names = std::iter::once(&column.name).chain(column.also);
         names.flat_map(|name| there.iter().find(|known| known.eq_ignore_ascii_case(name))).next().cloned()
     };
@@ -173,7 +174,7 @@ fn find_columns(
 
 /// One row of the source.
 pub(super) struct Record<'a> {
-    columns: &'static [Column],
+    columns: &'static [SourceColumn],
     cells: &'a [Raw<'a>],
     zone: &'a TimeZone,
 }

@@ -15,7 +15,6 @@ pub struct Cursor {
     pub start_index: i64,
     /// Nothing more is to be had.
     pub is_exhausted: bool,
-    /// When it was last written.
     pub last_updated_at: Timestamp,
 }
 

@@ -15,11 +15,9 @@ use crate::{params, sql};
 /// A decision, as it was made.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Event {
-    /// When.
     pub at: Timestamp,
     /// In which job, if in one.
     pub job_name: Option<String>,
-    /// About what.
     pub subject: Subject,
     /// The reason code: a short stable word such as `baseline` or `not_valuable`.
     pub code: String,
@@ -220,9 +218,7 @@ pub fn list_of_job(tx: &mut Tx<'_>, job_name: &str, limit: usize) -> db::Result<
 /// An event and its place among all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbered {
-    /// Its place.
     pub id: i64,
-    /// What happened.
     pub event: Event,
 }
 

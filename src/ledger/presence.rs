@@ -10,7 +10,7 @@ static ME: LazyLock<Owner> = LazyLock::new(Owner::this_process);
 
 /// Whether `owner` is a process of this machine that has ended, so that its leases need not be waited for.
 ///
-/// `false` when in doubt: another machine, boot or container, a process number that is in use, or no way to look.
+/// `false` when that is uncertain: another machine, boot or container, a process number that is in use, or no way to look.
 /// If the answer is wrong, the fence still keeps the loser from writing.
 pub fn is_gone(owner: &str) -> bool {
     let (Some((home, pid)), Some((my_home, _))) = (parts(owner), parts(ME.as_str())) else { return false };

@@ -31,7 +31,7 @@ pub enum Grant {
 
 /// What was used on one day.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Usage {
+pub struct QuotaUsage {
     /// `YYYY-MM-DD`.
     pub date: String,
     /// The provider's name.
@@ -85,14 +85,14 @@ impl Quota {
 }
 
 /// The newest days first, of one provider or of all.
-pub fn list_usage(tx: &mut Tx<'_>, provider: Option<&str>, limit: usize) -> db::Result<Vec<Usage>> {
+pub fn list_usage(tx: &mut Tx<'_>, provider: Option<&str>, limit: usize) -> db::Result<Vec<QuotaUsage>> {
     tx.list(
         sql!(
             "SELECT date, provider, count FROM api_usage
              WHERE provider = COALESCE(?1, provider) ORDER BY date DESC, provider LIMIT ?2"
         ),
         params![provider, limit],
-        |row| Ok(Usage { date: row.get(0)?, provider: row.get(1)?, count: row.get(2)? }),
+        |row| Ok(QuotaUsage { date: row.get(0)?, provider: row.get(1)?, count: row.get(2)? }),
     )
 }
 
@@ -102,7 +102,7 @@ pub fn list_providers(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
 }
 
 /// Adds what another program counted; where we counted too, the larger number stays. `true` if the day was new.
-pub fn add_usage(tx: &mut Tx<'_>, usage: &Usage) -> db::Result<bool> {
+pub fn add_usage(tx: &mut Tx<'_>, usage: &QuotaUsage) -> db::Result<bool> {
     let added = tx.execute(
         sql!(
             "INSERT INTO api_usage (date, provider, count) VALUES (?1, ?2, ?3)

@@ -1,5 +1,7 @@
 //! What may be asked of a provider: reserved before a request leaves, corrected after its answer.
 
+use std::collections::BTreeMap;
+
 use super::config::BudgetKeys;
 use super::prompt::{Prompt, likely_output_tokens};
 use super::{Content, File, PauseReason, Purpose, Unavailable, store};
@@ -14,6 +16,8 @@ use crate::time::Timestamp;
 pub struct Budget {
     /// Requests a day, counted in `api_usage`.
     pub quota: Option<Quota>,
+    /// The same for the models that have a `[quota.NAME]` of their own, by the name of the model.
+    pub model_quotas: BTreeMap<String, Quota>,
     /// When the provider's day begins.
     pub day: config::Quota,
     /// Tokens a day and per job, requests per job.
@@ -30,15 +34,15 @@ pub struct Reserved {
 
 /// The budget does not allow the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct OverBudget {
     /// When it will.
     pub until: Timestamp,
     /// What is used up.
     pub why: String,
 }
 
-impl From<Refused> for Unavailable {
-    fn from(refused: Refused) -> Self {
+impl From<OverBudget> for Unavailable {
+    fn from(refused: OverBudget) -> Self {
         Self { until: refused.until, why: refused.why.into(), because: PauseReason::UsedUp }
     }
 }
@@ -50,18 +54,18 @@ impl Budget {
     pub fn reserve(
         &self,
         tx: &mut Tx<'_>,
-        provider: &str,
+        (provider, model): (&str, &str),
         job: &JobName,
         tokens: i64,
         now: Timestamp,
-    ) -> db::Result<Result<Reserved, Refused>> {
-        if let Some(refused) = self.find_obstacle(tx, provider, job, tokens, now)? {
+    ) -> db::Result<Result<Reserved, OverBudget>> {
+        if let Some(refused) = self.find_obstacle(tx, (provider, model), job, tokens, now)? {
             return Ok(Err(refused));
         }
-        if let Some(quota) = &self.quota
-            && let Grant::Exhausted { resets_at } = quota.reserve(tx, 1, now)?
-        {
-            return Ok(Err(Refused { until: resets_at, why: used_up(provider, quota) }));
+        for quota in self.quotas_of(model) {
+            if let Grant::Exhausted { resets_at } = quota.reserve(tx, 1, now)? {
+                return Ok(Err(OverBudget { until: resets_at, why: used_up(provider, quota) }));
+            }
         }
         let date = self.day.date_at(now).to_string();
         store::add_usage(tx, provider, &date, job, 1, tokens)?;
@@ -72,14 +76,14 @@ impl Budget {
     pub fn find_obstacle(
         &self,
         tx: &mut Tx<'_>,
-        provider: &str,
+        (provider, model): (&str, &str),
         job: &JobName,
         tokens: i64,
         now: Timestamp,
-    ) -> db::Result<Option<Refused>> {
+    ) -> db::Result<Option<OverBudget>> {
         let until = self.day.next_day_at(now);
         let date = self.day.date_at(now).to_string();
-        let refused = |why: String| Ok(Some(Refused { until, why: format!("`{provider}` waits: {why}") }));
+        let refused = |why: String| Ok(Some(OverBudget { until, why: format!("`{provider}` waits: {why}") }));
         let day = store::sum_usage(tx, provider, &date)?;
         let own = store::find_usage(tx, provider, &date, job)?;
         let exceeds = |used: i64, more: i64, limit: Option<u64>| {
@@ -100,12 +104,16 @@ impl Budget {
         if exceeds(own.requests, 1, self.keys.requests_per_job) {
             return refused(format!("`{job}` has made {} requests today", own.requests));
         }
-        match &self.quota {
-            Some(quota) if quota.used(tx, now)? >= i64::from(quota.rule.per_day) => {
-                Ok(Some(Refused { until: quota.resets_at(now), why: used_up(provider, quota) }))
+        for quota in self.quotas_of(model) {
+            if quota.used(tx, now)? >= i64::from(quota.rule.per_day) {
+                return Ok(Some(OverBudget { until: quota.resets_at(now), why: used_up(provider, quota) }));
             }
-            _ => Ok(None),
         }
+        Ok(None)
+    }
+
+    fn quotas_of(&self, model: &str) -> impl Iterator<Item = &Quota> {
+        self.quota.iter().chain(self.model_quotas.get(model))
     }
 }
 

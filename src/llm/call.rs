@@ -1,4 +1,4 @@
-//! One request to a provider, and what its failures mean: rest, or nothing to be done with this document.
+//! One request to a provider, and what its failures mean: a pause, or nothing to be done with this document.
 
 use std::time::Duration;
 
@@ -31,12 +31,12 @@ pub(super) struct Line<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) text: String,
-    pub(super) usage: Usage,
+    pub(super) usage: TokenUsage,
 }
 
 /// What an answer says that it cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Usage {
+pub(super) enum TokenUsage {
     /// No model was asked.
     Nothing,
     /// So many tokens.
@@ -45,21 +45,21 @@ pub(super) enum Usage {
     Unsaid,
 }
 
-impl Usage {
+impl TokenUsage {
     /// What `usage` says in the fields of those names; whatever else stands there spoils no good answer.
     pub(super) fn read(usage: &Json, input: &str, outputs: &[&str]) -> Self {
         let count = |name: &str| usage[name].as_u64().unwrap_or(0).min(MOST_TOKENS);
         match (count(input), outputs.iter().map(|name| count(name)).sum()) {
-            (0, 0) => Usage::Unsaid,
-            (input, output) => Usage::Tokens { input, output },
+            (0, 0) => TokenUsage::Unsaid,
+            (input, output) => TokenUsage::Tokens { input, output },
         }
     }
 
     /// Tokens that went in and came out; zeros when nobody has said.
     pub(super) fn said(self) -> (u64, u64) {
         match self {
-            Usage::Tokens { input, output } => (input, output),
-            Usage::Nothing | Usage::Unsaid => (0, 0),
+            TokenUsage::Tokens { input, output } => (input, output),
+            TokenUsage::Nothing | TokenUsage::Unsaid => (0, 0),
         }
     }
 }
@@ -68,11 +68,11 @@ impl Usage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallError {
     /// The provider works; with this document it has no answer for us.
-    Unusable { why: String, usage: Usage, repair: Repair },
+    Unusable { why: String, usage: TokenUsage, repair: Repair },
     /// The provider does not take what we sent, and does not say whether the document or the request is wrong.
     Refused { why: String },
     /// The provider is to be left alone for a while.
-    Rest(Rest),
+    ProviderPause(ProviderPause),
 }
 
 /// What may bring a better answer to the same question.
@@ -97,9 +97,9 @@ pub(super) struct Question<'a> {
     pub(super) complaint: Option<&'a str>,
 }
 
-/// Why a provider rests.
+/// Why a provider is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum ProviderPause {
     /// Too many requests at this moment; it says, or we guess, how long.
     Busy { why: String, after: Duration },
     /// Its quota of the day is used up.
@@ -113,26 +113,26 @@ pub(super) enum Rest {
     Refused { why: String },
 }
 
-impl Rest {
+impl ProviderPause {
     pub(super) fn down(why: impl Into<String>) -> Self {
-        Rest::Down { why: why.into(), after: None, may_have_counted: false }
+        ProviderPause::Down { why: why.into(), after: None, may_have_counted: false }
     }
 
     /// An answer came, and it is not what the API promises.
     pub(super) fn unclear() -> Self {
         let why = "the answer is not what the API promises".to_owned();
-        Rest::Down { why, after: None, may_have_counted: true }
+        ProviderPause::Down { why, after: None, may_have_counted: true }
     }
 
     /// Whether the provider may have worked on the request all the same.
     pub(super) fn may_have_counted(&self) -> bool {
-        matches!(self, Rest::Down { may_have_counted: true, .. })
+        matches!(self, ProviderPause::Down { may_have_counted: true, .. })
     }
 }
 
-impl From<Rest> for CallError {
-    fn from(rest: Rest) -> Self {
-        CallError::Rest(rest)
+impl From<ProviderPause> for CallError {
+    fn from(pause: ProviderPause) -> Self {
+        CallError::ProviderPause(pause)
     }
 }
 
@@ -144,9 +144,9 @@ impl Line<'_> {
         timeout: Duration,
     ) -> Result<ApiReply, CallError> {
         let (client, request) = request.build_split();
-        let request = request.map_err(|_| Rest::down("the request cannot be made"))?;
+        let request = request.map_err(|_| ProviderPause::down("the request cannot be made"))?;
         let called = fetch::call(&client, request, self.clock, timeout, MAX_ANSWER_BYTES).await;
-        let down = |why, may_have_counted| Rest::Down { why, after: None, may_have_counted }.into();
+        let down = |why, may_have_counted| ProviderPause::Down { why, after: None, may_have_counted }.into();
         let reply = called.map_err(|NoAnswer { why, may_have_arrived }| down(why, may_have_arrived))?;
         match reply.cut.clone() {
             Some(why) => Err(down(why, true)),
@@ -169,14 +169,14 @@ impl Line<'_> {
     pub(super) fn client(&self, url: &Url) -> Result<reqwest::Client, CallError> {
         self.clients.client_for(url, self.allow_private).map_err(|error| {
             let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            Rest::down(format!("{error}{hint}")).into()
+            ProviderPause::down(format!("{error}{hint}")).into()
         })
     }
 }
 
 /// The secret as a header value that logs do not show.
 pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue, CallError> {
-    header::secret(secret, prefix).map_err(|why| CallError::Rest(Rest::Locked { why }))
+    header::secret(secret, prefix).map_err(|why| CallError::ProviderPause(ProviderPause::Locked { why }))
 }
 
 /// What somebody else wrote, on one short line and without our secrets.

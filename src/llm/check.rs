@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Llm;
-use super::call::{CallError, Line, Rest, quote};
+use super::call::{CallError, Line, ProviderPause, quote};
 use super::models::suggest;
 use crate::fetch::Check;
 
@@ -61,7 +61,7 @@ impl Llm {
 
 fn failed(model: &str, error: CallError) -> Check {
     match error {
-        CallError::Rest(Rest::Locked { why }) => Check::locked(model, why),
+        CallError::ProviderPause(ProviderPause::Locked { why }) => Check::locked(model, why),
         error => Check::bad(model, words(error)),
     }
 }
@@ -69,12 +69,12 @@ fn failed(model: &str, error: CallError) -> Check {
 fn words(error: CallError) -> String {
     match error {
         CallError::Unusable { why, .. } | CallError::Refused { why } => why,
-        CallError::Rest(
-            Rest::Busy { why, .. }
-            | Rest::UsedUp { why }
-            | Rest::Down { why, .. }
-            | Rest::Locked { why }
-            | Rest::Refused { why },
+        CallError::ProviderPause(
+            ProviderPause::Busy { why, .. }
+            | ProviderPause::UsedUp { why }
+            | ProviderPause::Down { why, .. }
+            | ProviderPause::Locked { why }
+            | ProviderPause::Refused { why },
         ) => why,
     }
 }

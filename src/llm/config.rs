@@ -15,7 +15,8 @@ macro_rules! provider_config {
         #[serde(deny_unknown_fields)]
         pub(super) struct $name {
             $($(#[$field_attribute])* pub(super) $field: $type,)*
-            /// The `[quota.NAME]` that requests are counted in; default: the one named as this provider, if there is one.
+            /// The `[quota.NAME]` that requests are counted in; default: the one named as this provider, if there is one. Those to a model
+            /// that has a `[quota.NAME]` of its own name are counted there, too.
             pub(super) quota: Option<String>,
             /// How many tokens and requests may be used.
             #[serde(default)]
@@ -39,8 +40,8 @@ macro_rules! provider_config {
                 self.timeout.map_or(crate::llm::config::TIMEOUT, Into::into)
             }
 
-            fn shared(&self) -> crate::llm::config::Shared {
-                crate::llm::config::Shared {
+            fn shared(&self) -> crate::llm::config::ProviderKeys {
+                crate::llm::config::ProviderKeys {
                     quota: self.quota.clone(),
                     budget: self.budget.clone(),
                     allow_private: self.allow_private.clone(),
@@ -60,7 +61,7 @@ pub(super) use provider_config;
 pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What every provider's table can say.
-pub(super) struct Shared {
+pub(super) struct ProviderKeys {
     pub(super) quota: Option<String>,
     pub(super) budget: BudgetKeys,
     pub(super) allow_private: Vec<String>,

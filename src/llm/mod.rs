@@ -1,10 +1,10 @@
 //! Asking a model: is this worth telling, and what does it say? Two providers, one set of promises.
 //!
 //! ```text
-//! Document ─ prompt ─▶ cache? ─▶ resting? ─▶ reserve ─▶ provider ─▶ checked? ─▶ stored with its cost
+//! Document ─ prompt ─▶ cache? ─▶ paused?  ─▶ reserve ─▶ provider ─▶ checked? ─▶ stored with its cost
 //!                        │           │          │           │           │ no: once more, saying why
 //!                        ▼           ▼          ▼           ▼           ▼
-//!                      answer      wait       wait        rest       rejected
+//!                      answer      wait       wait        pause      rejected
 //! ```
 //!
 //! A provider that is down, busy or used up is paused until a moment; whoever asks is told to wait and loses nothing.
@@ -44,7 +44,7 @@ use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 use budget::Reserved;
-use call::{CallError, Question, Repair, Reply, Rest, Usage};
+use call::{CallError, ProviderPause, Question, Repair, Reply, TokenUsage};
 use config::Tuning;
 use prompt::Prompt;
 use provider::Provider;
@@ -71,8 +71,7 @@ pub struct Llm {
 
 /// What the model is shown. All of it comes from outside and is data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Document {
-    /// The title.
+pub struct ModelInput {
     pub title: String,
     /// The main text of the page.
     pub text: String,
@@ -102,9 +101,7 @@ pub enum Content {
     Missing,
     /// It lies on our disk.
     Saved {
-        /// Where.
         path: PathBuf,
-        /// Its media type.
         media_type: &'static str,
         /// SHA-256 of its bytes.
         hash: String,
@@ -117,10 +114,7 @@ pub enum Content {
         is_cut: bool,
     },
     /// It is a PDF that cannot be read for a model that takes text only.
-    Unreadable {
-        /// Why.
-        why: pdf::Error,
-    },
+    Unreadable { why: pdf::Error },
 }
 
 /// How the answer is wanted.
@@ -141,7 +135,6 @@ pub struct AskOptions {
 /// An answer, and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered<T> {
-    /// The answer.
     pub answer: T,
     /// Whether it was known already and nothing was asked.
     pub is_cached: bool,
@@ -154,9 +147,9 @@ pub struct Answered<T> {
 /// Why there is no answer; each variant is what the caller does next.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Wait: the provider rests. What was asked about is not to blame.
+    /// Wait: the provider is paused. What was asked about is not to blame.
     #[error("{}", .0.why)]
-    Resting(Unavailable),
+    Paused(Unavailable),
     /// The provider answered, and there is no use in what it said about this document.
     #[error("{why}")]
     Rejected {
@@ -171,7 +164,6 @@ pub enum AskError {
 /// Why a provider cannot be asked now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
-    /// Until when.
     pub until: Timestamp,
     /// Why, for people.
     pub why: Phrase,
@@ -224,7 +216,7 @@ impl Llm {
     pub async fn screen(
         &self,
         job: &JobName,
-        document: &Document,
+        document: &ModelInput,
         options: &AskOptions,
     ) -> Result<Answered<Verdict>, AskError> {
         let prompt = prompt::screening(document, options);
@@ -232,7 +224,7 @@ impl Llm {
     }
 
     /// What [`Llm::screen`] would ask: the instructions, and the page as the model sees it.
-    pub fn screening_prompt(&self, document: &Document, options: &AskOptions) -> (String, String) {
+    pub fn screening_prompt(&self, document: &ModelInput, options: &AskOptions) -> (String, String) {
         let prompt = prompt::screening(document, options);
         (prompt.system, prompt.text)
     }
@@ -241,7 +233,7 @@ impl Llm {
     pub async fn summarize(
         &self,
         job: &JobName,
-        document: &Document,
+        document: &ModelInput,
         options: &AskOptions,
     ) -> Result<Answered<Summary>, AskError> {
         let document = self.provider.prepare(document).await;
@@ -250,12 +242,19 @@ impl Llm {
         self.ask(job, &self.summary_model, &prompt, &document.files, options, read).await
     }
 
+    fn model_for(&self, purpose: Purpose) -> &str {
+        match purpose {
+            Purpose::Screen => &self.screen_model,
+            Purpose::Summary => &self.summary_model,
+        }
+    }
+
     /// Whether the summarising model reads files of this media type; others are told by name and size only.
     pub fn takes(&self, media_type: &str) -> bool {
         self.provider.takes(media_type)
     }
 
-    /// Why the provider cannot be asked now, if so: it rests, or the budget does not allow a request of that size.
+    /// Why the provider cannot be asked now, if so: it is paused, or the budget does not allow a request of that size.
     ///
     /// Ask it before anything is fetched for a question; `sizes` are those of the files, in bytes.
     pub async fn find_obstacle(
@@ -264,13 +263,15 @@ impl Llm {
         purpose: Purpose,
         sizes: &[u64],
     ) -> db::Result<Option<Unavailable>> {
-        if let Some(obstacle) = self.find_rest().await? {
+        let model = self.model_for(purpose).to_owned();
+        if let Some(obstacle) = self.find_pause(&model).await? {
             return Ok(Some(obstacle));
         }
         let (budget, name, job, now) =
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
         let tokens = budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
-        let refused = self.db.read(move |tx| budget.find_obstacle(tx, &name, &job, tokens, now)).await?;
+        let refused =
+            self.db.read(move |tx| budget.find_obstacle(tx, (&name, &model), &job, tokens, now)).await?;
         Ok(refused.map(Unavailable::from))
     }
 
@@ -289,18 +290,19 @@ impl Llm {
         };
         let key = hash::sha256_parts(&[&prompt.content_hash, &prompt.version, model]);
         let wanted = key.clone();
-        let known = match options.bypass_cache {
-            true => None,
-            false => self.db.read(move |tx| store::find_answer(tx, &wanted)).await?,
+        let known = if options.bypass_cache {
+            None
+        } else {
+            self.db.read(move |tx| store::find_answer(tx, &wanted)).await?
         };
         if let Some(known) = known
             && let Ok(answer) = read(&known.answer_json)
         {
-            let store::Stored { tokens_in, tokens_out, .. } = known;
+            let store::StoredAnswer { tokens_in, tokens_out, .. } = known;
             return Ok(Answered { answer, is_cached: true, tokens_in, tokens_out });
         }
-        if let Some(obstacle) = self.find_rest().await? {
-            return Err(AskError::Resting(obstacle));
+        if let Some(obstacle) = self.find_pause(model).await? {
+            return Err(AskError::Paused(obstacle));
         }
         let mut tuning = self.tuning;
         let mut complaint: Option<String> = None;
@@ -346,17 +348,17 @@ impl Llm {
                 }
                 Err(CallError::Refused { why }) => {
                     return Err(match self.blame(prompt.purpose, &options.about, &why).await? {
-                        Blame::Request => {
-                            AskError::Resting(self.rest(reserved, Rest::Refused { why }).await?)
-                        }
+                        Blame::Request => AskError::Paused(
+                            self.pause(reserved, model, ProviderPause::Refused { why }).await?,
+                        ),
                         Blame::Document => {
-                            self.record_usage(reserved, prompt.purpose, Usage::Nothing, None).await?;
+                            self.record_usage(reserved, prompt.purpose, TokenUsage::Nothing, None).await?;
                             AskError::Rejected { why }
                         }
                     });
                 }
-                Err(CallError::Rest(rest)) => {
-                    return Err(AskError::Resting(self.rest(reserved, rest).await?));
+                Err(CallError::ProviderPause(pause)) => {
+                    return Err(AskError::Paused(self.pause(reserved, model, pause).await?));
                 }
             };
             if is_repair {
@@ -372,11 +374,12 @@ impl Llm {
 
     async fn reserve(&self, job: &JobName, question: &Question<'_>) -> Result<Reserved, AskError> {
         let (budget, name, job) = (self.budget.clone(), self.name.clone(), job.clone());
-        let Question { prompt, files, tuning, .. } = *question;
+        let Question { model, prompt, files, tuning, .. } = *question;
+        let model = model.to_owned();
         let (tokens, now) = (budget::estimate(prompt, files, tuning.max_output_tokens), self.clock.now());
         self.db
-            .write(move |tx| budget.reserve(tx, &name, &job, tokens, now))
+            .write(move |tx| budget.reserve(tx, (&name, &model), &job, tokens, now))
             .await?
-            .map_err(|refused| AskError::Resting(refused.into()))
+            .map_err(|refused| AskError::Paused(refused.into()))
     }
 }

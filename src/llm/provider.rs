@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::Document;
+use super::ModelInput;
 use super::call::{CallError, Line, Question, Reply};
-use super::config::Shared;
+use super::config::ProviderKeys;
 use crate::config::{Kind, Problems, Section};
 use crate::fetch::SecretHint;
 
@@ -19,6 +19,8 @@ pub struct ProviderKind {
     pub secrets: &'static [SecretHint],
     /// The zone whose midnight begins a day of the provider; that of `[app]` when it has none.
     pub(super) zone: Option<&'static str>,
+    /// Whether each model has limits of its own: then one that is used up keeps no other from being asked.
+    pub(super) limits_each_model: bool,
     /// Reads its table.
     pub(super) open: fn(&Section) -> Result<Opened, Problems>,
 }
@@ -28,7 +30,7 @@ pub(super) struct Opened {
     pub(super) provider: Box<dyn Provider>,
     pub(super) screen_model: String,
     pub(super) summary_model: String,
-    pub(super) shared: Shared,
+    pub(super) shared: ProviderKeys,
 }
 
 /// The other side.
@@ -38,7 +40,7 @@ pub(super) trait Provider: Send + Sync {
     fn takes(&self, media_type: &str) -> bool;
 
     /// The document as the model can take it.
-    async fn prepare<'a>(&self, document: &'a Document) -> Cow<'a, Document> {
+    async fn prepare<'a>(&self, document: &'a ModelInput) -> Cow<'a, ModelInput> {
         Cow::Borrowed(document)
     }
 

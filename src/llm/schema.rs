@@ -7,11 +7,11 @@ use serde_json::{Value as Json, json};
 ///
 /// Models write the fields in the order in which the schema names them, and a JSON map of ours would sort them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Schema(pub(super) &'static [(&'static str, Field)]);
+pub(super) struct Schema(pub(super) &'static [(&'static str, FieldType)]);
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum FieldType {
     Text,
     Texts,
     OneOf(&'static [&'static str]),
@@ -38,12 +38,12 @@ impl Schema {
     }
 }
 
-impl Field {
+impl FieldType {
     fn to_json(self, write: impl Fn(&str) -> String) -> Json {
         match self {
-            Field::Text => json!({ "type": write("string") }),
-            Field::Texts => json!({ "type": write("array"), "items": { "type": write("string") } }),
-            Field::OneOf(words) => json!({ "type": write("string"), "enum": words }),
+            FieldType::Text => json!({ "type": write("string") }),
+            FieldType::Texts => json!({ "type": write("array"), "items": { "type": write("string") } }),
+            FieldType::OneOf(words) => json!({ "type": write("string"), "enum": words }),
         }
     }
 }
@@ -71,8 +71,11 @@ impl Serialize for Schema {
 mod tests {
     use super::*;
 
-    const SCHEMA: Schema =
-        Schema(&[("reason", Field::Text), ("points", Field::Texts), ("kind", Field::OneOf(&["a", "b"]))]);
+    const SCHEMA: Schema = Schema(&[
+        ("reason", FieldType::Text),
+        ("points", FieldType::Texts),
+        ("kind", FieldType::OneOf(&["a", "b"])),
+    ]);
 
     #[test]
     fn both_providers_are_told_the_order() {

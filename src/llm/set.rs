@@ -1,12 +1,12 @@
-//! The model providers of a config file, and the rests that they take.
+//! The model providers of a config file, and their pauses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::budget::{Budget, Reserved};
-use super::call::{Rest, Usage};
+use super::call::{ProviderPause, TokenUsage};
 use super::config::Tuning;
 use super::events::ProviderCode;
 use super::provider::Opened;
@@ -22,13 +22,13 @@ use crate::phrase;
 use crate::phrase::Phrase;
 
 /// Rests after failures in a row, shortest first; the last one repeats.
-const RESTS: [Duration; 4] = [
+const PAUSES: [Duration; 4] = [
     Duration::from_secs(60),
     Duration::from_secs(5 * 60),
     Duration::from_secs(15 * 60),
     Duration::from_secs(3600),
 ];
-/// How long a provider rests that does not accept our key or our requests, unless the settings change.
+/// How long a provider is paused that rejects our key or our requests, unless the settings change.
 const LOCKED: Duration = Duration::from_secs(6 * 3600);
 
 /// The model providers of a config file.
@@ -83,6 +83,9 @@ fn read_one(
         return Err(section.unknown_name("kind", "kind of LLM", &section.kind, known).into());
     };
     let Opened { provider, screen_model, summary_model, shared } = (kind.open)(section)?;
+    let own = |model: &String| Some((model.clone(), quotas.get(model)?.clone()));
+    let model_quotas = [&screen_model, &summary_model].into_iter().filter_map(own).collect();
+    let keys = shared.budget;
     let theirs = kind.zone.and_then(|zone| zone.parse().ok());
     let zone = theirs.as_ref().unwrap_or(zone);
     Ok(Llm {
@@ -92,7 +95,7 @@ fn read_one(
         screen_model,
         summary_model,
         tuning: check_tuning(section, shared.tuning)?,
-        budget: Budget { keys: shared.budget, ..budget(section, shared.quota.as_deref(), quotas, zone)? },
+        budget: Budget { keys, model_quotas, ..budget(section, shared.quota.as_deref(), quotas, zone)? },
         db: db.clone(),
         clock: db.clock().clone(),
         clients: clients.clone(),
@@ -135,71 +138,110 @@ fn budget(
     let day = quota
         .as_ref()
         .map_or_else(|| config::Quota::from_midnight(u32::MAX, zone.clone()), |quota| quota.rule.clone());
-    Ok(Budget { quota, day, keys: super::BudgetKeys::default() })
+    Ok(Budget { quota, model_quotas: BTreeMap::new(), day, keys: super::BudgetKeys::default() })
 }
 
 impl Llm {
-    /// The rest of the provider, if it takes one. A rest ends early when its key, a model, its address or the way to ask changes.
-    pub(super) async fn find_rest(&self) -> db::Result<Option<Unavailable>> {
-        let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
+    /// What is paused when the limit of a model is reached: the model, or the provider if all of its models share one.
+    fn limited(&self, model: &str) -> String {
+        match self.kind.limits_each_model && self.screen_model != self.summary_model {
+            true => format!("{}/{model}", self.name),
+            false => self.name.clone(),
+        }
+    }
+
+    /// Everything of it that may be paused.
+    pub fn subjects(&self) -> Vec<Subject> {
+        let models = [&self.screen_model, &self.summary_model].map(|model| self.limited(model));
+        let names = BTreeSet::from_iter(models.into_iter().chain([self.name.clone()]));
+        names.iter().map(|name| Subject::provider(name)).collect()
+    }
+
+    /// The pause of the provider or of this model, if there is one. It ends early when the key, a model, the address or the way to ask
+    /// changes.
+    pub(super) async fn find_pause(&self, model: &str) -> db::Result<Option<Unavailable>> {
+        let (names, print, now) = ([self.name.clone(), self.limited(model)], self.print(), self.clock.now());
         let found = self
             .db
             .read(move |tx| {
-                let Some(rest) = pause::find(tx, &Subject::provider(&name), now)? else { return Ok(None) };
-                let health = store::find_health(tx, &name)?;
-                let is_over = health.rests_with.is_some_and(|with| with != print);
-                Ok((!is_over).then_some((rest, health.rests_because)))
+                for name in &names {
+                    let Some(pause) = pause::find(tx, &Subject::provider(name), now)? else { continue };
+                    let health = store::find_health(tx, name)?;
+                    if health.paused_with.is_none_or(|with| with == print) {
+                        return Ok(Some((name.clone(), pause, health.pause_reason)));
+                    }
+                }
+                Ok(None)
             })
             .await?;
-        Ok(found.map(|(rest, because)| Unavailable {
-            until: rest.paused_until.unwrap_or_else(|| now.plus(LOCKED)),
+        Ok(found.map(|(name, pause, because)| Unavailable {
+            until: pause.paused_until.unwrap_or_else(|| now.plus(LOCKED)),
             why: phrase!(
                 "`{name}` is paused: {why}",
                 "`{name}` は一時停止中です：{why}",
-                name = &self.name,
-                why = &rest.reason
+                name = &name,
+                why = &pause.reason
             ),
             because: because.unwrap_or(PauseReason::Down),
         }))
     }
 
-    /// Lets the provider rest, and says until when. What was reserved is given back unless it may have been used.
-    pub(super) async fn rest(&self, reserved: Reserved, rest: Rest) -> db::Result<Unavailable> {
+    /// Pauses the provider, or the model whose limit it is, and says until when. What was reserved is given back unless it may have
+    /// been used.
+    pub(super) async fn pause(
+        &self,
+        reserved: Reserved,
+        model: &str,
+        pause: ProviderPause,
+    ) -> db::Result<Unavailable> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
+        let paused = match pause {
+            ProviderPause::Busy { .. } | ProviderPause::UsedUp { .. } => self.limited(model),
+            ProviderPause::Down { .. } | ProviderPause::Locked { .. } | ProviderPause::Refused { .. } => {
+                self.name.clone()
+            }
+        };
+        let shown = paused.clone();
         let day_ends = self.budget.day.next_day_at(now);
         let (until, why, because) = self
             .db
             .write(move |tx| {
-                if !rest.may_have_counted() {
+                if !pause.may_have_counted() {
                     store::add_usage(tx, &name, &reserved.date, &reserved.job, 0, -reserved.tokens)?;
                 }
-                let failures = store::find_health(tx, &name)?.failures_in_a_row;
-                let growing = RESTS[usize::try_from(failures).unwrap_or(0).min(RESTS.len() - 1)];
-                let (until, because, why) = match &rest {
-                    Rest::Busy { why, after } => (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why)),
-                    Rest::UsedUp { why } => (
+                let failures = store::find_health(tx, &paused)?.failures_in_a_row;
+                let growing = PAUSES[usize::try_from(failures).unwrap_or(0).min(PAUSES.len() - 1)];
+                let (until, because, why) = match &pause {
+                    ProviderPause::Busy { why, after } => {
+                        (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why))
+                    }
+                    ProviderPause::UsedUp { why } => (
                         day_ends,
                         PauseReason::UsedUp,
                         phrase!("used up for today: {why}", "本日の上限に達しました：{why}", why),
                     ),
-                    Rest::Down { why, after, .. } => (
+                    ProviderPause::Down { why, after, .. } => (
                         now.plus(after.unwrap_or(growing).max(growing)),
                         PauseReason::Down,
                         Phrase::verbatim(why),
                     ),
-                    Rest::Locked { why } => (now.plus(LOCKED), PauseReason::Locked, Phrase::verbatim(why)),
-                    Rest::Refused { why } => (now.plus(LOCKED), PauseReason::Refused, Phrase::verbatim(why)),
+                    ProviderPause::Locked { why } => {
+                        (now.plus(LOCKED), PauseReason::Locked, Phrase::verbatim(why))
+                    }
+                    ProviderPause::Refused { why } => {
+                        (now.plus(LOCKED), PauseReason::Refused, Phrase::verbatim(why))
+                    }
                 };
                 let failed = i64::from(because == PauseReason::Down);
-                store::put_health(tx, &name, failures + failed, Some((&print, because)))?;
-                pause::put(tx, &Subject::provider(&name), Some(until), &why, now)?;
+                store::put_health(tx, &paused, failures + failed, Some((&print, because)))?;
+                pause::put(tx, &Subject::provider(&paused), Some(until), &why, now)?;
                 let detail = json!({ "why": why.to_stored(), "until": until });
                 let code = ProviderCode::from(because);
-                event::add(tx, Some(&reserved.job), &Subject::provider(&name), code, &detail, now)?;
+                event::add(tx, Some(&reserved.job), &Subject::provider(&paused), code, &detail, now)?;
                 Ok((until, why, because))
             })
             .await?;
-        tracing::warn!(provider = self.name, %until, "`{}` is paused: {why}", self.name);
+        tracing::warn!(provider = self.name, %until, "`{shown}` is paused: {why}");
         Ok(Unavailable { until, why, because })
     }
 
@@ -208,14 +250,15 @@ impl Llm {
         &self,
         reserved: Reserved,
         purpose: Purpose,
-        usage: Usage,
+        usage: TokenUsage,
         answer: Option<store::NewAnswer>,
     ) -> db::Result<()> {
         let (name, now) = (self.name.clone(), self.clock.now());
+        let well = BTreeSet::from([self.name.clone(), self.limited(self.model_for(purpose))]);
         self.db
             .write(move |tx| {
                 let used = match usage {
-                    Usage::Unsaid => reserved.tokens,
+                    TokenUsage::Unsaid => reserved.tokens,
                     usage => {
                         let (input, output) = usage.said();
                         i64::try_from(input + output).unwrap_or(i64::MAX)
@@ -225,15 +268,17 @@ impl Llm {
                 if let Some(answer) = &answer {
                     store::put_answer(tx, answer, now)?;
                 }
-                store::put_health(tx, &name, 0, None)?;
                 // The model has worked on it, so that requests for this purpose are not refused as such.
-                if usage != Usage::Nothing {
+                if usage != TokenUsage::Nothing {
                     let mut refusals = store::find_refusals(tx, &name)?;
                     if refusals.remove(purpose.as_str()).is_some() {
                         store::put_refusals(tx, &name, &refusals)?;
                     }
                 }
-                pause::reset(tx, &Subject::provider(&name))?;
+                for name in &well {
+                    store::put_health(tx, name, 0, None)?;
+                    pause::reset(tx, &Subject::provider(name))?;
+                }
                 Ok(())
             })
             .await?;

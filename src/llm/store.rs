@@ -11,7 +11,7 @@ crate::migration!(7, "llm", "../../migrations/0007_llm.sql");
 
 /// An answer that is known already.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredAnswer {
     /// The answer as the model gave it.
     pub answer_json: String,
     /// Tokens that went in.
@@ -27,9 +27,7 @@ pub struct NewAnswer {
     pub key: String,
     /// Who gave it.
     pub provider: String,
-    /// Which model.
     pub model: String,
-    /// What for.
     pub purpose: Purpose,
     /// The answer as the model gave it.
     pub answer_json: String,
@@ -44,7 +42,6 @@ pub struct NewAnswer {
 /// What was used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Requests.
     pub requests: i64,
     /// Tokens, estimates of requests under way included.
     pub tokens: i64,
@@ -55,20 +52,19 @@ pub struct Usage {
 pub struct Health {
     /// Failures since it last answered.
     pub failures_in_a_row: i64,
-    /// The print of the settings under which it rests.
-    pub rests_with: Option<String>,
-    /// Why it rests.
-    pub rests_because: Option<PauseReason>,
+    /// The fingerprint of the settings under which it is paused.
+    pub paused_with: Option<String>,
+    pub pause_reason: Option<PauseReason>,
 }
 
 /// The answer with that key.
-pub fn find_answer(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<Stored>> {
+pub fn find_answer(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<StoredAnswer>> {
     let count = |value: i64| u64::try_from(value).unwrap_or(0);
     tx.find(
         sql!("SELECT answer_json, tokens_in, tokens_out FROM llm_answers WHERE key = ?1"),
         params![key],
         |row| {
-            Ok(Stored {
+            Ok(StoredAnswer {
                 answer_json: row.get(0)?,
                 tokens_in: count(row.get(1)?),
                 tokens_out: count(row.get(2)?),
@@ -153,20 +149,20 @@ pub fn find_health(tx: &mut Tx<'_>, provider: &str) -> db::Result<Health> {
             let because: Option<String> = row.get(2)?;
             Ok(Health {
                 failures_in_a_row: row.get(0)?,
-                rests_with: row.get(1)?,
-                rests_because: because.and_then(|because| because.parse().ok()),
+                paused_with: row.get(1)?,
+                pause_reason: because.and_then(|because| because.parse().ok()),
             })
         },
     )?;
     Ok(found.unwrap_or_default())
 }
 
-/// Writes down how a provider is: if it rests, under which settings and why.
+/// Stores the health of a provider: if it is paused, under which settings and why.
 pub fn put_health(
     tx: &mut Tx<'_>,
     provider: &str,
     failures_in_a_row: i64,
-    rests: Option<(&str, PauseReason)>,
+    paused: Option<(&str, PauseReason)>,
 ) -> db::Result<()> {
     tx.execute(
         sql!(
@@ -177,8 +173,8 @@ pub fn put_health(
         params![
             provider,
             failures_in_a_row,
-            rests.map(|(with, _)| with),
-            rests.map(|(_, because)| because.as_str())
+            paused.map(|(with, _)| with),
+            paused.map(|(_, because)| because.as_str())
         ],
     )?;
     Ok(())

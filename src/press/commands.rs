@@ -15,15 +15,11 @@ use crate::time::Timestamp;
 /// The answer to a person.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
-pub enum Answer {
+pub enum ItemAnswer {
     /// Done; the item now stands there.
-    Done {
-        /// Where it stands.
-        status: Status,
-    },
+    Done { status: Status },
     /// As it stands, that cannot be done.
     NotNow {
-        /// Why not.
         why: Phrase,
         /// What can be done.
         hint: Phrase,
@@ -32,12 +28,12 @@ pub enum Answer {
 
 /// Has an item looked at again from the beginning: no tries are counted, and what the model said before does not count,
 /// once. One that was posted is left alone.
-pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer> {
+pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnswer> {
     if let Some(busy) = find_message(tx, item)? {
         return Ok(busy);
     }
     if store::find_messages(tx, &item.job_name, &item.url, 0)?.any_sent {
-        return Ok(Answer::NotNow {
+        return Ok(ItemAnswer::NotNow {
             why: phrase!("it was posted", "投稿済みです"),
             hint: phrase!(
                 "`tsuzuki delivery ls` shows the post; `tsuzuki delivery retry ID --again` sends a second one",
@@ -46,19 +42,19 @@ pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer>
         });
     }
     let answer = apply(tx, item, Event::Retried, now)?;
-    if matches!(answer, Answer::Done { .. }) {
-        store::mark_ask_anew(tx, item.id)?;
+    if matches!(answer, ItemAnswer::Done { .. }) {
+        store::mark_bypass_cache(tx, item.id)?;
     }
     Ok(answer)
 }
 
 /// Decides against an item: it will not be looked at again.
-pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer> {
+pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnswer> {
     if let Some(busy) = find_message(tx, item)? {
         return Ok(busy);
     }
     if item.status == Status::Processed {
-        return Ok(Answer::NotNow {
+        return Ok(ItemAnswer::NotNow {
             why: phrase!("it is over", "すでに終わっています"),
             hint: phrase!("`tsuzuki why URL` tells how it ended", "`tsuzuki why URL` で経緯を確認できます"),
         });
@@ -80,14 +76,14 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
     };
     let (id, title) = (item.id, &item.title);
     Ok(match answer {
-        Answer::Done { status } => ActionOutcome::Done(phrase!(
+        ItemAnswer::Done { status } => ActionOutcome::Done(phrase!(
             "item {id} is now {status}: {title}",
             "項目 {id}「{title}」：{status}",
             id,
             status = view::standing(&Item { status, reason: None, ..item.clone() }),
             title
         )),
-        Answer::NotNow { why, hint } => ActionOutcome::Refused(phrase!(
+        ItemAnswer::NotNow { why, hint } => ActionOutcome::Refused(phrase!(
             "item {id} stays as it is: {why}. {hint}",
             "項目 {id} は変わりません：{why}。{hint}",
             id,
@@ -97,10 +93,10 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
     })
 }
 
-fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<Answer>> {
+fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<ItemAnswer>> {
     let open = outbox::find_open(tx, TOPIC, &item.url)?;
     let open = open.filter(|row| row.job_name.as_str() == item.job_name);
-    Ok(open.map(|row| Answer::NotNow {
+    Ok(open.map(|row| ItemAnswer::NotNow {
         why: phrase!(
             "its post is {state} (delivery {id})",
             "投稿は {state} です（配信 {id}）",
@@ -115,14 +111,15 @@ fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<Answer>> {
     }))
 }
 
-fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Result<Answer> {
-    let changed = || Answer::NotNow {
+fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Result<ItemAnswer> {
+    let changed = || ItemAnswer::NotNow {
         why: phrase!("it changed at this very moment", "ちょうど変化しました"),
         hint: phrase!("look again", "もう一度確認してください"),
     };
     let Some(to) = decide::after(item, event, None, now) else { return Ok(changed()) };
-    Ok(match store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {
-        true => Answer::Done { status: to.status },
-        false => changed(),
+    Ok(if store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {
+        ItemAnswer::Done { status: to.status }
+    } else {
+        changed()
     })
 }

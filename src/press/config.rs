@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::decide::{Limits, NotValuable};
+use super::decide::{NotValuable, RetryLimits};
 use crate::config::value::{ByteSize, HttpUrl, Pattern, Patterns, Several, Span, checked};
 use crate::config::{Job, NO_LLM, Problems};
 use crate::llm::LlmSet;
@@ -178,8 +178,8 @@ impl Keys {
     }
 
     /// How patient the job is.
-    pub fn limits(&self) -> Limits {
-        Limits {
+    pub fn limits(&self) -> RetryLimits {
+        RetryLimits {
             max_retries: self.max_retries,
             not_valuable: self.not_valuable,
             wait_for_page: self.wait_for_page.duration(),

@@ -58,5 +58,7 @@ event_codes! {
     MovedBack = "feed_moved_back", "the address that its feed had moved to is lost; the one in the config is read again", "移転先のアドレスが失われたため、設定のアドレスに戻します";
     Silent = "feed_silent", "its feed has brought nothing new for much longer than usual", "フィードの新着が普段よりはるかに長く途絶えています";
     SilenceOver = "feed_silence_over", "its feed brings something new again", "フィードの新着が再開しました";
+    ReadInPart = "feed_read_in_part", "a part of its feed is not read", "フィードの一部のみ読み込みます";
+    ReadWhole = "feed_read_whole", "its feed is read whole again", "フィード全体を読み込みます";
     Changed = "feed_changed", "its feed has another address and is read again", "フィードのアドレスが変わったため再開";
 }

@@ -2,10 +2,12 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
 use super::Press;
+use super::collect::asked_wait;
 use super::page::{Linked, MAX_FILES};
 use super::workspace::Workspace;
 use crate::fetch::limits::Size;
@@ -15,9 +17,9 @@ use crate::llm::{Content, File, Llm};
 
 /// Why there is nothing to summarise from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum NoFiles {
     /// A file could not be fetched.
-    Failed(String),
+    Failed(String, Option<Duration>),
     /// Every file is too large.
     AllTooLarge,
 }
@@ -41,7 +43,7 @@ pub(super) async fn fetch_all(
     workspace: &Workspace,
     broken: Broken,
     has_text: bool,
-) -> Result<Vec<File>, Trouble> {
+) -> Result<Vec<File>, NoFiles> {
     let mut files = Vec::with_capacity(linked.len());
     for (number, file) in linked.iter().enumerate() {
         let media_type = media_type_of(&file.extension);
@@ -56,7 +58,9 @@ pub(super) async fn fetch_all(
                     (file.bytes, Content::TooLarge)
                 }
                 Err(_) if broken == Broken::IsLeftOut => (file.bytes, Content::Missing),
-                Err(error) => return Err(Trouble::Failed(format!("{}: {error}", file.name))),
+                Err(error) => {
+                    return Err(NoFiles::Failed(format!("{}: {error}", file.name), asked_wait(&error)));
+                }
             }
         };
         files.push(File { name: file.name.clone(), bytes, content });
@@ -66,10 +70,10 @@ pub(super) async fn fetch_all(
     let is_readable = any(|content| matches!(content, Content::Saved { .. } | Content::Named));
     if !tried.is_empty() && !is_readable {
         if tried.iter().all(|file| file.content == Content::TooLarge) {
-            return Err(Trouble::AllTooLarge);
+            return Err(NoFiles::AllTooLarge);
         }
         if !has_text {
-            return Err(Trouble::Failed("no file could be fetched".to_owned()));
+            return Err(NoFiles::Failed("no file could be fetched".to_owned(), None));
         }
     }
     Ok(files)
@@ -95,8 +99,8 @@ async fn fetch_one(
         .content_type()
         .is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/html"));
     let owned = path.to_owned();
-    let looked = tokio::task::spawn_blocking(move || look_at(&owned)).await;
-    let (beginning, hash) = looked.map_err(|_| broken("it cannot be read"))?.map_err(Error::Disk)?;
+    let read = tokio::task::spawn_blocking(move || read_beginning(&owned)).await;
+    let (beginning, hash) = read.map_err(|_| broken("it cannot be read"))?.map_err(Error::Disk)?;
     if !is_what_it_says(media_type, &beginning, says_html) {
         let what = if says_html || looks_like_html(&beginning) { "a web page" } else { "something else" };
         return Err(broken(&format!("{what} came in place of the file")));
@@ -105,7 +109,7 @@ async fn fetch_one(
 }
 
 /// The first bytes of a file, and the hash of all of them.
-fn look_at(path: &Path) -> std::io::Result<(Vec<u8>, String)> {
+fn read_beginning(path: &Path) -> std::io::Result<(Vec<u8>, String)> {
     let mut file = std::fs::File::open(path)?;
     let mut hasher = Sha256::new();
     let mut beginning = Vec::new();

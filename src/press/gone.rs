@@ -21,13 +21,13 @@ pub(super) fn words(job: &JobName) -> Phrase {
 }
 
 /// Whether a feed is gone.
-pub(super) async fn rests(press: &Press, ctx: &RunContext, feed: &Url) -> Result<bool, Failure> {
+pub(super) async fn is_paused(press: &Press, ctx: &RunContext, feed: &Url) -> Result<bool, Failure> {
     let (job, feed) = (press.name.clone(), feed.to_string());
     Ok(ctx.db.read(move |tx| store::is_gone(tx, &job, &feed)).await?)
 }
 
 /// Ends the pause when none of the feeds of today is gone: the config has other addresses.
-pub(super) async fn wake(press: &Press, ctx: &RunContext) -> Result<(), Failure> {
+pub(super) async fn resume_if_moved(press: &Press, ctx: &RunContext) -> Result<(), Failure> {
     let (job, now) = (press.name.clone(), ctx.now());
     let feeds: Vec<String> = press.feeds().map(Url::to_string).collect();
     let asked = feeds.clone();
@@ -55,7 +55,7 @@ pub(super) async fn wake(press: &Press, ctx: &RunContext) -> Result<(), Failure>
 }
 
 /// Pauses a feed.
-pub(super) async fn rest(press: &Press, ctx: &RunContext, feed: &Url) -> Result<(), Failure> {
+pub(super) async fn pause(press: &Press, ctx: &RunContext, feed: &Url) -> Result<(), Failure> {
     let (job, feed, now) = (press.name.clone(), feed.to_string(), ctx.now());
     ctx.write(move |tx| {
         store::mark_gone(tx, &job, &feed, now)?;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A run reads the feed and takes `items_per_run` steps; a step is one screening or one summary, in the order of the
-//! seed: a pending item first, else the one that was looked at longest ago. A provider that rests ends the run and
+//! seed: a pending item first, else the one that was checked longest ago. A paused provider ends the run and
 //! costs no item a try. A run that posts nothing, because it may not or has nobody to post to, screens and leaves what
 //! is worth it pending: the summary is the text of a post.
 
@@ -49,7 +49,7 @@ use crate::db::{self, Db, Tx};
 use crate::engine::job::Boxed;
 use crate::engine::preview::Asking;
 use crate::engine::view::{Fact, View};
-use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext, Update};
+use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, Update};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
@@ -58,9 +58,9 @@ use crate::parse::url::Url;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
-use decide::Limits;
+use decide::RetryLimits;
 use report::ReportBuilder;
-use step::{Seen, Step, no_answer, overtaken, until_stopped};
+use step::{SeenPage, Step, no_answer, overtaken, until_stopped};
 
 /// The kind, as in the config file.
 pub const KIND: &str = "press";
@@ -104,7 +104,7 @@ pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
 
 /// Registers what becomes of an item when its post has ended.
 pub fn topics(topics: Topics) -> Topics {
-    topics.on(TOPIC, post::settled)
+    topics.on(TOPIC, post::on_delivered)
 }
 
 impl Press {
@@ -146,10 +146,11 @@ impl Press {
     }
 
     async fn collect_into(&self, ctx: &RunContext, report: &mut ReportBuilder) -> Result<(), Failure> {
-        gone::wake(self, ctx).await?;
+        gone::resume_if_moved(self, ctx).await?;
+        let mut blocked = 0;
         for feed in self.feeds() {
             ctx.check_stop()?;
-            if gone::rests(self, ctx, feed).await? {
+            if gone::is_paused(self, ctx, feed).await? {
                 report.lines.push(self.of_feed(
                     feed,
                     phrase!(
@@ -160,16 +161,22 @@ impl Press {
                 ));
             } else {
                 ctx.progress.report(&ctx.job, Update::Now(format!("reading {feed}")));
-                match until_stopped(ctx, collect::collect(self, ctx, feed)).await? {
-                    Ok(collected) => {
+                match until_stopped(ctx, collect::collect(self, ctx, feed)).await {
+                    Ok(Ok(collected)) => {
                         report.new_count += collected.added as u64;
                         report.well(self.of_feed(feed, collected.phrase()));
                     }
                     // The items that we have do not depend on the feed being there.
-                    Err(why) => report.problems.push(self.of_feed(feed, why)),
+                    Ok(Err(why)) => report.problems.push(self.of_feed(feed, why)),
+                    Err(Failure::Config(why)) => {
+                        blocked += 1;
+                        report.problems.push(self.of_feed(feed, why));
+                    }
+                    Err(failure) => return Err(failure),
                 }
             }
         }
+        report.needs_config = blocked == self.feeds().count();
         Ok(())
     }
 
@@ -217,11 +224,11 @@ impl Press {
     /// Why a run posts nothing, if so.
     fn no_deliver(&self, ctx: &RunContext) -> Option<Phrase> {
         match ctx.delivery {
-            Delivery::NoDeliver => Some(Phrase::verbatim("--no-deliver")),
-            Delivery::Queue if self.deliver.is_empty() => {
+            DeliveryMode::NoDeliver => Some(Phrase::verbatim("--no-deliver")),
+            DeliveryMode::Queue if self.deliver.is_empty() => {
                 Some(phrase!("`deliver` names no channel", "`deliver` にチャンネルがありません"))
             }
-            Delivery::Queue => None,
+            DeliveryMode::Queue => None,
         }
     }
 
@@ -236,7 +243,7 @@ impl Press {
         )
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> RetryLimits {
         self.keys.limits()
     }
 
@@ -304,13 +311,26 @@ impl Collector for Press {
     }
 
     fn relies_on(&self) -> Vec<Subject> {
-        self.llm.as_deref().map(Subject::provider).into_iter().chain([events::feed(&self.name)]).collect()
+        let subjects =
+            |name| self.env.llms.find(name).map_or_else(|| vec![Subject::provider(name)], Llm::subjects);
+        self.llm
+            .as_deref()
+            .map(subjects)
+            .unwrap_or_default()
+            .into_iter()
+            .chain([events::feed(&self.name)])
+            .collect()
     }
 
     fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, _: Timestamp) -> db::Result<Vec<Fact>> {
         let silent = store::list_silent(tx, name)?.into_iter();
         let of_today = silent.filter(|(url, _)| self.feeds().any(|feed| feed.as_str() == url));
-        Ok(of_today.filter_map(|(url, silence)| view::silent_fact(&url, &silence)).collect())
+        let mut facts: Vec<Fact> =
+            of_today.filter_map(|(url, silence)| view::silent_fact(&url, &silence)).collect();
+        let cut = store::list_cut(tx, name)?.into_iter();
+        let of_today = cut.filter(|(url, _)| self.feeds().any(|feed| feed.as_str() == url));
+        facts.extend(of_today.filter_map(|(url, cut)| Some(view::cut_fact(&url, cut?))));
+        Ok(facts)
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {

@@ -124,21 +124,16 @@ crate::db::from_code!(Status = "a status" Reason = "a reason");
 /// An item as it stands in the database.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Item {
-    /// Its number.
     pub id: i64,
     /// The job that found it.
     pub job_name: String,
-    /// Its address.
     pub url: String,
-    /// Its title.
     pub title: String,
     /// When it was published, as far as the feed says.
     pub published_at: Timestamp,
-    /// Where it stands.
     pub status: Status,
-    /// Why.
     pub reason: Option<Reason>,
-    /// How often it was tried in vain.
+    /// How many attempts failed.
     pub retry_count: u32,
     /// When we found it.
     pub created_at: Timestamp,
@@ -178,11 +173,8 @@ pub enum Recorded {
 /// An entry of a feed that may become an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewItem {
-    /// Its address.
     pub url: String,
-    /// Its title.
     pub title: String,
-    /// When it was published.
     pub published_at: Timestamp,
     /// What the feed recognises it by.
     pub entry_key: String,

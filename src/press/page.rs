@@ -7,7 +7,7 @@ use super::Press;
 use super::model::Item;
 use crate::fetch::{self, Head, Request, Response};
 use crate::hash;
-use crate::llm::{Content, Document, File};
+use crate::llm::{Content, File, ModelInput};
 use crate::parse::html::Html;
 
 /// The most files of a page that are read.
@@ -19,7 +19,7 @@ const MAX_TEXT_CHARS: usize = 100_000;
 
 /// A page as far as it matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct ItemPage {
     /// Its main text.
     pub(super) text: String,
     /// The files it links to, in order; the first [`MAX_FILES`] are read.
@@ -41,7 +41,7 @@ pub(super) struct Linked {
     pub(super) bytes: Option<u64>,
 }
 
-impl Page {
+impl ItemPage {
     fn new(text: String, mut files: Vec<Linked>, lacks_block: bool) -> Self {
         files.truncate(MAX_NAMED);
         let hash = hash_of(&text, &files);
@@ -55,10 +55,10 @@ impl Page {
     }
 
     /// What a model is shown when only names of files matter.
-    pub(super) fn document(&self, item: &Item) -> Document {
+    pub(super) fn document(&self, item: &Item) -> ModelInput {
         let named =
             |file: &Linked| File { name: file.name.clone(), bytes: file.bytes, content: Content::Named };
-        Document {
+        ModelInput {
             title: item.title.clone(),
             text: self.text.clone(),
             files: self.files.iter().map(named).collect(),
@@ -72,17 +72,17 @@ impl Page {
 }
 
 /// Fetches the page of an item and asks for the sizes of its files.
-pub(super) async fn fetch(press: &Press, item: &Item) -> Result<Page, fetch::Error> {
+pub(super) async fn fetch(press: &Press, item: &Item) -> Result<ItemPage, fetch::Error> {
     let url = Url::parse(&item.url).map_err(|error| fetch::Error::BadUrl { why: error.to_string() })?;
     if let Some(extension) = attached_as(&url, &press.keys.attachments) {
         match find_head(press, &url).await {
             Ok(head) if !says_html(&head) => {
                 let bytes = length(&head);
-                return Ok(Page::of_file(&item.title, head.final_url, &extension, bytes));
+                return Ok(ItemPage::of_file(&item.title, head.final_url, &extension, bytes));
             }
             // Some servers hand out nothing but the whole.
             Err(fetch::Error::Refused { .. }) => {
-                return Ok(Page::of_file(&item.title, url, &extension, None));
+                return Ok(ItemPage::of_file(&item.title, url, &extension, None));
             }
             Ok(_) | Err(_) => {}
         }
@@ -96,7 +96,7 @@ pub(super) async fn fetch(press: &Press, item: &Item) -> Result<Page, fetch::Err
 }
 
 /// The page of an entry, for a look at how it is read; `None` when the entry is a file itself.
-pub(super) async fn preview(press: &Press, address: &str) -> Result<Option<Page>, fetch::Error> {
+pub(super) async fn preview(press: &Press, address: &str) -> Result<Option<ItemPage>, fetch::Error> {
     let url = Url::parse(address).map_err(|error| fetch::Error::BadUrl { why: error.to_string() })?;
     match attached_as(&url, &press.keys.attachments) {
         Some(_) => Ok(None),
@@ -104,7 +104,7 @@ pub(super) async fn preview(press: &Press, address: &str) -> Result<Option<Page>
     }
 }
 
-async fn read_at(press: &Press, title: &str, url: &Url) -> Result<Page, fetch::Error> {
+async fn read_at(press: &Press, title: &str, url: &Url) -> Result<ItemPage, fetch::Error> {
     let request = Request::get(url.clone()).allow_private(&press.allow_private);
     let (head, body) = match press.env.fetcher.fetch(&request).await {
         Ok(Response::Fetched(head, body)) => (head, body),
@@ -115,14 +115,14 @@ async fn read_at(press: &Press, title: &str, url: &Url) -> Result<Page, fetch::E
         Err(error @ fetch::Error::TooBig { .. }) => match find_head(press, url).await {
             Ok(head) if says_pdf(&head) => {
                 let bytes = length(&head);
-                return Ok(Page::of_file(title, head.final_url, "pdf", bytes));
+                return Ok(ItemPage::of_file(title, head.final_url, "pdf", bytes));
             }
             _ => return Err(error),
         },
         Err(error) => return Err(error),
     };
     if body.starts_with(b"%PDF-") {
-        return Ok(Page::of_file(title, head.final_url, "pdf", Some(body.len() as u64)));
+        return Ok(ItemPage::of_file(title, head.final_url, "pdf", Some(body.len() as u64)));
     }
     let content_type = head.content_type().map(str::to_owned);
     // Reading a large page takes a while and is no work for the threads that wait for sockets.
@@ -142,7 +142,7 @@ fn read(
     url: &Url,
     selector: Option<&str>,
     extensions: &[String],
-) -> Result<Page, String> {
+) -> Result<ItemPage, String> {
     let html = Html::read(body, content_type, Some(url));
     if let Some(to) = html.refresh().and_then(|refresh| refresh.url.as_ref()).filter(|to| *to != url) {
         return Err(format!("the page forwards its readers to {to}"));
@@ -155,10 +155,11 @@ fn read(
         let url = Url::parse(&file.href).ok()?;
         Some(Linked { url, name: file.title, extension: file.extension, bytes: None })
     });
-    let page = Page::new(text, linked.collect(), selector.is_some() && block.is_none());
-    match page.text.trim().is_empty() && page.files.is_empty() {
-        true => Err("the page has no text; if it is drawn by JavaScript, that is not run".to_owned()),
-        false => Ok(page),
+    let page = ItemPage::new(text, linked.collect(), selector.is_some() && block.is_none());
+    if page.text.trim().is_empty() && page.files.is_empty() {
+        Err("the page has no text; if it is drawn by JavaScript, that is not run".to_owned())
+    } else {
+        Ok(page)
     }
 }
 
@@ -209,7 +210,7 @@ mod tests {
         <a href=\"../../main_content/000000001.pdf\">報告書（PDF）</a> <a href=\"data.xlsx\">表</a></div>\
         <div class=\"contentsMenu\"><a href=\"/main_content/000000002.pdf\">御案内</a></div></div></body></html>";
 
-    fn read_with(selector: Option<&str>) -> Page {
+    fn read_with(selector: Option<&str>) -> ItemPage {
         let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode(HTML);
         let url = Url::parse("https://ministry.example/menu_news/s-news/1.html").unwrap();
         read(&bytes, None, &url, selector, &["pdf".to_owned()]).unwrap()
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_shift_jis_page_gives_its_main_block_and_its_files() {
-        let Page { text, files, lacks_block, .. } = read_with(Some(".contentsBody"));
+        let ItemPage { text, files, lacks_block, .. } = read_with(Some(".contentsBody"));
         assert!(text.contains("調査①の結果") && text.contains("㈱例") && !text.contains("案内"), "{text}");
         assert_eq!((files.len(), lacks_block), (1, false));
         assert_eq!(files[0].url.as_str(), "https://ministry.example/main_content/000000001.pdf");

@@ -2,7 +2,7 @@
 
 use super::events::numbered;
 use super::model::{Item, Reason, Status};
-use super::store::{self, Delivery, Standing};
+use super::store::{self, ItemDelivery, Standing};
 use super::{KIND, view};
 use crate::channel::outbox::State as MessageState;
 use crate::channel::{self, outbox};
@@ -182,7 +182,7 @@ fn row(tx: &mut Tx<'_>, item: &Item) -> db::Result<TableRow> {
 }
 
 /// The post as it was, or will be, sent; else what the model wrote for it.
-fn find_post(tx: &mut Tx<'_>, item: &Item, sent: &[Delivery]) -> db::Result<Option<(Phrase, String)>> {
+fn find_post(tx: &mut Tx<'_>, item: &Item, sent: &[ItemDelivery]) -> db::Result<Option<(Phrase, String)>> {
     let newest = sent.iter().map(|sent| sent.id).max();
     let row = newest.map(|id| outbox::find(tx, id)).transpose()?.flatten();
     Ok(match (row, &item.summary) {

@@ -3,8 +3,8 @@
 use super::events::{FEED, FeedCode, ITEM, ItemCode};
 use super::{Item, KIND, Keys, commands, findings, gone, make, pages, store, topics, view};
 use crate::config::{Kind, TableKind};
-use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
-use crate::engine::table::{Field, Table, TablePage};
+use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{Cell, Table, TablePage};
 use crate::engine::{ActionOutcome, Pipeline, Verb};
 use crate::ledger::Subject;
 
@@ -27,8 +27,14 @@ pub static PIPELINE: Pipeline = Pipeline {
     steps: &["collect", "screen", "post"],
     resume: gone::resume,
     flags: &[
-        Flag { name: "feed", value: "URL", help: "the feed", key: "feed", shape: Shape::Text },
-        Flag { name: "llm", value: "NAME", help: "the [llm.NAME] to ask", key: "llm", shape: Shape::Text },
+        Flag { name: "feed", value: "URL", help: "the feed", key: "feed", shape: FlagShape::Text },
+        Flag {
+            name: "llm",
+            value: "NAME",
+            help: "the [llm.NAME] to ask",
+            key: "llm",
+            shape: FlagShape::Text,
+        },
     ],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
     secrets: &[],
@@ -95,20 +101,20 @@ static ITEMS: Table = Table {
     owner: |_, job| Some(job.to_owned()),
 };
 
-fn fields(item: &Item) -> Vec<Field> {
+fn fields(item: &Item) -> Vec<Cell> {
     vec![
-        Field::Int(item.id),
-        Field::text(&item.job_name),
-        Field::text(&item.url),
-        Field::text(&item.title),
+        Cell::Int(item.id),
+        Cell::text(&item.job_name),
+        Cell::text(&item.url),
+        Cell::text(&item.title),
         item.published_at.into(),
-        Field::word(item.status.word()),
-        item.reason.map_or(Field::Null, |reason| Field::word(reason.word())),
-        Field::Int(item.retry_count.into()),
+        Cell::word(item.status.word()),
+        item.reason.map_or(Cell::Null, |reason| Cell::word(reason.word())),
+        Cell::Int(item.retry_count.into()),
         item.created_at.into(),
         item.last_checked_at.into(),
         item.not_before.into(),
-        Field::Flag(item.is_held),
+        Cell::Flag(item.is_held),
         item.summary.as_ref().into(),
         item.verdict.as_ref().into(),
     ]

@@ -7,9 +7,9 @@ use super::decide::{self, Event};
 use super::events::{self, ItemCode};
 use super::model::{Item, Status};
 use super::overtaken;
-use super::{Failure, Press, RunContext, Seen, Step, TOPIC, store};
+use super::{Failure, Press, RunContext, SeenPage, Step, TOPIC, store};
 use crate::channel::NotRendered;
-use crate::channel::outbox::{self, Batch, Outcome, Provenance, Row};
+use crate::channel::outbox::{self, Batch, DeliveryOutcome, Provenance, Row};
 use crate::channel::{News, Notice, Template};
 use crate::db::{self, Tx};
 use crate::engine::JobEnv;
@@ -21,10 +21,9 @@ use crate::text;
 
 /// What there is to post besides title and link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Text {
+pub(super) enum PostText {
     /// A summary.
     Summary {
-        /// The summary.
         text: String,
         /// Whether it was known already.
         is_cached: bool,
@@ -32,15 +31,9 @@ pub(super) enum Text {
         tokens: u64,
     },
     /// What the publisher says: the job asks no model.
-    Excerpt {
-        /// The excerpt.
-        text: String,
-    },
+    Excerpt { text: String },
     /// None, and why.
-    None {
-        /// Why.
-        why: String,
-    },
+    None { why: String },
 }
 
 /// Whose text stands between headline and link.
@@ -56,10 +49,10 @@ fn fill(template: &str, title: &str, summary: &str, published: &str) -> Result<S
     Template::new(template)?.render(&values).map(|text| text.trim().to_owned())
 }
 
-pub(super) fn notice(press: &Press, item: &Item, told: &Text) -> Result<Notice, String> {
-    let summary = match told {
-        Text::Summary { text, .. } | Text::Excerpt { text } => text.as_str(),
-        Text::None { .. } => "",
+pub(super) fn notice(press: &Press, item: &Item, body: &PostText) -> Result<Notice, String> {
+    let summary = match body {
+        PostText::Summary { text, .. } | PostText::Excerpt { text } => text.as_str(),
+        PostText::None { .. } => "",
     };
     let title = text::one_line(&item.title);
     let published = item.published_at.date_in(press.env.app.timezone.time_zone()).to_string();
@@ -79,8 +72,8 @@ pub(super) async fn queue(
     press: &Press,
     ctx: &RunContext,
     item: &Item,
-    text: &Text,
-    seen: Option<Seen>,
+    text: &PostText,
+    seen: Option<SeenPage>,
 ) -> Result<Step, Failure> {
     let (rendered, failed) = match notice(press, item, text) {
         Ok(notice) => {
@@ -109,11 +102,11 @@ pub(super) async fn queue(
     }
     fail::point("press.rendered");
     let (summary, detail) = match text {
-        Text::Summary { text, is_cached, tokens } => {
+        PostText::Summary { text, is_cached, tokens } => {
             (Some(text.clone()), json!({ "cached": is_cached, "tokens": tokens, "messages": rendered.len() }))
         }
-        Text::Excerpt { text } => (Some(text.clone()), json!({ "messages": rendered.len() })),
-        Text::None { why } => (None, json!({ "without_summary": why, "messages": rendered.len() })),
+        PostText::Excerpt { text } => (Some(text.clone()), json!({ "messages": rendered.len() })),
+        PostText::None { why } => (None, json!({ "without_summary": why, "messages": rendered.len() })),
     };
     let (job, item, now) = (press.name.clone(), item.clone(), ctx.now());
     let line = ctx
@@ -153,9 +146,10 @@ pub(super) async fn queue(
         })
         .await?;
     fail::point("press.queued");
-    Ok(match problems.is_empty() {
-        true => Step::Moved(line),
-        false => Step::NotRendered { line, problems, is_queued: true },
+    Ok(if problems.is_empty() {
+        Step::Moved(line)
+    } else {
+        Step::NotRendered { line, problems, is_queued: true }
     })
 }
 
@@ -163,17 +157,19 @@ pub(super) async fn queue(
 ///
 /// The first acceptance closes the item; a failure puts it off only when no other channel has it or may still get it.
 /// The limit of retries is a matter of the config and is applied when the item is looked at next.
-pub(super) fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Result<()> {
+pub(super) fn on_delivered(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome) -> db::Result<()> {
     let Some(item) = store::find_by_url(tx, row.job_name.as_str(), &row.subject)? else { return Ok(()) };
     if item.status != Status::Pending {
         return Ok(());
     }
     let others = store::find_messages(tx, row.job_name.as_str(), &row.subject, row.id)?;
     let event = match outcome {
-        Outcome::Sent => Event::Posted,
-        Outcome::Failed | Outcome::Skipped if others.any_open || others.any_sent => return Ok(()),
-        Outcome::Failed => Event::PostFailed,
-        Outcome::Skipped => Event::Skipped,
+        DeliveryOutcome::Sent => Event::Posted,
+        DeliveryOutcome::Failed | DeliveryOutcome::Skipped if others.any_open || others.any_sent => {
+            return Ok(());
+        }
+        DeliveryOutcome::Failed => Event::PostFailed,
+        DeliveryOutcome::Skipped => Event::Skipped,
     };
     let Some(to) = decide::after(&item, event, None, tx.now()) else { return Ok(()) };
     let why = row.last_error.clone().or_else(|| row.found_there());

@@ -13,10 +13,11 @@ pub(super) struct ReportBuilder {
     /// Items that were found.
     pub(super) new_count: u64,
     pub(super) waiting_until: Option<Timestamp>,
-    /// Steps that failed.
     pub(super) failed_steps: Vec<Phrase>,
     /// Whether a step went well.
     pub(super) any_step_well: bool,
+    /// Whether only another config lets a feed be read.
+    pub(super) needs_config: bool,
     /// Whether anything else went well.
     went_well: bool,
 }
@@ -46,8 +47,8 @@ impl ReportBuilder {
 
     pub(super) fn finish(mut self) -> Report {
         // Beside a step that went well a failure is part of the day; alone it is what the run came to.
-        let told = if self.any_step_well { &mut self.lines } else { &mut self.problems };
-        told.append(&mut self.failed_steps);
+        let lines = if self.any_step_well { &mut self.lines } else { &mut self.problems };
+        lines.append(&mut self.failed_steps);
         let summary = match (self.lines.is_empty(), self.problems.is_empty()) {
             (true, true) => phrase!("nothing to do", "することはありません"),
             (true, false) => phrase!("nothing was done", "何も処理できませんでした"),
@@ -55,6 +56,7 @@ impl ReportBuilder {
         };
         let ReportBuilder { problems, new_count, waiting_until, any_step_well, went_well, .. } = self;
         let all_failed = !went_well && !any_step_well;
-        Report { problems, new_count, waiting_until, all_failed, ..Report::new(summary) }
+        let needs_config = all_failed && self.needs_config;
+        Report { problems, new_count, waiting_until, all_failed, needs_config, ..Report::new(summary) }
     }
 }

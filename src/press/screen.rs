@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
+use super::collect::asked_wait;
 use super::decide::{self, Event};
 use super::model::Item;
-use super::{Failure, Press, RunContext, Seen, Step, no_answer, page};
+use super::{Failure, Press, RunContext, SeenPage, Step, no_answer, page};
 use crate::fail;
 use crate::ledger::event::EventCode as _;
 use crate::llm::Worth;
@@ -22,7 +23,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         Ok(page) => page,
         Err(error) => {
             let detail = json!({ "why": error.to_string(), "code": error.why_code() });
-            return press.finish(ctx, &item, Event::DownloadFailed, detail, None).await;
+            return press.put_off(ctx, &item, detail, asked_wait(&error), None).await;
         }
     };
     fail::point("press.page_fetched");
@@ -33,7 +34,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
             Err(why) => {
-                let seen = Seen { page_hash: page.hash, verdict: None };
+                let seen = SeenPage { page_hash: page.hash, verdict: None };
                 let detail = json!({ "why": why, "step": "screen" });
                 return press.finish(ctx, &item, Event::ModelFailed, detail, Some(seen)).await;
             }
@@ -70,7 +71,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         "tokens": answered.tokens_in + answered.tokens_out,
     });
     let lacks_block = page.lacks_block;
-    let seen = Seen { page_hash: page.hash, verdict: Some(verdict.reason) };
+    let seen = SeenPage { page_hash: page.hash, verdict: Some(verdict.reason) };
     let step = press.finish(ctx, &item, event, detail, Some(seen)).await.map(|step| match step {
         Step::Moved(line) if lacks_block => Step::Moved(Phrase::list([line, press.block_warning(&item.url)])),
         other => other,

@@ -1,10 +1,11 @@
 //! The steps of a run: which item is next, what is done with it, and what becomes of it.
 
 use std::future::Future;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::decide::{self, Event};
+use super::decide::{self, Event, Transition};
 use super::model::{Item, Reason, Status};
 use super::report::ReportBuilder;
 use super::{Only, Press, screen, store, summarize};
@@ -36,12 +37,7 @@ pub(super) enum Step {
         is_queued: bool,
     },
     /// The provider is paused; no item was touched.
-    Waiting {
-        /// Until when.
-        until: Timestamp,
-        /// Why.
-        why: Phrase,
-    },
+    Waiting { until: Timestamp, why: Phrase },
     /// There is nothing to do now.
     Nothing,
 }
@@ -93,6 +89,8 @@ impl Press {
 
     /// Takes one step: one summary if an item is pending, else one screening.
     async fn step(&self, ctx: &RunContext, only: Option<Only>) -> Result<Step, Failure> {
+        let mut only = only;
+        let mut waiting = None;
         loop {
             let (name, now) = (self.name.clone(), ctx.now());
             let picked = ctx
@@ -106,7 +104,7 @@ impl Press {
                     if only == Some(Only::Post) { Ok(None) } else { store::find_to_screen(tx, &name, now) }
                 })
                 .await?;
-            let Some(item) = picked else { return Ok(Step::Nothing) };
+            let Some(item) = picked else { return Ok(waiting.unwrap_or(Step::Nothing)) };
             if decide::retries_exhausted(&item, &self.limits()) {
                 let detail = json!({ "last": item.reason.map(Reason::word) });
                 self.finish(ctx, &item, Event::LimitReached, detail, None).await?;
@@ -118,7 +116,14 @@ impl Press {
             if self.asks_about(&item)
                 && let Some(obstacle) = self.llm()?.find_obstacle(&self.name, purpose, &[]).await?
             {
-                return summarize::without_model(self, ctx, &item, obstacle).await;
+                let may_screen = purpose == Purpose::Summary && only.is_none();
+                let step = summarize::without_model(self, ctx, &item, obstacle).await?;
+                if !may_screen || !matches!(step, Step::Waiting { .. }) {
+                    return Ok(waiting.unwrap_or(step));
+                }
+                // The model that screens may have a limit of its own.
+                (only, waiting) = (Some(Only::Screen), Some(step));
+                continue;
             }
             return match purpose {
                 Purpose::Summary => until_stopped(ctx, summarize::one(self, ctx, item)).await,
@@ -139,11 +144,38 @@ impl Press {
         item: &Item,
         event: Event,
         detail: Json,
-        seen: Option<Seen>,
+        seen: Option<SeenPage>,
     ) -> Result<Step, Failure> {
-        let Some(to) = decide::after(item, event, Some(&self.limits()), ctx.now()) else {
-            return Ok(Step::Nothing);
-        };
+        match decide::after(item, event, Some(&self.limits()), ctx.now()) {
+            Some(to) => self.write_step(ctx, item, (event, to), detail, seen).await,
+            None => Ok(Step::Nothing),
+        }
+    }
+
+    /// Puts off an item whose page or file cannot be had, at least for as long as its server asks.
+    pub(super) async fn put_off(
+        &self,
+        ctx: &RunContext,
+        item: &Item,
+        detail: Json,
+        wait: Option<Duration>,
+        seen: Option<SeenPage>,
+    ) -> Result<Step, Failure> {
+        let event = Event::DownloadFailed;
+        match decide::after(item, event, Some(&self.limits()), ctx.now()) {
+            Some(to) => self.write_step(ctx, item, (event, to.not_within(wait)), detail, seen).await,
+            None => Ok(Step::Nothing),
+        }
+    }
+
+    async fn write_step(
+        &self,
+        ctx: &RunContext,
+        item: &Item,
+        (event, to): (Event, Transition),
+        detail: Json,
+        seen: Option<SeenPage>,
+    ) -> Result<Step, Failure> {
         let line = phrase!(
             "{event}: {title}",
             "{event}：{title}",
@@ -181,7 +213,7 @@ impl Press {
 
 /// What was seen of an item's page, to be remembered with what was decided.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct SeenPage {
     pub(super) page_hash: String,
     pub(super) verdict: Option<String>,
 }
@@ -189,9 +221,9 @@ pub(super) struct Seen {
 /// An answer that is none: the step waits, the run fails, or the item is to blame.
 pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Failure> {
     match error {
-        AskError::Resting(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
-        AskError::Resting(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
-        AskError::Resting(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
+        AskError::Paused(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
+        AskError::Paused(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
+        AskError::Paused(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
         AskError::Rejected { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),
     }

@@ -2,40 +2,41 @@
 
 use serde_json::json;
 
+use super::collect::asked_wait;
 use super::config::OnBudget;
 use super::decide::Event;
-use super::files::{self, Broken, Trouble};
+use super::files::{self, Broken, NoFiles};
 use super::model::{Item, Status};
-use super::post::{self, Text};
+use super::post::{self, PostText};
 use super::workspace::Workspace;
-use super::{Failure, Press, RunContext, Seen, Step, no_answer, page};
+use super::{Failure, Press, RunContext, SeenPage, Step, no_answer, page};
 use crate::fail;
-use crate::llm::{self, AskError, Document, PauseReason, Purpose, Unavailable};
+use crate::llm::{self, AskError, ModelInput, PauseReason, Purpose, Unavailable};
 use crate::phrase;
 
 /// Summarises one pending item and queues its post.
 pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<Step, Failure> {
     if item.is_short {
         let why = item.verdict.clone().unwrap_or_default();
-        return post::queue(press, ctx, &item, &Text::None { why }, None).await;
+        return post::queue(press, ctx, &item, &PostText::None { why }, None).await;
     }
     // What the feed says about it will do: nothing is fetched.
     if press.llm.is_none()
         && let Some(excerpt) = &item.excerpt
     {
-        let text = Text::Excerpt { text: excerpt_of(press, excerpt) };
+        let text = PostText::Excerpt { text: excerpt_of(press, excerpt) };
         return post::queue(press, ctx, &item, &text, None).await;
     }
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
         Err(error) => {
             let detail = json!({ "why": error.to_string(), "code": error.why_code() });
-            return press.finish(ctx, &item, Event::DownloadFailed, detail, None).await;
+            return press.put_off(ctx, &item, detail, asked_wait(&error), None).await;
         }
     };
-    let seen = Seen { page_hash: page.hash.clone(), verdict: None };
+    let seen = SeenPage { page_hash: page.hash.clone(), verdict: None };
     if press.llm.is_none() {
-        let text = Text::Excerpt { text: excerpt_of(press, &page.text) };
+        let text = PostText::Excerpt { text: excerpt_of(press, &page.text) };
         return post::queue(press, ctx, &item, &text, Some(seen)).await;
     }
     let llm = press.llm()?;
@@ -52,39 +53,39 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         ))
     })?;
     // One more try in a quarter of an hour; a good page does not wait longer for a file that stays broken.
-    let broken = match item.retry_count > 0 || press.keys.max_retries == 0 {
-        true => Broken::IsLeftOut,
-        false => Broken::PutsOff,
-    };
+    let broken =
+        if item.retry_count > 0 || press.keys.max_retries == 0 { Broken::IsLeftOut } else { Broken::PutsOff };
     let has_text = !page.text.trim().is_empty();
     let files = match files::fetch_all(press, llm, &page.files, &workspace, broken, has_text).await {
         Ok(files) => files,
         Err(trouble) => {
-            let (event, why) = match trouble {
-                Trouble::Failed(why) => (Event::DownloadFailed, why),
-                Trouble::AllTooLarge => {
-                    (Event::FilesTooLarge, format!("every file is larger than {}", press.keys.max_file))
+            return match trouble {
+                NoFiles::Failed(why, wait) => {
+                    press.put_off(ctx, &item, json!({ "why": why }), wait, Some(seen)).await
+                }
+                NoFiles::AllTooLarge => {
+                    let why = format!("every file is larger than {}", press.keys.max_file);
+                    press.finish(ctx, &item, Event::FilesTooLarge, json!({ "why": why }), Some(seen)).await
                 }
             };
-            return press.finish(ctx, &item, event, json!({ "why": why }), Some(seen)).await;
         }
     };
     fail::point("press.files_fetched");
-    let document = Document { title: item.title.clone(), text: page.text, files };
+    let document = ModelInput { title: item.title.clone(), text: page.text, files };
     let options = press.options(&item, press.keys.summary_prompt.as_ref());
     let asked = llm.summarize(&press.name, &document, &options).await;
     drop(workspace);
     fail::point("press.summarized");
     let text = match asked {
-        Ok(answered) => Text::Summary {
+        Ok(answered) => PostText::Summary {
             text: answered.answer.text,
             is_cached: answered.is_cached,
             tokens: answered.tokens_in + answered.tokens_out,
         },
-        Err(AskError::Resting(obstacle)) => return without_model(press, ctx, &item, obstacle).await,
+        Err(AskError::Paused(obstacle)) => return without_model(press, ctx, &item, obstacle).await,
         Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
-            Err(why) if press.keys.post_rejected => Text::None { why },
+            Err(why) if press.keys.post_rejected => PostText::None { why },
             Err(why) => {
                 let detail = json!({ "why": why, "step": "summary" });
                 return press.finish(ctx, &item, Event::ModelFailed, detail, Some(seen)).await;
@@ -114,7 +115,7 @@ pub(super) async fn without_model(
         PauseReason::Locked => Err(press.locked(&why)),
         PauseReason::Refused => Err(press.refused(&why)),
         PauseReason::UsedUp if may_post => {
-            post::queue(press, ctx, item, &Text::None { why: why.to_string() }, None).await
+            post::queue(press, ctx, item, &PostText::None { why: why.to_string() }, None).await
         }
         PauseReason::UsedUp | PauseReason::Busy | PauseReason::Down => Ok(Step::Waiting { until, why }),
     }

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use super::events::{self, ITEM, numbered};
 use super::model::{Item, Reason, Status};
-use super::store::{self, Delivery};
+use super::store::{self, ItemDelivery};
 use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
+use crate::engine::cut;
 use crate::engine::silence::Silence;
 use crate::engine::things::delivery;
 use crate::engine::view::{Action, Fact, State, View};
 use crate::engine::{Finder, Verb};
 use crate::ledger::event::{self, Event};
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
@@ -19,11 +21,9 @@ use crate::time::Timestamp;
 /// Everything that is known about an item.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ItemDetails {
-    /// The item.
     #[serde(flatten)]
     pub item: Item,
-    /// Its messages.
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<ItemDelivery>,
     /// How it got there, oldest first.
     pub events: Vec<Event>,
 }
@@ -74,7 +74,7 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     view.fact(phrase!("not before", "次の確認は"), item.not_before);
     view.fact(phrase!("verdict", "判定"), item.verdict.as_deref());
     view.fact(phrase!("summary", "要約"), item.summary.as_deref());
-    let state = |sent: &Delivery| MessageState::parse(&sent.state).unwrap_or(MessageState::Ready);
+    let state = |sent: &ItemDelivery| MessageState::parse(&sent.state).unwrap_or(MessageState::Ready);
     view.section(
         phrase!("messages", "メッセージ"),
         details
@@ -141,6 +141,13 @@ pub(super) fn silent_fact(feed: &str, silence: &Silence) -> Option<Fact> {
     let since = silent_since(silence.last()?, silence.usual_gap()?);
     let value = phrase!("{feed}: {since}", "{feed}：{since}", feed = Value::link(feed), since);
     Some(Fact { label: phrase!("silent", "沈黙中"), value: value.into() })
+}
+
+/// What a job says of a feed of which a part is left out.
+pub(super) fn cut_fact(feed: &str, cut: Cut) -> Fact {
+    let (feed, why) = (Value::link(feed), cut::phrase(cut));
+    let value = phrase!("{feed}: {why}", "{feed}：{why}", feed, why);
+    Fact { label: phrase!("read in part", "一部のみ読み込み"), value: value.into() }
 }
 
 /// Where an item stands, in the words of people.

@@ -132,7 +132,12 @@ impl Guard {
         }
     }
 
-    async fn find_caller(&self, client: Client, request: &Asked, access: Access) -> Result<Caller, Refused> {
+    async fn find_caller(
+        &self,
+        client: Client,
+        request: &RequestFacts,
+        access: Access,
+    ) -> Result<Caller, Refused> {
         if self.is_open() {
             return Ok(Caller::Anybody);
         }
@@ -189,7 +194,7 @@ impl Guard {
         }
     }
 
-    fn refuse(&self, refused: Refused, request: &Asked) -> Response {
+    fn refuse(&self, refused: Refused, request: &RequestFacts) -> Response {
         match refused {
             Refused::Unknown if self.password.is_some() && request.is_browser() => {
                 let next = request.uri.path_and_query().map_or("/", |path| path.as_str());
@@ -221,13 +226,13 @@ impl Guard {
 }
 
 /// What is looked at of a request.
-struct Asked {
+struct RequestFacts {
     method: Method,
     uri: Uri,
     headers: HeaderMap,
 }
 
-impl Asked {
+impl RequestFacts {
     /// Whether a person looks at a page, who can be sent to the log-in form.
     fn is_browser(&self) -> bool {
         let accepts = find_text(&self.headers, &ACCEPT).unwrap_or_default();
@@ -257,7 +262,7 @@ pub(super) async fn check(
     if access == Access::LogIn {
         return next.run(request).await;
     }
-    let asked = Asked {
+    let asked = RequestFacts {
         method: request.method().clone(),
         uri: request.uri().clone(),
         headers: request.headers().clone(),

@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Pages;
 use super::route::{Access, Route};
-use crate::channel::outbox::{self, Tally};
+use crate::channel::outbox::{self, DeliveryCount};
 use crate::db::{self, Db, Tx};
 use crate::engine::{JobState, Progress, Update, store};
 use crate::id::JobName;
@@ -98,7 +98,7 @@ struct Run {
 struct Seen {
     event: i64,
     states: Vec<JobState>,
-    tallies: Vec<Tally>,
+    tallies: Vec<DeliveryCount>,
 }
 
 impl Hub {

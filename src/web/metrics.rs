@@ -19,7 +19,7 @@ use prometheus_client::registry::Registry;
 use super::Pages;
 use super::problem::Problem;
 use super::route::{Access, Route};
-use crate::channel::outbox::{self, Tally};
+use crate::channel::outbox::{self, DeliveryCount};
 use crate::db::{self, Tx};
 use crate::engine::Overview;
 use crate::engine::events::RunEvent;
@@ -119,7 +119,7 @@ fn list_ended(tx: &mut Tx<'_>, counted: Option<i64>) -> db::Result<(Vec<Numbered
     Ok((events, newest))
 }
 
-fn add_outbox(registry: &mut Registry, tallies: &[Tally]) {
+fn add_outbox(registry: &mut Registry, tallies: &[DeliveryCount]) {
     let messages = Family::<Labels, Gauge>::default();
     for tally in tallies {
         let labels = vec![("channel", tally.channel.clone()), ("state", tally.state.clone())];

@@ -62,9 +62,10 @@ fn headlines(server: &WebhookServer) -> Vec<String> {
 
 /// Fails for the first five hours.
 fn fails_at_first(ctx: &RunContext) -> Result<Report, Failure> {
-    match ctx.clock.now() < test_start().plus(HOUR * 5) {
-        true => Err(Failure::Failed("no route".into())),
-        false => Ok(Report::new("fine".into())),
+    if ctx.clock.now() < test_start().plus(HOUR * 5) {
+        Err(Failure::Failed("no route".into()))
+    } else {
+        Ok(Report::new("fine".into()))
     }
 }
 
@@ -164,5 +165,32 @@ on_both_databases! {
         fixture.db.write(move |tx| alert::clear(tx, AlertKind::Silent, &feed(), tx.now())).await.unwrap();
         let named = World::new(&fixture, "[\"ops\"]").await;
         assert!(named.told().await.is_empty(), "nobody was told that it began");
+    }
+}
+
+/// Trying again changes nothing: it is told at once, and stands under what needs you until the config changes.
+#[test]
+fn what_only_another_config_ends_is_told_once_and_not_tried_again_before_its_time() {
+    let job = |name: &str, kind: &str, keys: &str| {
+        format!("[[job]]\nname = \"{name}\"\nkind = \"{kind}\"\nevery = \"1d\"\n{keys}\n")
+    };
+    let text = [
+        job("blogs", "blogs", "blog = [{ id = \"a\", url = \"http://127.0.0.1:9\" }]"),
+        job("press", "press", "feed = \"http://127.0.0.1:9/feed\"\nllm = \"none\""),
+        job("code", "commits", "gitlab = \"http://127.0.0.1:9\"\nprojects = [\"a/b\"]"),
+    ];
+    let env = crate::test_env::TestEnv::new(&text.concat());
+    assert_ne!(env.run(&["run-due"]).status.code(), Some(0));
+    let database = rusqlite::Connection::open(env.file("tsuzuki.db")).unwrap();
+    let list = |text: &str| -> Vec<String> {
+        let mut statement = database.prepare(text).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let alerts = list("SELECT cause FROM alerts ORDER BY cause");
+    assert_eq!(alerts, ["failing job:blogs", "failing job:code", "failing job:press"]);
+    assert_eq!(list("SELECT job_name FROM job_state WHERE retry_at IS NOT NULL"), [""; 0]);
+    let status = crate::test_env::said(&env.run(&["status"]));
+    for name in ["blogs", "code", "press"] {
+        assert!(status.contains(&format!("why job:{name}")), "it needs you: {status}");
     }
 }

@@ -22,6 +22,7 @@ impl Shell<'_> {
 
     async fn run(&self, line: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.env("TZ", "Asia/Tokyo");
         command
             .args(line.split(' '))
             .current_dir(self.fixture.dir.path())
@@ -65,6 +66,7 @@ fn serve_shows_the_pages_and_stops_when_asked() {
         let shell = Shell { fixture: &fixture };
         shell.write(&format!("[web]\nlisten = \"{address}\"\n{}", world.text("max_per_run = 10")));
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.env("TZ", "Asia/Tokyo");
         command
             .arg("serve")
             .current_dir(fixture.dir.path())
@@ -106,7 +108,7 @@ fn books_mails_and_tokens_are_shown_and_reset() {
             "{said}"
         );
         assert!(said.contains("collected 7 → with ISBN 7 → new 7 → undelivered 7 → queued 2"), "{said}");
-        assert!(said.contains("delivered 1 message"), "{said}");
+        assert!(said.contains("sent 1 message"), "{said}");
 
         let books = shell.say("book ls").await;
         assert_eq!(books.lines().count(), 8, "{books}");

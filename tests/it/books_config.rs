@@ -39,9 +39,10 @@ fn what_is_wrong_is_told_with_its_place() {
         ("google_books = { printType = \"comics\" }", "comics"),
         ("google_books = { api_url = \"googleapis.com\" }", "is not a web address"),
     ] {
-        let text = match line.starts_with("queries") {
-            true => JOB.replace("queries = [\"rust\"]", line),
-            false => format!("{JOB}{line}\n"),
+        let text = if line.starts_with("queries") {
+            JOB.replace("queries = [\"rust\"]", line)
+        } else {
+            format!("{JOB}{line}\n")
         };
         let problems = read(&text, &Env::of([])).unwrap_err();
         let said = problems.render(config::Colour::Never);

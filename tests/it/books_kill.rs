@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use tsuzuki::channel::outbox::{self, Filter, State};
+use tsuzuki::channel::outbox::{self, DeliveryFilter, State};
 use tsuzuki::demo::google_books::{GoogleBooks, isbn, volumes};
 use tsuzuki::demo::smtp::{Kept, SmtpServer};
 use tsuzuki::{params, sql};
@@ -98,9 +98,10 @@ impl World {
     }
 
     /// Waits until the mail server has dealt with what the dead sent, then lets their leases run out.
-    async fn settle(&mut self) {
-        self.mail.open.settle(self.mail.address, b"").await.unwrap();
-        let rows = self.fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 10_000)).await.unwrap();
+    async fn drain(&mut self) {
+        self.mail.open.drain(self.mail.address, b"").await.unwrap();
+        let rows =
+            self.fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 10_000)).await.unwrap();
         for row in rows.iter().filter(|row| row.state == State::Sending) {
             let payload = &row.payload;
             let of_row = |mail: &Kept| isbns(mail).iter().all(|isbn| payload.contains(isbn.as_str()));
@@ -192,7 +193,7 @@ on_both_databases! {
             let before = i64::from(round * FOUND);
             for kill in 0..KILLS {
                 world.kill(&mut dice, span, kill == 0).await;
-                world.settle().await;
+                world.drain().await;
                 world.check_always(round).await;
                 let read = world.count(sql!("SELECT COUNT(*) FROM books")).await - before;
                 let told = world.count(sql!("SELECT COUNT(*) FROM delivery_items")).await - before;
@@ -205,7 +206,7 @@ on_both_databases! {
                     // A mail whose second sender was killed, too, waits for a person.
                     world.fixture.db.write(|tx| outbox::approve_job(tx, "shelf", tx.now())).await.unwrap();
                     world.run();
-                    world.settle().await;
+                    world.drain().await;
                 }
             }
             world.check_always(round).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tsuzuki::books::collect::{self, Collected, Plan, Wrong};
+use tsuzuki::books::collect::{self, CollectContext, Collected, Wrong};
 use tsuzuki::books::config::GoogleBooks as Options;
 use tsuzuki::books::decide::StopReason::{self, Error, Exhausted, MaxPerRun, Quota};
 use tsuzuki::books::google::Search;
@@ -230,7 +230,7 @@ async fn collect_once(fixture: &Fixture, case: &Case, job: &str) -> (GoogleBooks
     case.replies.iter().for_each(|reply| google.reply(reply.clone()));
     let options = Options { api_url: Some(google.url.as_str().parse().unwrap()), ..Options::default() };
     let private = AllowPrivate::parse(&["127.0.0.1"]).unwrap();
-    let plan = Plan {
+    let plan = CollectContext {
         also_newest: false,
         wanted: Default::default(),
         search: Search::new(&["rust".to_owned()], &options, None, private),

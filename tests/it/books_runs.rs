@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tsuzuki::books::{store, view};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::google_books::{Reply, isbn, volume, volumes};
-use tsuzuki::engine::{Failure, Finished, Outcome, Progress, Runner, Selection, Skipped};
+use tsuzuki::engine::{Failure, Finished, Progress, RunOutcome, Runner, Selection, Skipped};
 use tsuzuki::id::JobName;
 use tsuzuki::ledger::{Subject, cursor, event};
 use tsuzuki::{params, sql};
@@ -111,14 +111,14 @@ on_both_databases! {
         for gap in [5, 15].map(|minutes| Duration::from_secs(minutes * 60)) {
             world.google.reply(Reply::outage());
             let finished = run().await;
-            assert!(matches!(&finished, Finished::Ran(report) if report.outcome() == Outcome::Failed), "{finished:?}");
+            assert!(matches!(&finished, Finished::Ran(report) if report.outcome() == RunOutcome::Failed), "{finished:?}");
             assert_eq!(due_at().await, fixture.clock.now().plus(gap));
             fixture.clock.advance(gap - Duration::from_millis(1));
             due_at().await;
             fixture.clock.advance(Duration::from_millis(1));
         }
         let finished = run().await;
-        assert!(matches!(&finished, Finished::Ran(report) if report.outcome() == Outcome::Success), "{finished:?}");
+        assert!(matches!(&finished, Finished::Ran(report) if report.outcome() == RunOutcome::Success), "{finished:?}");
         let tomorrow = "2026-01-16T00:00:00Z".parse().unwrap();
         assert_eq!(due_at().await, tomorrow, "what went well waits for its schedule");
         assert_eq!(world.google.asked().len(), 3);
@@ -152,7 +152,7 @@ on_both_databases! {
             let asked = world.google.asked().len();
             world.google.reply(Reply::over_limit(limit, unit, "100"));
             let report = world.run("max_per_run = 10").await;
-            assert_eq!((report.waiting_until, report.outcome()), (Some(until), Outcome::Waiting), "{limit}");
+            assert_eq!((report.waiting_until, report.outcome()), (Some(until), RunOutcome::Waiting), "{limit}");
             fixture.clock.set(until.minus(Duration::from_millis(1)));
             world.run("max_per_run = 10").await;
             assert_eq!(world.google.asked().len(), asked + 1, "{limit}: while it lasts nothing is asked");
@@ -239,7 +239,7 @@ on_both_databases! {
         world.google.set_volumes(vec![bare]);
         fixture.clock.advance(DAY);
         world.run(keys).await;
-        let filter = store::Filter { limit: 10, ..store::Filter::default() };
+        let filter = store::BookQuery { limit: 10, ..store::BookQuery::default() };
         let rows = fixture.db.read(move |tx| view::list(tx, filter)).await.unwrap();
         let row = &rows[0];
         assert_eq!((row.first_seen_at, row.last_seen_at), (first, fixture.clock.now()));
@@ -331,7 +331,7 @@ on_both_databases! {
         let next = fixture.clock.now().plus(DAY - Duration::from_secs(3600));
         let wanted = format!("undelivered 3 → queued 0; bottleneck: a digest was refused, the next is made after {next}");
         assert!(report.summary.to_string().ends_with(&wanted), "{}", report.summary);
-        assert_eq!((report.waiting_until, report.outcome()), (Some(next), Outcome::Waiting));
+        assert_eq!((report.waiting_until, report.outcome()), (Some(next), RunOutcome::Waiting));
         fixture.clock.advance(DAY / 2);
         world.run("max_per_run = 10").await;
         assert_eq!(world.count(sql!("SELECT COUNT(*) FROM outbox")).await, 1);

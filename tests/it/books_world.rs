@@ -10,7 +10,7 @@ use tsuzuki::config::{self, Config, Env};
 use tsuzuki::db::{Db, Tx};
 use tsuzuki::demo::google_books::GoogleBooks;
 use tsuzuki::demo::webhook::WebhookServer;
-use tsuzuki::engine::{Delivery, Finished, Progress, Report, RunContext, Runner, Selection};
+use tsuzuki::engine::{DeliveryMode, Finished, Progress, Report, RunContext, Runner, Selection};
 use tsuzuki::id::{JobName, Owner};
 use tsuzuki::ledger::lease::{self, Claim};
 use tsuzuki::ledger::quota::Quota;
@@ -127,7 +127,7 @@ pub(crate) async fn turn(fixture: &Fixture, job: &str) -> RunContext {
         lease,
         stop: CancellationToken::new(),
         progress: Progress::default(),
-        delivery: Delivery::Queue,
+        delivery: DeliveryMode::Queue,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{self, Added, NewMessage, Row, SendReport, Sender, State, Topics};
-use tsuzuki::channel::{ChannelEnv, ChannelSet, Entry, MailBody, News, Notice};
+use tsuzuki::channel::{ChannelEnv, ChannelSet, MailBody, News, Notice, NoticeEntry};
 use tsuzuki::db::Db;
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
@@ -481,7 +481,7 @@ on_both_databases! {
         let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
         server.ignore_keys();
         let post = post_office(&fixture, &mastodon(&server, ""));
-        let entry = |link: &str| Entry { title: "題".into(), link: Some(link.parse().unwrap()), date: None, note: None };
+        let entry = |link: &str| NoticeEntry { title: "題".into(), link: Some(link.parse().unwrap()), date: None, note: None };
         let notice = Notice {
             link: Some("https://evil.example/x)@victim@mastodon.social".parse().unwrap()),
             entries: vec![entry("https://evil.example/y)@victim@mastodon.social")],
@@ -669,7 +669,7 @@ fn mails_are_what_an_independent_parser_expects() {
                       to = [\"読者 <reader@example.com>\"]\nreply_to = \"desk@example.com\"\nlist_id = \"books.example.com\"\n\
                       list_unsubscribe = \"https://example.com/leave\"";
         let post = post_office(&fixture, config);
-        let entry = Entry {
+        let entry = NoticeEntry {
             title: "一冊目 <script>alert(1)</script>".into(),
             link: Some("https://books.example.com/1?a=1&b=2".parse().unwrap()),
             date: Some(fixture.clock.now()),
@@ -730,8 +730,7 @@ fn mails_can_be_written_to_files() {
 fn bad_channel_tables_are_refused_with_a_reason() {
     let read = |text: &str| {
         let path = std::path::Path::new("tsuzuki.toml");
-        let config =
-            tsuzuki::config::parse(text, path, tsuzuki::app::kinds(), &tsuzuki::config::Env::of_process());
+        let config = tsuzuki::config::parse(text, path, tsuzuki::app::kinds(), &tsuzuki::config::Env::of([]));
         let problems = match config {
             Err(problems) => problems,
             Ok(config) => match ChannelSet::read(&config.channels, &config.app.timezone) {
@@ -799,6 +798,7 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
         post.send().await;
         let run = async |args: &str| {
             let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+            command.env("TZ", "Asia/Tokyo");
             command
                 .current_dir(fixture.dir.path())
                 .args(args.split(' '))
@@ -815,15 +815,18 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
         let (_, table, words) = run("delivery ls").await;
         assert!(table.contains("failed") && words.contains("delivery retry"), "{table}{words}");
         let (code, shown, _) = run(&format!("delivery show {failed}")).await;
-        assert!(code == 0 && shown.contains("because: the webhook answered with status 400"), "{shown}");
+        assert!(
+            code == 0 && shown.contains("last error      the webhook answered with status 400"),
+            "{shown}"
+        );
         let (code, _, words) = run("delivery show 999").await;
         assert!(code == 1 && words.contains("hint:"), "{words}");
         let (code, _, words) = run(&format!("delivery approve {failed}")).await;
         assert!(code == 1 && words.contains("only a held message"), "{words}");
         let (code, _, words) = run(&format!("delivery retry {failed}")).await;
-        assert!(code == 0 && words.contains("is ready"), "{words}");
+        assert!(code == 0 && words.contains(": queued"), "{words}");
         let (code, _, words) = run(&format!("delivery skip {failed}")).await;
-        assert!(code == 0 && words.contains("is skipped"), "{words}");
+        assert!(code == 0 && words.contains(": discarded"), "{words}");
         let (code, _, words) = run("delivery ls --state fialed").await;
         assert!(code == 2 && words.contains("did you mean `failed`?"), "{words}");
         let (code, _, words) = run("delivery retry --channel hok").await;
@@ -985,54 +988,4 @@ fn the_documentation_promises_what_each_kind_promises() {
         let row = format!("\n| {} | {}", kind.keys.name, kind.promise);
         assert!(page.contains(&row), "docs/channels.md has no row{row}");
     }
-}
-
-/// Hands mails in as a client does that keeps Nagle's algorithm on and writes text and final dot one after the other.
-fn deliver_in_two_writes(address: std::net::SocketAddr, count: usize) {
-    use std::io::{BufRead as _, Write as _};
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    let mut replies = std::io::BufReader::new(stream.try_clone().unwrap()).lines();
-    let mut reply = move || while replies.next().unwrap().unwrap().as_bytes()[3] == b'-' {};
-    reply();
-    let mut say = |text: &str| stream.write_all(text.as_bytes()).unwrap();
-    say("EHLO a.example\r\n");
-    reply();
-    for _ in 0..count {
-        for command in ["MAIL FROM:<a@example.com>\r\n", "RCPT TO:<b@example.com>\r\n", "DATA\r\n"] {
-            say(command);
-            reply();
-        }
-        say(&format!("Subject: x\r\n\r\n{}\r\n", "x".repeat(1500)));
-        say(".\r\n");
-        reply();
-    }
-}
-
-#[test]
-#[ignore = "a measurement: cargo test --test it mails_per_second -- --ignored --nocapture"]
-#[allow(clippy::print_stdout, reason = "what it prints is its answer")]
-fn mails_per_second() {
-    const COUNT: u32 = 50;
-    crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
-        let server = SmtpServer::start().await.unwrap();
-        let post = post_office(&fixture, &email(&server, TO_ONE));
-        let told = |what: &str, began: std::time::Instant| {
-            println!("{what}: {:.0} mails per second", f64::from(COUNT) / began.elapsed().as_secs_f64());
-        };
-        let (address, began) = (server.address, std::time::Instant::now());
-        tokio::task::spawn_blocking(move || deliver_in_two_writes(address, COUNT as usize)).await.unwrap();
-        told("one connection, two writes, nothing recorded", began);
-        let began = std::time::Instant::now();
-        for number in 0..COUNT {
-            post.add("mail", &format!("one {number}"), &news(number)).await;
-            assert_eq!(post.send().await.sent, 1);
-        }
-        told("a connection for each, recorded", began);
-        for number in 0..COUNT {
-            post.add("mail", &format!("all {number}"), &news(number)).await;
-        }
-        let began = std::time::Instant::now();
-        assert_eq!(post.send().await.sent, u64::from(COUNT));
-        told("one connection for all, recorded", began);
-    });
 }

@@ -90,7 +90,7 @@ fn listings_are_json_when_asked_and_tables_align_for_full_width_names() {
     );
     let listed: serde_json::Value =
         serde_json::from_str(&out(&test_env.run(&["job", "ls", "--json"]))).unwrap();
-    assert_eq!(listed[0]["name"], "総務省のブログ");
+    assert_eq!(listed[0]["job_name"], "総務省のブログ");
     let table = out(&test_env.run(&["job", "ls"]));
     let column = |line: &str| tsuzuki::text::width(line.split("blogs").next().unwrap());
     let columns: Vec<usize> = table.lines().skip(1).map(column).collect();
@@ -299,7 +299,7 @@ fn the_limit_that_books_have_by_themselves_is_listed() {
 fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::TableSurvey> {
     let place = DbUrl::File(dir.join("tsuzuki.db"));
     tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
+        let db = Db::open(place, Open::ReadOnly, Clock::system()).await.unwrap();
         let mut survey = tsuzuki::db::survey(&db).await.unwrap();
         db.close().await;
         survey.remove("restores").unwrap();
@@ -345,7 +345,10 @@ fn status_makes_nothing_and_says_that_nothing_has_run() {
     );
     assert!(out(&status).contains("○ Not run yet"), "{}", out(&status));
     let json: serde_json::Value = serde_json::from_str(&out(&test_env.run(&["status", "--json"]))).unwrap();
-    assert_eq!((json[0]["job"].as_str(), &json[0]["last_run_at"]), (Some("blogs"), &serde_json::Value::Null));
+    assert_eq!(
+        (json[0]["job_name"].as_str(), &json[0]["last_run_at"]),
+        (Some("blogs"), &serde_json::Value::Null)
+    );
     assert_eq!(code(&test_env.run(&["why", "blogs"])), 0);
     assert_eq!(test_env.files(), ["tsuzuki.toml"]);
 
@@ -357,7 +360,12 @@ fn status_makes_nothing_and_says_that_nothing_has_run() {
     let schema = crate::databases::Schema::create();
     let on_server = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(test_env.path()).args(args).env_clear().env("TSUZUKI_STORE_URL", &schema.url);
+        command
+            .current_dir(test_env.path())
+            .args(args)
+            .env_clear()
+            .env("TZ", "Asia/Tokyo")
+            .env("TSUZUKI_STORE_URL", &schema.url);
         command.output().unwrap()
     };
     for _ in 0..2 {
@@ -377,7 +385,7 @@ async fn times_are_local_for_people_and_utc_as_json() {
         let why = "long ".repeat(40);
         let said = tsuzuki::phrase!("waiting until {at}: {why}", "{at} まで待機：{why}", at, why);
         tsuzuki::engine::store::mark_begun(tx, "blogs", at)?;
-        tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::Outcome::Success, &said, None, at)?;
+        tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::RunOutcome::Success, &said, None, at)?;
         tsuzuki::ledger::pause::put(tx, &Subject::provider("p"), Some(at), &"x".into(), at)?;
         tx.execute(
             sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at, removed_at) VALUES (1, 'h', 1, 'a/b', 'b', ?1, ?1, ?1)"),
@@ -512,11 +520,16 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
         ("commits stats --branch mian", "there is no branch `mian`\nhint: did you mean `main`?"),
         ("commits ls --branch mian", "hint: did you mean `main`?"),
     ] {
-        for json in [&[][..], &["--json"]] {
-            let refused = test_env.run(&args.split(' ').chain(json.iter().copied()).collect::<Vec<_>>());
-            assert_eq!(code(&refused), 2, "{args}: {}", err(&refused));
-            assert!(err(&refused).contains(told), "{args}: {}", err(&refused));
-        }
+        let refused = test_env.run(&args.split(' ').collect::<Vec<_>>());
+        assert_eq!(code(&refused), 2, "{args}: {}", err(&refused));
+        assert!(err(&refused).contains(told), "{args}: {}", err(&refused));
+        let refused = test_env.run(&args.split(' ').chain(["--json"]).collect::<Vec<_>>());
+        assert_eq!(code(&refused), 2, "{args}: {}", err(&refused));
+        let error: serde_json::Value = serde_json::from_str(&err(&refused)).unwrap();
+        let (message, hint) = (&error["error"]["message"], &error["error"]["hints"][0]);
+        let said = format!("{}\nhint: {}", message.as_str().unwrap(), hint.as_str().unwrap());
+        assert!(said.contains(told), "{args}: {said}");
+        assert_eq!(error["error"]["exit_code"], 2);
     }
     for args in [
         "change ls example",
@@ -625,6 +638,7 @@ fn the_first_interrupt_ends_a_command_that_only_looks() {
             .current_dir(test_env.path())
             .args(args)
             .env_clear()
+            .env("TZ", "Asia/Tokyo")
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
             .spawn()
@@ -717,4 +731,127 @@ fn the_daemon_warns_of_a_new_job_that_sends_nowhere() {
     assert!(warned);
     lines.for_each(drop);
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_command_line_speaks_the_language_of_the_option_the_config_or_the_locale() {
+    let test_env = TestEnv::new(BLOGS);
+    let with = |args: &[&str], lang: &str| {
+        let output = test_env.command(args).env("LANG", lang).output().unwrap();
+        format!("{}{}", out(&output), err(&output))
+    };
+    for said in [with(&["status"], "ja_JP.UTF-8"), with(&["status", "--lang", "ja"], "en_US.UTF-8")] {
+        for words in ["ジョブ", "○ 未実行", "まだ実行されていません"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
+    assert!(with(&["status"], "C.UTF-8").contains("LAST RUN"));
+    let doctor = with(&["doctor", "--offline", "--lang", "ja"], "C");
+    assert!(
+        doctor.contains("判定") && doctor.contains("まだありません（初回の実行で作成されます）"),
+        "{doctor}"
+    );
+    let jobs = with(&["job", "ls", "--lang", "ja"], "C");
+    assert!(jobs.contains("スケジュール") && jobs.contains("1 時間ごと（既定）"), "{jobs}");
+    let refused = with(&["job", "show", "blog", "--lang", "ja"], "C");
+    assert!(
+        refused.contains("エラー: ジョブ `blog` はありません\nヒント: `blogs` のことですか？"),
+        "{refused}"
+    );
+    test_env.write("tsuzuki.toml", &format!("[app]\nlanguage = \"en\"\n{BLOGS}"));
+    assert!(with(&["status"], "ja_JP.UTF-8").contains("LAST RUN"), "the config stands above the locale");
+}
+
+#[test]
+fn zones_come_from_the_machine_unless_the_file_names_one_and_quota_days_stay_in_tokyo() {
+    let test_env = TestEnv::new(BLOGS);
+    let with = |args: &[&str], zone: &str| {
+        out(&test_env
+            .command(args)
+            .env("TZ", zone)
+            .env("TSUZUKI_NOW", "2026-01-15T23:30:00Z")
+            .output()
+            .unwrap())
+    };
+    assert!(with(&["status"], "Europe/Berlin").contains("(Europe/Berlin)"));
+    let shown = with(&["config", "show", "--origins"], "Europe/Berlin");
+    let line = |key: &str| shown.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
+    assert!(
+        line("app.timezone").contains("Europe/Berlin") && line("app.timezone").contains("the machine"),
+        "{shown}"
+    );
+    assert!(line("job.blogs.kind").contains("the file"), "{shown}");
+    let output =
+        test_env.command(&["config", "show", "--origins"]).env("APP_TZ", "Asia/Seoul").output().unwrap();
+    assert!(out(&output).contains("environment: APP_TZ"), "{}", out(&output));
+    test_env.write("tsuzuki.toml", "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    let mut command = test_env.command(&["quota", "reset", "google_books"]);
+    let refused =
+        command.env("TZ", "Europe/Berlin").env("TSUZUKI_NOW", "2026-01-15T23:30:00Z").output().unwrap();
+    assert!(err(&refused).contains("2026-01-16"), "the day of Tokyo: {}", err(&refused));
+}
+
+#[test]
+fn backups_are_kept_by_number() {
+    let test_env = TestEnv::new(BLOGS);
+    assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
+    for second in 1..=4 {
+        let mut command = test_env.command(&["db", "backup", "--keep", "2"]);
+        command.env("TSUZUKI_NOW", format!("2026-01-15T00:00:0{second}Z"));
+        let output = command.output().unwrap();
+        assert_eq!(code(&output), 0, "{}", err(&output));
+    }
+    let mut kept: Vec<String> = std::fs::read_dir(test_env.file("backups"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    kept.sort();
+    // The clock goes on while the program starts: its milliseconds are its own.
+    let seconds: Vec<&str> = kept.iter().map(|name| &name[..23]).collect();
+    assert_eq!(seconds, ["tsuzuki-20260115T000003", "tsuzuki-20260115T000004"]);
+}
+
+#[test]
+fn a_copy_is_kept_before_the_schema_changes() {
+    let test_env = TestEnv::new(BLOGS);
+    assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
+    assert!(!test_env.files().iter().any(|file| file.contains(".before-v")), "a new file needs no copy");
+    let newest = tsuzuki::db::known_migrations().last().unwrap();
+    let made = newest.text.split("CREATE TABLE ").skip(1);
+    let tables = made.map(|rest| rest.split([' ', '(']).next().unwrap());
+    let undone: String = tables.map(|table| format!("DROP TABLE {table};")).collect();
+    let undone = format!("DELETE FROM schema_migrations WHERE version = {}; {undone}", newest.version);
+    rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap().execute_batch(&undone).unwrap();
+    assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
+    let copy = format!("tsuzuki.db.before-v{}", newest.version);
+    assert!(test_env.files().contains(&copy), "{:?}", test_env.files());
+}
+
+#[tokio::test]
+async fn a_part_of_a_title_or_a_bare_number_is_enough_for_why() {
+    let test_env = TestEnv::new(BLOGS);
+    let db = db_of(&test_env).await;
+    db.write(|tx| {
+        for (url, title) in [("https://a.example/1", "家計調査（月報）の公表"), ("https://a.example/2", "家計 Survey")] {
+            tx.execute(
+                sql!("INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at, job_name) VALUES (?1, ?2, ?3, 0, 0, 0, ?3, ?3, 'mic')"),
+                params![url, title, tx.now()],
+            )?;
+        }
+        Ok(())
+    })
+    .await
+    .unwrap();
+    db.close().await;
+    let told = ends_with(&test_env.run(&["why", "survey"]), 0);
+    assert!(told.contains("item 2 of job mic: 家計 Survey"), "{told}");
+    let several = ends_with(&test_env.run(&["why", "家計 "]), 0);
+    assert!(several.contains("item 2") && !several.contains("item 1"), "{several}");
+    let several = test_env.run(&["why", "家計調査"]);
+    assert!(ends_with(&several, 0).contains("item 1 of job mic"));
+    assert!(ends_with(&test_env.run(&["why", "2"]), 0).contains("item 2 of job mic"));
+    assert!(
+        ends_with(&test_env.run(&["why", "家計"]), 1).contains("nothing is known"),
+        "too short to be a part"
+    );
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
-use tsuzuki::channel::outbox::{self, Filter};
+use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::commits::run::{self, RunStatus};
 use tsuzuki::config::{self, Env};
 use tsuzuki::db::Db;
@@ -32,7 +32,7 @@ fn job(name: &str, gitlab: &GitLab, more: &str) -> String {
 }
 
 pub(crate) fn app(db: &Db, text: &str) -> App {
-    let config = config::parse(text, Path::new("test.toml"), app::kinds(), &Env::of_process());
+    let config = config::parse(text, Path::new("test.toml"), app::kinds(), &Env::of([]));
     let config = config.unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)));
     App::new(&config, db.clone()).unwrap()
 }
@@ -71,7 +71,7 @@ on_both_databases! {
         let gitlab = gitlab(2, 10).await;
         let channel = "[channel.hook]\nkind = \"webhook\"\nurl = \"https://hook.example/x\"\n";
         let app = app(&fixture.db, &(channel.to_owned() + &job("code", &gitlab, "deliver = [\"hook\"]")));
-        let queued = || fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 10));
+        let queued = || fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 10));
         run_all(&app).await;
         let first = queued().await.unwrap();
         assert_eq!(first.len(), 1);
@@ -102,7 +102,7 @@ on_both_databases! {
             assert_eq!(report.problems.len(), 1, "{report:?}");
             assert!(report.problems[0].to_string().contains("is not told: `toot` cannot make a message"), "{report:?}");
             assert_eq!(report.outcome().word(), "partly");
-            let wanted = Filter { job: Some(name), ..Filter::default() };
+            let wanted = DeliveryFilter { job: Some(name), ..DeliveryFilter::default() };
             let queued = fixture.db.read(move |tx| outbox::list(tx, &wanted, 10)).await.unwrap();
             assert_eq!(queued.len(), messages);
             let run = fixture.db.read(run::find_latest).await.unwrap().unwrap();

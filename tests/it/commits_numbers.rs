@@ -188,7 +188,7 @@ fn a_number_is_explained_and_leaves_as_a_workbook() {
         std::fs::write(dir.path().join("tsuzuki.toml"), config_text(&gitlab.url(), TOKEN, &keys)).unwrap();
         let run = |arguments: &'static [&'static str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-            command.args(arguments).current_dir(dir.path()).env_clear();
+            command.args(arguments).current_dir(dir.path()).env_clear().env("TZ", "Asia/Tokyo");
             async move {
                 let ended = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
                 (ended.status.code(), ended.stdout, String::from_utf8(ended.stderr).unwrap())

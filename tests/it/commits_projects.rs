@@ -5,9 +5,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::channel::outbox::{self, Filter};
+use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::commits::run::decide::Sharing;
-use tsuzuki::commits::run::{Only, Step};
+use tsuzuki::commits::run::{Only, RunProgress};
 use tsuzuki::commits::store::projects;
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 
@@ -99,7 +99,7 @@ on_both_databases! {
         let world = World::new(&fixture.db, "projects = [\"big/app\"]").await;
         world.gitlab.add_synthetic(1, "big/app", 450);
         world.gitlab.set_fault(|asked| asked.is_for_commits().then(|| Fault::Headers(vec![("x-total", Some("450".into()))])));
-        let steps: Arc<Mutex<Vec<Step>>> = Arc::default();
+        let steps: Arc<Mutex<Vec<RunProgress>>> = Arc::default();
         let heard = Arc::clone(&steps);
         let bulk = world.bulk(&CancellationToken::new()).watched(Arc::new(move |step| heard.lock().unwrap().push(step.clone())));
         bulk.start(None, Sharing::Alone).await.unwrap();
@@ -120,7 +120,7 @@ on_both_databases! {
             let is_one = asked.segments.get(1).is_some_and(|id| id == "1") && asked.segments.len() > 2;
             is_one.then(|| Fault::Status(403, vec![], message))
         });
-        let messages = || async { fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 50)).await.unwrap().len() };
+        let messages = || async { fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 50)).await.unwrap().len() };
         let needs = || async {
             let needs = fixture.db.read(|tx| (tsuzuki::commits::pipeline::PIPELINE.list_needs)(tx)).await.unwrap();
             needs.iter().map(|need| need.text.to_string()).collect::<Vec<_>>()
@@ -197,7 +197,7 @@ fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused() {
 
 async fn run(dir: &Path, arguments: &'static [&'static str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    command.args(arguments).current_dir(dir).env_clear();
+    command.args(arguments).current_dir(dir).env_clear().env("TZ", "Asia/Tokyo");
     let ended = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
 }

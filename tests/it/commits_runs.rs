@@ -368,6 +368,27 @@ on_both_databases! {
         assert_eq!((done.run.run.run_id, done.run.run.success_count), (outcome.run.run.run_id, 2));
     }
 
+    async fn a_wait_that_gitlab_asks_for_is_kept_by_the_next_process(fixture) {
+        for is_for_projects in [true, false] {
+            let world = World::new(&fixture.db, GROUP).await;
+            add_team(&world.gitlab, 2, 50);
+            world.gitlab.set_fault(move |asked| (is_for_projects || asked.is_for_commits()).then(|| Fault::too_many(3600)));
+            let first = world.start().await;
+            assert!(is_for_projects == first.is_err(), "{first:?}");
+            world.gitlab.reset_fault();
+            let asked = world.gitlab.requests().len();
+            fixture.clock.advance(Duration::from_secs(1800));
+            // Another client, as another process has it.
+            match world.start().await {
+                Ok(outcome) => assert!(outcome.waiting_until.is_some_and(|until| until > fixture.clock.now())),
+                Err(failure) => assert!(failure.to_string().contains("asked us to wait until"), "{failure}"),
+            }
+            assert_eq!(world.gitlab.requests().len(), asked, "it is not asked again so early");
+            fixture.clock.advance(Duration::from_secs(1900));
+            assert_eq!(world.start().await.unwrap().run.run.success_count, 2);
+        }
+    }
+
     async fn line_counts_that_gitlab_cannot_give_are_done_without(fixture) {
         let world = World::new(&fixture.db, GROUP).await;
         add_team(&world.gitlab, 1, 150);
@@ -425,6 +446,7 @@ pub(crate) fn tick(clock: &Clock) -> tokio::task::JoinHandle<()> {
 
 fn tsuzuki(dir: &Path, arguments: &[&str], fail_at: Option<&str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+    command.env("TZ", "Asia/Tokyo");
     command.arg("-c").arg(dir.join("tsuzuki.toml")).args(arguments).current_dir(dir);
     command.env_remove("TSUZUKI_STORE_URL").env_remove("TSUZUKI_CONFIG").env("TEST_TOKEN", TOKEN);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::App;
-use tsuzuki::channel::outbox::{self, Filter};
-use tsuzuki::commits::Source;
+use tsuzuki::channel::outbox::{self, DeliveryFilter};
+use tsuzuki::commits::GitSource;
 use tsuzuki::commits::run::decide::Sharing;
 use tsuzuki::commits::run::{self, RunStatus};
 use tsuzuki::commits::run::{Bulk, Ended};
@@ -83,7 +83,7 @@ async fn runs(db: &Db) -> Vec<run::RunRow> {
 
 /// Who was told of which run, in order.
 async fn told(db: &Db) -> Vec<(String, String)> {
-    let queued = db.read(|tx| outbox::list(tx, &Filter::default(), 50)).await.unwrap();
+    let queued = db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 50)).await.unwrap();
     let mut told: Vec<_> = queued.into_iter().map(|row| (row.job_name.to_string(), row.subject)).collect();
     told.sort();
     told
@@ -355,5 +355,5 @@ on_both_databases! {
 
 /// What `bulk start` uses: all jobs of the config.
 fn bulk(app: &App) -> Bulk {
-    Bulk::new(app.env.clone(), Source::list(&app.env), Progress::default(), CancellationToken::new())
+    Bulk::new(app.env.clone(), GitSource::list(&app.env), Progress::default(), CancellationToken::new())
 }

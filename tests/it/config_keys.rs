@@ -96,10 +96,7 @@ fn defaults_may_set_what_some_kinds_do_not_use() {
 /// The folder or file of a module, as one text without comments and unit tests.
 fn code(module: &str) -> String {
     let path = root().join("src").join(module);
-    let files = match path.is_dir() {
-        true => rust_files(&path),
-        false => vec![path.with_extension("rs")],
-    };
+    let files = if path.is_dir() { rust_files(&path) } else { vec![path.with_extension("rs")] };
     files.iter().filter(|file| !file.ends_with("tests.rs")).map(|file| code_of(file)).collect()
 }
 
@@ -123,8 +120,8 @@ fn tables(place: &str) -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn every_key_of_a_job_is_read_by_its_kind_or_named_as_unused() {
-    // Read for every job by the config itself and by `app`, which makes the schedule.
-    let of_all = ["name", "kind", "every", "cron", "timezone", "enabled"];
+    // Read for every job by the config itself and by `app`, which makes schedule and ping.
+    let of_all = ["name", "kind", "every", "cron", "timezone", "enabled", "ping"];
     let of_kind = ["deliver", "first_run", "hold_above", "allow_private"];
     let tables = tables("job");
     assert_eq!(tables.len(), app::job_kinds().count());
@@ -164,9 +161,10 @@ fn every_key_of_a_channel_is_read_by_it_or_by_the_outbox() {
     for (kind, keys) in tables("channel") {
         let code = code(&format!("channel/{kind}"));
         for key in keys.iter().filter(|key| *key != "kind") {
-            let (code, word) = match common.contains(&key.as_str()) {
-                true => (&all, if key == "timezone" { "zone" } else { key }),
-                false => (&code, key.as_str()),
+            let (code, word) = if common.contains(&key.as_str()) {
+                (&all, if key == "timezone" { "zone" } else { key })
+            } else {
+                (&code, key.as_str())
             };
             assert!(has_word(code, &format!(".{word}")), "nothing reads the key `{key}` of {kind}");
         }

@@ -17,7 +17,7 @@ use tsuzuki::time::Clock;
 /// `tsuzuki demo …` with an environment in which everything points elsewhere.
 fn demo(temporary: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    command.arg("demo").args(args).current_dir(temporary).env_clear();
+    command.arg("demo").args(args).current_dir(temporary).env_clear().env("TZ", "Asia/Tokyo");
     command.env("TMPDIR", temporary).env("HOME", temporary).env("TZ", "UTC");
     // What a user may have set for a real installation must not leak into the demo.
     command.env("SMTP_HOST", "smtp.invalid").env("TSUZUKI_STORE_URL", "sqlite:/nowhere/x.db");
@@ -113,11 +113,15 @@ async fn a_second_run_goes_on_and_repeats_nothing() {
     assert!(letters.iter().all(|letter| !letter.text.contains("elsewhere.invalid")));
 
     let place = DbUrl::File(directory.join("tsuzuki.db"));
-    let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
+    let db = Db::open(place, Open::ReadOnly, Clock::system()).await.unwrap();
     let figures = db.read(store::count_figures).await.unwrap();
     db.close().await;
     let mut stats = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    stats.args(["commits", "stats", "--json", "-c"]).arg(directory.join("tsuzuki.toml")).env_clear();
+    stats
+        .args(["commits", "stats", "--json", "-c"])
+        .arg(directory.join("tsuzuki.toml"))
+        .env_clear()
+        .env("TZ", "Asia/Tokyo");
     let stats = run_json(&mut stats);
     let counted = stats["commits"].as_i64().unwrap() + stats["merges"].as_i64().unwrap();
     assert_eq!(counted, figures.commits.commits, "a commit on two branches is one");
@@ -274,6 +278,6 @@ fn the_readme_shows_what_it_says_its_pages_answer_and_ctrl_c_leaves_nothing() {
     assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""));
     assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
 
-    let shown = readme_block("A made-up world");
+    let shown = readme_block("Demo servers");
     assert_eq!(normalised(&opening), normalised(&shown), "README.md shows another demo");
 }

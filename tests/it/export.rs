@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::engine::table::TableFilter;
-use tsuzuki::export::{self, Format, Style, Writer};
+use tsuzuki::export::{self, Format, RowWriter, Style};
 use tsuzuki::time::Timestamp;
 use tsuzuki::{params, sql};
 
@@ -12,7 +12,7 @@ use crate::databases::Fixture;
 use crate::test_env::{TestEnv, code, err, out};
 
 async fn csv(fixture: &Fixture, what: &str, filter: &TableFilter) -> Vec<String> {
-    let mut writer = Writer::new(Vec::new(), Format::Csv, Style::default());
+    let mut writer = RowWriter::new(Vec::new(), Format::Csv, Style::default());
     let count = export::write(&fixture.db, table(what), filter, &mut writer, &CancellationToken::new())
         .await
         .unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::Value;
 use tsuzuki::parse::feed::inspect::{Headers, inspect, shown};
-use tsuzuki::parse::feed::{Context, ENTRY_LIMIT, Feed, Refused, date, parse, parse_heads};
+use tsuzuki::parse::feed::{Context, ENTRY_LIMIT, Feed, FeedError, date, parse, parse_heads};
 use tsuzuki::parse::sanitize::clean;
 
 #[test]
@@ -49,7 +49,7 @@ fn fixtures_are_read_as_their_pairs_say() {
 
 /// Without the texts of its entries a feed is the same: above all, its keys are.
 fn check_heads(bytes: &[u8]) {
-    let without_texts = |feed: Result<Feed, Refused>| {
+    let without_texts = |feed: Result<Feed, FeedError>| {
         feed.map(|mut feed| {
             for entry in &mut feed.entries {
                 entry.summary = None;
@@ -101,34 +101,34 @@ fn compare(expected: &Value, read: &Value, at: &mut String, wrong: &mut Vec<Stri
     }
 }
 
-fn read(text: impl AsRef<[u8]>) -> Result<Feed, Refused> {
+fn read(text: impl AsRef<[u8]>) -> Result<Feed, FeedError> {
     parse(text.as_ref(), &Context::default())
 }
 
 #[test]
 fn what_is_no_feed_is_refused_with_its_reason() {
     for (document, refused) in [
-        ("", Refused::Empty),
-        (" \n\t\u{feff}", Refused::Empty),
-        ("<!DOCTYPE html><html><head><title>x</title></head><body><p>hi</p></body></html>", Refused::Html),
-        ("<html xmlns='http://www.w3.org/1999/xhtml'><body/></html>", Refused::Html),
+        ("", FeedError::Empty),
+        (" \n\t\u{feff}", FeedError::Empty),
+        ("<!DOCTYPE html><html><head><title>x</title></head><body><p>hi</p></body></html>", FeedError::Html),
+        ("<html xmlns='http://www.w3.org/1999/xhtml'><body/></html>", FeedError::Html),
         (
             "<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'/>",
-            Refused::Sitemap,
+            FeedError::Sitemap,
         ),
-        ("<sitemapindex/>", Refused::Sitemap),
-        ("<opml version='2.0'><body/></opml>", Refused::Opml),
-        ("<note><to>you</to></note>", Refused::OtherXml { root: "note".to_owned() }),
-        ("just some words", Refused::NotAFeed),
-        ("404 Not Found < sorry", Refused::NotAFeed),
-        ("{\"items\": []}", Refused::OtherJson),
-        ("{\"version\": 1, \"items\": [{\"a\": 1}]}", Refused::OtherJson),
-        ("[1, 2]", Refused::OtherJson),
+        ("<sitemapindex/>", FeedError::Sitemap),
+        ("<opml version='2.0'><body/></opml>", FeedError::Opml),
+        ("<note><to>you</to></note>", FeedError::OtherXml { root: "note".to_owned() }),
+        ("just some words", FeedError::NotAFeed),
+        ("404 Not Found < sorry", FeedError::NotAFeed),
+        ("{\"items\": []}", FeedError::OtherJson),
+        ("{\"version\": 1, \"items\": [{\"a\": 1}]}", FeedError::OtherJson),
+        ("[1, 2]", FeedError::OtherJson),
     ] {
         assert_eq!(read(document).unwrap_err(), refused, "{document}");
     }
-    assert!(matches!(read("{\"items\": ["), Err(Refused::BrokenJson { .. })));
-    assert!(matches!(read(include_bytes!("../fixtures/query_set_hash.json")), Err(Refused::OtherJson)));
+    assert!(matches!(read("{\"items\": ["), Err(FeedError::BrokenJson { .. })));
+    assert!(matches!(read(include_bytes!("../fixtures/query_set_hash.json")), Err(FeedError::OtherJson)));
 }
 
 #[test]
@@ -179,11 +179,11 @@ fn hostile_documents_end_within_their_limits() {
 
     let million = rss(&"<item><title>t</title></item>".repeat(1_000_000));
     let feed = read(&million).unwrap();
-    assert!(feed.truncated && feed.entries.len() == ENTRY_LIMIT);
+    assert!(feed.cut == Some(tsuzuki::parse::Cut::Entries) && feed.entries.len() == ENTRY_LIMIT);
     let items = "{\"id\":\"1\",\"title\":\"t\"},".repeat(1_000_000);
     let json = format!("{{\"version\":\"https://jsonfeed.org/version/1\",\"items\":[{items}{{}}]}}");
     let feed = read(&json).unwrap();
-    assert!(feed.truncated && feed.entries.len() == ENTRY_LIMIT);
+    assert!(feed.cut == Some(tsuzuki::parse::Cut::Entries) && feed.entries.len() == ENTRY_LIMIT);
 
     for junk in [
         "< ",

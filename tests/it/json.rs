@@ -1,7 +1,10 @@
 //! `--json` on every command of the tree: whatever goes to stdout is JSON.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Output;
+
+use serde_json::Value as Json;
 
 /// Commands whose output is a format of its own, and those that do not end or wait long for a GitLab that is gone.
 const EXEMPT: &[&str] = &[
@@ -76,16 +79,13 @@ const ARGUMENTS: &[(&str, &str)] = &[
 fn leaves(command: &clap::Command, above: &str, found: &mut Vec<String>) {
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         let path = format!("{above} {}", sub.get_name()).trim().to_owned();
-        match sub.has_subcommands() {
-            true => leaves(sub, &path, found),
-            false => found.push(path),
-        }
+        if sub.has_subcommands() { leaves(sub, &path, found) } else { found.push(path) }
     }
 }
 
 fn run(dir: &Path, args: &[&str]) -> Output {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    command.current_dir(dir).env_clear().env("HOME", dir).args(args).output().unwrap()
+    command.current_dir(dir).env_clear().env("TZ", "Asia/Tokyo").env("HOME", dir).args(args).output().unwrap()
 }
 
 #[test]
@@ -139,4 +139,114 @@ fn whatever_a_command_prints_with_json_is_json() {
     ] {
         assert!(spoken.contains(&command), "`{command} --json` prints nothing; only these do: {spoken:?}");
     }
+}
+
+/// Every listing, and the file of its schema in `docs/schema/`.
+const LISTINGS: &[(&str, &str)] = &[
+    ("status", "status"),
+    ("job ls", "job"),
+    ("job cursor show", "cursor"),
+    ("blog ls", "blog"),
+    ("change ls --all", "change"),
+    ("item ls", "item"),
+    ("book ls", "book"),
+    ("mail status", "mail"),
+    ("delivery ls", "delivery"),
+    ("bulk ls", "run"),
+    ("project ls", "project"),
+    ("branch ls", "branch"),
+    ("commits ls", "commit"),
+    ("quota ls", "quota"),
+    ("token ls", "token"),
+    ("doctor --offline", "finding"),
+    ("config show --origins", "origin"),
+];
+
+/// What a value is called in a schema.
+fn type_of(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "boolean",
+        Json::Number(number) if number.is_f64() => "number",
+        Json::Number(_) => "integer",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+    }
+}
+
+/// The schema of rows that look like `rows`, and like those that `known` was made of.
+fn schema_of(name: &str, rows: &[Json], known: &Json) -> Json {
+    let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (key, known) in known["items"]["properties"].as_object().into_iter().flatten() {
+        let known = known["type"].as_array().into_iter().flatten().filter_map(Json::as_str);
+        types.entry(key.clone()).or_default().extend(known.map(str::to_owned));
+    }
+    for (key, value) in rows.iter().filter_map(Json::as_object).flatten() {
+        types.entry(key.clone()).or_default().insert(type_of(value).to_owned());
+    }
+    let is_everywhere = |key: &&String| rows.iter().all(|row| row.get(key.as_str()).is_some());
+    let required: Vec<&String> = types.keys().filter(is_everywhere).collect();
+    let properties: serde_json::Map<String, Json> =
+        types.iter().map(|(key, types)| (key.clone(), serde_json::json!({ "type": types }))).collect();
+    serde_json::json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": format!("What `tsuzuki {name} --json` prints"),
+        "type": "array",
+        "items": { "type": "object", "properties": properties, "required": required },
+    })
+}
+
+/// `UPDATE_FIXTURES=1 cargo test --test it json::` writes the schemas anew.
+#[test]
+fn every_listing_is_as_its_schema_says_and_fields_have_one_naming() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("kept");
+    let demo = run(dir.path(), &["demo", "--once", "--keep", "kept", "-q"]);
+    assert!(demo.status.success(), "{demo:?}");
+    run(&kept, &["token", "create", "--name", "reader", "--scope", "read"]);
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    for (listing, name) in LISTINGS {
+        let args: Vec<&str> = listing.split(' ').chain(["--json"]).collect();
+        let output = run(&kept, &args);
+        let rows: Vec<Json> = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{listing}: {error}: {output:?}"));
+        assert!(!rows.is_empty(), "{listing} has nothing to show");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/schema/{name}.json"));
+        let known = std::fs::read_to_string(&path).unwrap_or_default();
+        let known: Json = serde_json::from_str(&known).unwrap_or_default();
+        let wanted = schema_of(listing, &rows, &known);
+        if std::env::var_os("UPDATE_FIXTURES").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, format!("{wanted:#}\n")).unwrap();
+        } else {
+            assert_eq!(wanted, known, "{} is out of date: set UPDATE_FIXTURES=1", path.display());
+        }
+        for (key, value) in rows.iter().filter_map(Json::as_object).flatten() {
+            assert!(key.chars().all(is_word), "{listing}: `{key}` is not in snake case");
+            assert!(key != "job" || value.is_object(), "{listing}: the name of a job is `job_name`");
+            let is_moment = value.as_str().is_some_and(|text| text.len() == 24 && text.ends_with('Z'));
+            let says_so = ["_at", "_until", "_utc", "_before", "_since"].iter().any(|end| key.ends_with(end));
+            assert!(!is_moment || says_so, "{listing}: `{key}` is a moment");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_is_json_when_data_is() {
+    let dir = tempfile::tempdir().unwrap();
+    for (args, code, message) in [
+        (&["status", "--json"][..], 5, "there is no config file"),
+        (&["status", "--json", "--nonsense"], 2, "unexpected argument '--nonsense' found"),
+    ] {
+        let output = run(dir.path(), args);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let error: Json = serde_json::from_slice(&output.stderr).unwrap();
+        assert_eq!(error["error"]["exit_code"], code);
+        assert!(error["error"]["message"].as_str().unwrap().starts_with(message), "{error}");
+        assert!(error["error"]["hints"].is_array(), "{error}");
+    }
+    std::fs::write(dir.path().join("tsuzuki.toml"), "[ap]\n").unwrap();
+    let error: Json = serde_json::from_slice(&run(dir.path(), &["status", "--json"]).stderr).unwrap();
+    assert_eq!(error["error"]["problems"][0]["line"], 1, "{error}");
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::channel::outbox::{self, Filter, NewMessage, Row, Sender, State, Topics};
+use tsuzuki::channel::outbox::{self, DeliveryFilter, NewMessage, Row, Sender, State, Topics};
 use tsuzuki::channel::{ChannelEnv, ChannelSet, News, Notice};
 use tsuzuki::db::{Db, DbUrl, Dialect, Open, Tx};
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
@@ -97,7 +97,7 @@ fn sender_process() {
 
 /// What goes wrong without the outbox's order: a crash between the two steps sends twice.
 async fn send_then_mark(db: &Db, channels: &ChannelSet, clock: &Clock) {
-    let ready = Filter { state: Some(State::Ready), ..Filter::default() };
+    let ready = DeliveryFilter { state: Some(State::Ready), ..DeliveryFilter::default() };
     let rows = db.read(move |tx| outbox::list(tx, &ready, 1000)).await.unwrap();
     let channel_env = ChannelEnv { clients: clients(), clock: clock.clone() };
     for row in rows.into_iter().rev() {
@@ -233,17 +233,17 @@ impl World {
             if !self.rows().await.iter().any(is_open) {
                 break;
             }
-            self.settle(Duration::from_secs(5 * 3600)).await;
+            self.drain(Duration::from_secs(5 * 3600)).await;
         }
-        self.settle(Duration::ZERO).await;
+        self.drain(Duration::ZERO).await;
     }
 
     /// Waits until the servers have dealt with everything that dead senders sent, then lets leases run out.
-    async fn settle(&mut self, on: Duration) {
+    async fn drain(&mut self, on: Duration) {
         let address = |url: &url::Url| SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()));
-        self.keys.open.settle(address(&self.keys.url), GET).await.unwrap();
-        self.no_keys.open.settle(address(&self.no_keys.url), GET).await.unwrap();
-        self.mail.open.settle(self.mail.address, b"").await.unwrap();
+        self.keys.open.drain(address(&self.keys.url), GET).await.unwrap();
+        self.no_keys.open.drain(address(&self.no_keys.url), GET).await.unwrap();
+        self.mail.open.drain(self.mail.address, b"").await.unwrap();
         // A mail that is kept while its row still says `sending` is one that will come a second time.
         let kept = self.copies_of_mails();
         for row in self.rows().await {
@@ -255,7 +255,7 @@ impl World {
     }
 
     async fn rows(&self) -> Vec<Row> {
-        self.fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 100_000)).await.unwrap()
+        self.fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 100_000)).await.unwrap()
     }
 
     fn copies_of_toots(server: &MastodonServer) -> BTreeMap<String, usize> {
@@ -381,7 +381,7 @@ fn random_kills(dialect: Dialect) {
             world.add(PER_ROUND, None).await;
             kill_at_random(&world, &mut dice, Order::MarkThenSend, &mut span).await;
             // Mostly within the hour in which keys count, sometimes long after.
-            world.settle(Duration::from_secs(if round % 7 == 6 { 7200 } else { 600 })).await;
+            world.drain(Duration::from_secs(if round % 7 == 6 { 7200 } else { 600 })).await;
         }
         world.finish().await;
         let interrupted = world.rows().await.iter().filter(|row| row.attempts > 1).count();
@@ -410,7 +410,7 @@ fn the_kills_find_duplicates_when_a_message_is_sent_before_it_is_marked() {
         for _ in 0..KILLS {
             world.add(PER_ROUND * 5, Some("no_keys")).await;
             kill_at_random(&world, &mut dice, Order::SendThenMark, &mut span).await;
-            world.settle(Duration::from_secs(600)).await;
+            world.drain(Duration::from_secs(600)).await;
             let copies = World::copies_of_toots(&world.no_keys);
             if copies.values().any(|count| *count > 1) {
                 return;
@@ -429,9 +429,9 @@ on_both_databases! {
             for target in targets {
                 world.add(1, Some(target)).await;
                 world.run_once(Some(point));
-                world.settle(Duration::from_secs(600)).await;
+                world.drain(Duration::from_secs(600)).await;
                 world.run_once(None);
-                world.settle(Duration::from_secs(600)).await;
+                world.drain(Duration::from_secs(600)).await;
                 world.check(&format!("{point} {target}")).await;
             }
         }
@@ -440,9 +440,9 @@ on_both_databases! {
             for target in ["keys", "no_keys"] {
                 world.add(1, Some(target)).await;
                 world.run_once(Some(first));
-                world.settle(Duration::from_secs(600)).await;
+                world.drain(Duration::from_secs(600)).await;
                 world.run_once(Some(second));
-                world.settle(Duration::from_secs(600)).await;
+                world.drain(Duration::from_secs(600)).await;
                 world.finish().await;
                 world.check(&format!("{first} {second} {target}")).await;
             }

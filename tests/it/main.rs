@@ -57,6 +57,7 @@ mod outbox;
 mod pages;
 mod pdf;
 mod pdf_memory;
+mod ping;
 mod pipeline_pages;
 mod plans;
 mod plans_at_size;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{
-    self, Added, Answer, Filter, NewMessage, Outcome, Row, Sender, State, Topics,
+    self, Added, Answer, DeliveryFilter, DeliveryOutcome, NewMessage, Row, Sender, State, Topics,
 };
 use tsuzuki::channel::{self, ChannelSet};
 use tsuzuki::config::{self, Env};
@@ -29,7 +29,7 @@ pub(crate) fn channels(text: &str) -> Arc<ChannelSet> {
 
 /// The same from a file that stands there.
 pub(crate) fn channels_at(path: &std::path::Path, text: &str) -> Arc<ChannelSet> {
-    let config = config::parse(text, path, tsuzuki::app::kinds(), &Env::of_process())
+    let config = config::parse(text, path, tsuzuki::app::kinds(), &Env::of([]))
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)));
     Arc::new(
         ChannelSet::read(&config.channels, &config.app.timezone)
@@ -65,9 +65,9 @@ async fn world(fixture: &Fixture, more: &str) -> World {
     let topics = Topics::new().on("test", move |tx, row, outcome| {
         count.fetch_add(1, Ordering::SeqCst);
         let code = match outcome {
-            Outcome::Sent => "owner_sent",
-            Outcome::Failed => "owner_failed",
-            Outcome::Skipped => "owner_skipped",
+            DeliveryOutcome::Sent => "owner_sent",
+            DeliveryOutcome::Failed => "owner_failed",
+            DeliveryOutcome::Skipped => "owner_skipped",
         };
         event::add(
             tx,
@@ -294,7 +294,7 @@ on_both_databases! {
         let (first, second) = (id(world.add_with("a", true, 0).await), id(world.add_with("b", true, 0).await));
         assert_eq!(world.send().await, outbox::SendReport::default());
         let topics = Topics::new().on("test", |tx, row, outcome| {
-            assert_eq!(outcome, Outcome::Skipped);
+            assert_eq!(outcome, DeliveryOutcome::Skipped);
             event::add(tx, None, &Subject::verbatim(format!("owner:{}", row.subject)), "owner_skipped", &serde_json::Value::Null, tx.now())
         });
         let answers = fixture.db.write(move |tx| {
@@ -670,14 +670,9 @@ on_both_databases! {
         let world = world(&fixture, "").await;
         world.add("a").await;
         world.add_with("b", true, 0).await;
-        let all = fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 10)).await.unwrap();
+        let all = fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 10)).await.unwrap();
         assert_eq!(all.iter().map(|row| row.subject.as_str()).collect::<Vec<_>>(), ["b", "a"]);
-        let held = Filter {
-            state: Some(State::Held),
-            job: Some("blogs".into()),
-            channel: Some("hook".into()),
-            before: None,
-        };
+        let held = DeliveryFilter { state: Some(State::Held), job: Some("blogs".into()), channel: Some("hook".into()), before: None };
         assert_eq!(fixture.db.read(move |tx| outbox::list(tx, &held, 10)).await.unwrap().len(), 1);
         assert!(fixture.db.read(|tx| outbox::find_open(tx, "test", "a")).await.unwrap().is_some());
         world.send().await;

@@ -12,7 +12,7 @@ use tsuzuki::app::App;
 use tsuzuki::channel::outbox::{self, NewMessage, Provenance, State};
 use tsuzuki::config::{self, Colour, Config, Env};
 use tsuzuki::engine::events::RunEvent;
-use tsuzuki::engine::{Outcome, Progress, Runner, daemon, store as jobs};
+use tsuzuki::engine::{Progress, RunOutcome, Runner, daemon, store as jobs};
 use tsuzuki::id::JobName;
 use tsuzuki::ledger::cursor::{self, Cursor};
 use tsuzuki::ledger::{Subject, event, pause};
@@ -148,8 +148,8 @@ async fn fill(fixture: &Fixture) -> i64 {
             let (now, job): (_, JobName) = (tx.now(), "feeds".parse().unwrap());
             let said = Phrase::verbatim(HOSTILE);
             jobs::mark_begun(tx, "feeds", now)?;
-            jobs::mark_ended(tx, "feeds", Outcome::Failed, &said, None, now)?;
-            let run = RunEvent { code: Outcome::Failed, message: said, began_at: Some(now), new_count: 2 };
+            jobs::mark_ended(tx, "feeds", RunOutcome::Failed, &said, None, now)?;
+            let run = RunEvent { code: RunOutcome::Failed, message: said, began_at: Some(now), new_count: 2 };
             event::record(tx, Some(&job), &Subject::job("feeds"), &run, now)?;
             event::add(tx, Some(&job), &Subject::new("blog", HOSTILE), HOSTILE, &serde_json::json!({}), now)?;
             cursor::add(
@@ -175,7 +175,7 @@ async fn fill(fixture: &Fixture) -> i64 {
                 found: Provenance::Since(Some(now)),
             };
             outbox::add(tx, &message, now)?;
-            Ok(outbox::list(tx, &outbox::Filter::default(), 1)?[0].id)
+            Ok(outbox::list(tx, &outbox::DeliveryFilter::default(), 1)?[0].id)
         })
         .await
         .unwrap()
@@ -268,7 +268,7 @@ on_both_databases! {
         fixture.db.write(move |tx| {
             for job in ["feeds", "reading"] {
                 jobs::mark_begun(tx, job, now)?;
-                jobs::mark_ended(tx, job, Outcome::Success, &Phrase::verbatim("fine"), None, now)?;
+                jobs::mark_ended(tx, job, RunOutcome::Success, &Phrase::verbatim("fine"), None, now)?;
             }
             Ok(())
         }).await.unwrap();

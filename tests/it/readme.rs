@@ -54,6 +54,7 @@ fn both_readmes_have_the_same_structure_and_the_same_code() {
     let (english, japanese) = (load("README.md"), load("README.ja.md"));
     assert!(blocks(&english).len() >= 10);
     assert_eq!(blocks(&english), blocks(&japanese));
+    let japanese = japanese.replace("docs/ja/", "docs/");
     let (english, japanese) = (shape(&english), shape(&japanese));
     let differs = english.iter().zip(&japanese).find(|(english, japanese)| english != japanese);
     assert_eq!(differs, None);
@@ -92,4 +93,18 @@ fn every_config_of_the_readme_is_good() {
         }
     }
     assert!(seen >= 6, "{seen} configs");
+}
+
+#[test]
+fn the_configs_of_the_japanese_pages_are_good() {
+    for name in ["press", "books", "blogs", "commits"] {
+        let page = load(&format!("docs/ja/{name}.md"));
+        let config = blocks(&page).into_iter().find(|(language, _)| language == "toml").unwrap().1;
+        // The page leaves out where the mail goes to: any channel of that name will do.
+        let is_defined = config.contains("[channel.mail]") || !config.contains("\"mail\"");
+        let mail = "[channel.mail]\nkind = \"webhook\"\nurl = \"https://example.com/\"\n";
+        let config = format!("{}{config}", if is_defined { "" } else { mail });
+        config::parse(&config, Path::new("tsuzuki.toml"), app::kinds(), &Env::of([]))
+            .unwrap_or_else(|problems| panic!("{name}: {}", problems.render(Colour::Never)));
+    }
 }

@@ -9,7 +9,7 @@ use tsuzuki::config::ScheduleSpec;
 use tsuzuki::db::{self, Db};
 use tsuzuki::engine::job::Boxed;
 use tsuzuki::engine::{
-    Collector, Failure, Finished, Job, JobState, Outcome, Plan, Preview, Progress, Report, RunContext,
+    Collector, Failure, Finished, Job, JobState, Plan, Preview, Progress, Report, RunContext, RunOutcome,
     Runner, Schedule, Selection, Skipped, daemon, store,
 };
 use tsuzuki::ledger::{Subject, event, pause};
@@ -58,6 +58,7 @@ pub(crate) fn job(
         enabled: true,
         schedule: Schedule::new(&spec, Duration::from_secs(3600), jiff::tz::TimeZone::UTC),
         collector: Arc::clone(&work) as Arc<dyn Collector>,
+        ping: None,
     };
     (job, work)
 }
@@ -87,7 +88,7 @@ on_both_databases! {
         assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Skipped(_)]));
         assert_eq!(work.runs.load(Ordering::SeqCst), 2);
         let state = state(&fixture, "a").await;
-        assert_eq!(state.last_outcome, Some(Outcome::Success));
+        assert_eq!(state.last_outcome, Some(RunOutcome::Success));
         assert_eq!(state.last_success_at, Some(fixture.clock.now()));
         assert_eq!(state.last_message.unwrap(), "all done");
     }
@@ -118,9 +119,9 @@ on_both_databases! {
         let (part, _) = job("part", partly, Duration::ZERO);
         run(&fixture, &[&bad, &part]).await;
         let bad = state(&fixture, "bad").await;
-        assert_eq!((bad.last_outcome, bad.last_success_at, bad.failures_in_a_row), (Some(Outcome::Failed), None, 1));
+        assert_eq!((bad.last_outcome, bad.last_success_at, bad.failures_in_a_row), (Some(RunOutcome::Failed), None, 1));
         let part = state(&fixture, "part").await;
-        assert_eq!((part.last_outcome, part.last_success_at), (Some(Outcome::Partly), None));
+        assert_eq!((part.last_outcome, part.last_success_at), (Some(RunOutcome::Partly), None));
     }
 
     async fn a_run_in_which_every_part_went_wrong_has_failed(fixture) {
@@ -128,9 +129,9 @@ on_both_databases! {
             Ok(Report { problems: vec!["one blog".into(), "the other".into()], all_failed: true, ..Report::new("".into()) })
         }
         let (job, _) = job("a", all_failed, Duration::ZERO);
-        assert!(matches!(&run(&fixture, &[&job]).await[..], [Finished::Ran(report)] if report.outcome() == Outcome::Failed));
+        assert!(matches!(&run(&fixture, &[&job]).await[..], [Finished::Ran(report)] if report.outcome() == RunOutcome::Failed));
         let state = state(&fixture, "a").await;
-        assert_eq!((state.last_outcome, state.failures_in_a_row), (Some(Outcome::Failed), 1));
+        assert_eq!((state.last_outcome, state.failures_in_a_row), (Some(RunOutcome::Failed), 1));
         assert_eq!(state.last_message.unwrap(), "one blog; the other");
     }
 
@@ -143,7 +144,7 @@ on_both_databases! {
         let told = fixture.db.read(|tx| event::list_about(tx, &Subject::job("a"), 10)).await.unwrap();
         let codes: Vec<&str> = told.iter().map(|event| event.code.as_str()).collect();
         assert_eq!(codes, ["success", "success"]);
-        assert_eq!(told[0].detail, serde_json::json!({ "message": "all done", "began_at": began_at }));
+        assert_eq!(told[0].detail, serde_json::json!({ "message": "all done", "began_at": began_at, "new_count": 0 }));
         assert!(fixture.db.read(|tx| event::list_work_of_job(tx, "a", 10)).await.unwrap().is_empty());
     }
 
@@ -153,7 +154,7 @@ on_both_databases! {
         let runner = Runner::new(fixture.db.clone(), Progress::default());
         let mut told = Vec::new();
         let finished = runner
-            .run_telling(vec![slow, quick], Selection::Due, &CancellationToken::new(), |job, _| told.push(job.to_string()))
+            .run_reporting(vec![slow, quick], Selection::Due, &CancellationToken::new(), |job, _| told.push(job.to_string()))
             .await;
         assert_eq!(told, ["quick", "slow"]);
         let names: Vec<&str> = finished.iter().map(|(job, _)| job.as_str()).collect();
@@ -200,7 +201,7 @@ on_both_databases! {
         stop.cancel();
         let finished = running.await.unwrap();
         assert!(matches!(finished[..], [(_, Finished::Failed(Failure::Interrupted))]));
-        assert_eq!(state(&fixture, "long").await.last_outcome, Some(Outcome::Interrupted));
+        assert_eq!(state(&fixture, "long").await.last_outcome, Some(RunOutcome::Interrupted));
         let picked = Runner::new(fixture.db.clone(), Progress::default()).pick(&[long], Selection::Due).await.unwrap();
         assert_eq!(picked[0].skipped, None, "it continues without waiting for the next point");
     }

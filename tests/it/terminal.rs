@@ -1,5 +1,6 @@
 //! The program on a terminal: bars that end, lines that stay.
 
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,11 +16,21 @@ const COLUMNS: usize = 250;
 
 /// Runs a command of the shell in a pseudo-terminal of `COLUMNS`; what it wrote is in the file `typescript`.
 fn on_terminal(test_env: &TestEnv, command: &str) -> Command {
+    on_terminal_of(COLUMNS, test_env, command)
+}
+
+/// The same in one of so many columns.
+fn on_terminal_of(columns: usize, test_env: &TestEnv, command: &str) -> Command {
     let program = env!("CARGO_BIN_EXE_tsuzuki");
-    let shell = format!("stty cols {COLUMNS} rows 40; echo $$ > pid; exec {program} {command}");
+    let shell = format!("stty cols {columns} rows 40; tty > tty; echo $$ > pid; exec {program} {command}");
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--flush", "--command", &shell, "typescript"]);
-    script.current_dir(test_env.path()).env_clear().env("HOME", test_env.path()).env("PATH", "/usr/bin:/bin");
+    script
+        .current_dir(test_env.path())
+        .env_clear()
+        .env("TZ", "Asia/Tokyo")
+        .env("HOME", test_env.path())
+        .env("PATH", "/usr/bin:/bin");
     script.env("TERM", "xterm").env("SHELL", "/bin/sh").env("NO_COLOR", "1");
     script.stdin(Stdio::null()).stdout(Stdio::null());
     script
@@ -146,4 +157,113 @@ async fn a_daemon_draws_no_bars() {
     assert!(status.success(), "{text}");
     assert_eq!(counts(&text), [], "{text:?}");
     assert!(!text.contains('\u{1b}'), "nothing moves the cursor: {text:?}");
+}
+
+const THREE_JOBS: &str = "[app]\nlanguage = \"en\"\n\
+    [[job]]\nname = \"the-first-job-of-all\"\nkind = \"blogs\"\nblog = [{ id = \"a\", url = \"http://127.0.0.1:9/\" }]\n\
+    [[job]]\nname = \"books-about-everything\"\nkind = \"books\"\nqueries = [\"x\"]\nenabled = false\n\
+    [[job]]\nname = \"近所のブログ\"\nkind = \"blogs\"\nblog = [{ id = \"b\", url = \"http://127.0.0.1:9/\" }]\n";
+
+/// What a command writes in a terminal of so many columns, as lines.
+fn shown_in(columns: usize, test_env: &TestEnv, command: &str, term: &str) -> Vec<String> {
+    let mut script = on_terminal_of(columns, test_env, command);
+    script.env_remove("NO_COLOR").env("TERM", term);
+    assert!(script.status().unwrap().success(), "{}", written(test_env));
+    written(test_env).lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn tables_fit_the_terminal_and_become_blocks_where_it_is_narrow() {
+    let test_env = TestEnv::new(THREE_JOBS);
+    // Private addresses are refused, so every job has failed a moment ago.
+    test_env.run(&["run-due", "-q"]);
+    for command in ["status", "job ls", "blog ls", "doctor --offline", "config show --origins"] {
+        for columns in [40, 80, 120] {
+            let lines = shown_in(columns, &test_env, &format!("{command} -q --color never"), "xterm");
+            let table = lines.iter().filter(|line| !line.starts_with("warning"));
+            for line in table {
+                assert!(tsuzuki::text::width(line) <= columns, "{command} at {columns}: {line}");
+            }
+        }
+    }
+    let wide = shown_in(120, &test_env, "status -q --color never", "xterm");
+    assert!(wide[0].starts_with("JOB ") && wide[0].contains("LAST SUCCESS"), "{wide:?}");
+    assert!(wide[1].contains(" s ago") || wide[1].contains(" min ago"), "{wide:?}");
+    let narrow = shown_in(40, &test_env, "status -q --color never", "xterm");
+    assert_eq!(narrow[0], "the-first-job-of-all", "{narrow:?}");
+    assert!(narrow.iter().any(|line| line.starts_with("  state         ▲ Failing")), "{narrow:?}");
+    // In a pipe there is the moment itself.
+    let piped = String::from_utf8(test_env.run(&["status", "-q"]).stdout).unwrap();
+    assert!(piped.contains("LAST RUN (Asia/Tokyo)") && !piped.contains(" ago"), "{piped}");
+}
+
+#[test]
+fn states_have_colours_and_a_dumb_terminal_gets_no_commands() {
+    let test_env = TestEnv::new(THREE_JOBS);
+    test_env.run(&["run-due", "-q"]);
+    let coloured = shown_in(120, &test_env, "status -q", "xterm").join("\n");
+    assert!(coloured.contains("\u{1b}[31m▲ Failing"), "{coloured:?}");
+    let plain = shown_in(120, &test_env, "status -q", "dumb").join("\n");
+    assert!(plain.contains("▲ Failing") && !plain.contains('\u{1b}'), "{plain:?}");
+}
+
+async fn wait_until_written(test_env: &TestEnv, words: &str) {
+    let start = Instant::now();
+    while !(test_env.file("typescript").exists() && written(test_env).contains(words)) {
+        assert!(start.elapsed() < Duration::from_secs(30), "{words}: {}", written(test_env));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn watching_redraws_in_place_and_follows_a_new_size() {
+    let test_env = TestEnv::new(THREE_JOBS);
+    test_env.run(&["run-due", "-q"]);
+    let mut watching = on_terminal_of(120, &test_env, "status --watch").spawn().unwrap();
+    wait_until_written(&test_env, "LAST SUCCESS").await;
+    let before = written(&test_env);
+    assert!(before.starts_with("\u{1b}[H") && before.contains("\u{1b}[J"), "{before:?}");
+    let tty = test_env.read("tty");
+    assert!(Command::new("stty").args(["cols", "40", "-F", tty.trim()]).status().unwrap().success());
+    wait_until_written(&test_env, "\u{1b}[Hthe-first-job-of-all").await;
+    send_signal(test_env.read("pid").trim().parse().unwrap(), Signal::INT);
+    assert!(watching.wait().unwrap().success(), "{}", written(&test_env));
+}
+
+#[tokio::test]
+async fn watching_on_a_dumb_terminal_moves_no_cursor() {
+    let test_env = TestEnv::new(THREE_JOBS);
+    let mut watching = on_terminal_of(120, &test_env, "status --watch").env("TERM", "dumb").spawn().unwrap();
+    wait_until_written(&test_env, "LAST SUCCESS").await;
+    send_signal(test_env.read("pid").trim().parse().unwrap(), Signal::INT);
+    assert!(watching.wait().unwrap().success());
+    assert!(!written(&test_env).contains('\u{1b}'), "{}", written(&test_env));
+}
+
+#[tokio::test]
+async fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
+    let test_env = TestEnv::empty();
+    let mut asking = on_terminal(&test_env, "init").stdin(Stdio::piped()).spawn().unwrap();
+    let mut answers = asking.stdin.take().unwrap();
+    for (question, answer) in [
+        ("What do you want to watch?", "blogs"),
+        ("a blog", "https://blog.invalid/"),
+        ("Where should new things be sent?", "9"),
+        ("That is none of them.", "slack"),
+    ] {
+        wait_until_written(&test_env, question).await;
+        writeln!(answers, "{answer}").unwrap();
+    }
+    let status = asking.wait().unwrap();
+    let text = written(&test_env);
+    assert!(status.success(), "{text}");
+    assert!(text.contains("set the environment variable SLACK_URL"), "{text}");
+    assert!(text.contains("Next: `tsuzuki doctor`"), "{text}");
+    let config = test_env.config();
+    for words in
+        ["kind = \"slack\"\nurl = \"${SLACK_URL}\"", "deliver = [\"slack\"]", "https://blog.invalid/"]
+    {
+        assert!(config.contains(words), "{words}: {config}");
+    }
+    assert!(test_env.run(&["check"]).status.success());
 }

@@ -55,7 +55,12 @@ impl TestEnv {
     /// The program in this directory, with nothing of our own environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(self.path()).args(args).env_clear().env("HOME", self.path());
+        command
+            .current_dir(self.path())
+            .args(args)
+            .env_clear()
+            .env("TZ", "Asia/Tokyo")
+            .env("HOME", self.path());
         command
     }
 

@@ -78,8 +78,8 @@ on_both_databases! {
     }
 
     async fn a_database_opened_to_look_refuses_every_write(fixture) {
-        let look = Db::open(fixture.place.clone(), Open::Look, fixture.clock.clone()).await.unwrap();
-        assert!(matches!(look.write(|tx| add_event(tx, "x")).await, Err(Error::LookOnly)));
+        let look = Db::open(fixture.place.clone(), Open::ReadOnly, fixture.clock.clone()).await.unwrap();
+        assert!(matches!(look.write(|tx| add_event(tx, "x")).await, Err(Error::OpenedReadOnly)));
         // Even a closure that calls itself a read cannot write.
         assert!(look.read(|tx| add_event(tx, "x")).await.is_err());
         assert_eq!(count_about(&look, "x").await, 0);
@@ -204,7 +204,7 @@ async fn a_damaged_file_is_refused_and_never_recreated() {
 async fn a_missing_database_is_only_created_when_allowed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sub/tsuzuki.db");
-    for how in [Open::Existing, Open::Look] {
+    for how in [Open::Existing, Open::ReadOnly] {
         let error = Db::open(DbUrl::File(path.clone()), how, Clock::system()).await.err().unwrap();
         assert!(matches!(error, Error::Missing(_)), "{error:?}");
     }
@@ -221,7 +221,7 @@ async fn a_missing_database_is_only_created_when_allowed() {
 async fn closing_after_reads_tidies_the_wal_away_every_time() {
     let dir = tempfile::tempdir().unwrap();
     let place = DbUrl::File(dir.path().join("tsuzuki.db"));
-    for how in std::iter::once(Open::Create).chain(std::iter::repeat_n(Open::Look, 100)) {
+    for how in std::iter::once(Open::Create).chain(std::iter::repeat_n(Open::ReadOnly, 100)) {
         let db = Db::open(place.clone(), how, Clock::system()).await.unwrap();
         assert_eq!(count_about(&db, "nothing").await, 0);
         db.close().await;

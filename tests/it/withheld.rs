@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use tsuzuki::channel::outbox::{self, Filter};
+use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::demo::gemini::{self, Gemini};
 use tsuzuki::demo::gitlab::GitLab;
 use tsuzuki::demo::google_books::{GoogleBooks, volumes};
@@ -74,13 +74,13 @@ fn day(number: u32) -> Timestamp {
 async fn run(fixture: &Fixture, at: Timestamp, args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
     command.arg("-c").arg(fixture.dir.path().join("tsuzuki.toml")).arg("run").args(args);
-    command.env_clear().env("TSUZUKI_NOW", at.to_string());
+    command.env_clear().env("TZ", "Asia/Tokyo").env("TSUZUKI_NOW", at.to_string());
     ends_with(&output_beside(command).await, 0)
 }
 
 /// How many messages each job has, in whatever state.
 async fn messages(fixture: &Fixture) -> BTreeMap<String, usize> {
-    let rows = fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 100)).await.unwrap();
+    let rows = fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 100)).await.unwrap();
     let mut counts = BTreeMap::new();
     for row in rows {
         *counts.entry(row.job_name.to_string()).or_default() += 1;

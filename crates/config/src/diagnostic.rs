@@ -17,14 +17,14 @@ const MOST_PROBLEMS: usize = 500;
 
 /// The text of a config file, shared by everything that points into it.
 #[derive(Clone)]
-pub struct Source {
+pub struct ConfigSource {
     path: PathBuf,
     text: Arc<str>,
     /// The kinds say which of their keys are secrets.
     kinds: &'static [Kind],
 }
 
-impl Source {
+impl ConfigSource {
     /// A text and the name that messages give it.
     pub fn new(path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> Self {
         Self { path: path.into(), text: text.into(), kinds: &[] }
@@ -50,7 +50,7 @@ impl Source {
         mask::blot_secrets_of(&self.text, &list_secret_keys(self.kinds))
     }
 
-    /// The `text` of the value at `span`, or `***` if `masked`, which is [`Source::masked`], blots it out.
+    /// The `text` of the value at `span`, or `***` if `masked`, which is [`ConfigSource::masked`], blots it out.
     pub(super) fn shown(&self, masked: &str, span: &Range<usize>, text: &str) -> String {
         let is_secret = masked.get(span.clone()) != self.text.get(span.clone());
         if is_secret { "***".to_owned() } else { text.to_owned() }
@@ -64,7 +64,7 @@ impl Source {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for ConfigSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Source({})", self.path.display())
     }
@@ -85,7 +85,7 @@ pub enum Severity {
 /// One thing that is wrong, with its place.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    source: Source,
+    source: ConfigSource,
     span: Option<Range<usize>>,
     /// Whether the file can still be used.
     pub severity: Severity,
@@ -99,7 +99,7 @@ pub struct Problem {
 
 impl Problem {
     /// An error at `span` of `source`.
-    pub fn at(source: &Source, span: Range<usize>, message: impl Into<String>) -> Self {
+    pub fn at(source: &ConfigSource, span: Range<usize>, message: impl Into<String>) -> Self {
         let span = Some(floor_boundary(&source.text, span.start)..ceil_boundary(&source.text, span.end));
         Self {
             source: source.clone(),
@@ -113,7 +113,7 @@ impl Problem {
 
     /// An error of the file as a whole.
     pub fn of_file(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
-        Self { span: None, ..Self::at(&Source::new(path, ""), 0..0, message) }
+        Self { span: None, ..Self::at(&ConfigSource::new(path, ""), 0..0, message) }
     }
 
     /// The same problem, which only deserves a warning.

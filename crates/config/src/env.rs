@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use stdx::text::Language;
+
+use crate::value::Zone;
+
 /// Looks up environment variables.
 #[derive(Clone)]
 pub struct Env(Variables);
@@ -33,6 +37,33 @@ impl Env {
             Variables::Fixed(variables) => variables.get(name).cloned(),
         };
         value.filter(|value| !value.is_empty())
+    }
+
+    /// The time zone that `TZ` or, for the environment of this process, the machine names.
+    pub fn find_zone(&self) -> Option<Zone> {
+        let named = self.find("TZ").map(|name| name.trim_start_matches(':').to_owned());
+        let of_machine = || {
+            let file = std::fs::read_link("/etc/localtime").ok()?;
+            Some(file.to_str()?.rsplit_once("zoneinfo/")?.1.to_owned())
+        };
+        match self.0 {
+            // A machine that was told nothing has UTC.
+            Variables::OfProcess => {
+                let zone = named.or_else(of_machine).and_then(|name| name.parse::<Zone>().ok());
+                Some(zone.filter(|zone| zone.name() != "Etc/UTC").unwrap_or_else(Zone::utc))
+            }
+            Variables::Fixed(_) => named?.parse().ok(),
+        }
+    }
+
+    /// The language that the locale names, if it names one.
+    pub fn find_language(&self) -> Option<Language> {
+        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| self.find(name))?;
+        match locale.split(['.', '_', '@']).next()? {
+            "C" | "POSIX" => None,
+            "ja" => Some(Language::Ja),
+            _ => Some(Language::En),
+        }
     }
 }
 

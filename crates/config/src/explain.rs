@@ -7,13 +7,13 @@ use super::kind::{Kind, TableKind};
 use super::reading::Misfit;
 use super::schema::list_tables;
 use super::section::Section;
-use super::tree::Table;
+use super::tree::TomlTable;
 use stdx::text::nearest;
 
 /// What is known about the table that an error comes from.
 pub(super) struct Explainer<'a> {
     pub(super) section: &'a Section,
-    pub(super) table: &'a Table,
+    pub(super) table: &'a TomlTable,
     /// Keys that someone else reads.
     pub(super) taken: &'static [&'static str],
 }

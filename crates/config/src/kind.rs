@@ -12,7 +12,7 @@ use super::lenient::{Lenient, read_lenient};
 use super::model::HEAD_KEYS;
 use super::overrides::EnvOverride;
 use super::section::Section;
-use super::tree::Table;
+use super::tree::TomlTable;
 
 /// The part of the file that a table stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub struct Kind {
     /// Variables of the environment that stand above its keys.
     pub(super) env: &'static [EnvOverride],
     schema: fn(&mut SchemaGenerator) -> Schema,
-    read: fn(&Section, &Table) -> Lenient<Keys>,
+    read: fn(&Section, &TomlTable) -> Lenient<Keys>,
     check: Option<fn(&Section) -> Problems>,
     /// Keys that name another table of the file.
     pub(super) names: &'static [(&'static str, TableKind)],
@@ -201,7 +201,7 @@ impl Kind {
     }
 
     /// An error for each key of `own`, the table as it is written, that means nothing to this kind.
-    pub(super) fn list_unused(&self, section: &Section, own: &Table) -> Vec<Problem> {
+    pub(super) fn list_unused(&self, section: &Section, own: &TomlTable) -> Vec<Problem> {
         let set = self.unused.iter().filter(|(key, _)| own.find(key).is_some());
         set.map(|(key, why)| {
             let message = format!("`{key}` has no effect in a {} of kind `{}`", self.place.word(), self.name);
@@ -211,7 +211,7 @@ impl Kind {
     }
 
     /// Reads `table` for its owner into `section`; answers the secrets in it, and what is wrong.
-    pub(super) fn read(&self, section: &mut Section, table: &Table) -> (Vec<SecretUse>, Problems) {
+    pub(super) fn read(&self, section: &mut Section, table: &TomlTable) -> (Vec<SecretUse>, Problems) {
         let Lenient { value, is_shifted, secrets, mut problems } = (self.read)(section, table);
         section.keys = value.filter(|_| !is_shifted);
         problems.extend(self.check.map(|check| check(section)).into_iter().flatten());
@@ -219,7 +219,7 @@ impl Kind {
     }
 }
 
-fn read<T: KeysOfKind>(section: &Section, table: &Table) -> Lenient<Keys> {
+fn read<T: KeysOfKind>(section: &Section, table: &TomlTable) -> Lenient<Keys> {
     let Lenient { value, is_shifted, secrets, problems } =
         read_lenient::<T>(section, table, section.place.taken());
     Lenient { value: value.map(|keys| Arc::new(keys) as Keys), is_shifted, secrets, problems }

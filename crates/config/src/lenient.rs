@@ -12,7 +12,7 @@ use super::diagnostic::{Problem, Problems};
 use super::explain::{Explainer, explain, missing_key};
 use super::reading::{Misfit, Pairs, Reading, SeenSecret};
 use super::section::Section;
-use super::tree::Table;
+use super::tree::TomlTable;
 
 /// After this many problems in one table, the rest can wait: each costs another reading.
 const MOST_PROBLEMS: usize = 100;
@@ -23,7 +23,6 @@ pub(super) struct Lenient<T> {
     pub(super) value: Option<T>,
     /// Whether a list in the value lacks an item, so that those after it no longer have their numbers.
     pub(super) is_shifted: bool,
-    /// The secrets in it.
     pub(super) secrets: Vec<SecretUse>,
     /// Everything that is wrong with it.
     pub(super) problems: Problems,
@@ -32,7 +31,7 @@ pub(super) struct Lenient<T> {
 /// Reads the keys of `table`, which is that of `section`, but for those that are `taken` by someone else.
 pub(super) fn read_lenient<T: DeserializeOwned + JsonSchema>(
     section: &Section,
-    table: &Table,
+    table: &TomlTable,
     taken: &'static [&'static str],
 ) -> Lenient<T> {
     let about = Explainer { section, table, taken };

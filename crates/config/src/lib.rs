@@ -45,8 +45,8 @@ mod tree;
 pub mod value;
 mod web;
 
-pub use diagnostic::{Colour, Problem, Problems, Severity, Source};
-pub use edit::{ConfigFile, Document, EditError, Pairs, read_value};
+pub use diagnostic::{Colour, ConfigSource, Problem, Problems, Severity};
+pub use edit::{ConfigFile, ConfigText, EditError, Pairs, read_value};
 pub use env::Env;
 pub use kind::{Kind, NO_LLM, TableKind};
 pub use model::{App, Job, Quota, ScheduleSpec, Store};
@@ -89,7 +89,7 @@ pub struct Config {
     /// What should be better, though the file can be used.
     pub warnings: Problems,
     secrets: Vec<SecretUse>,
-    source: Source,
+    source: ConfigSource,
 }
 
 /// A secret and the place that names it.
@@ -181,13 +181,18 @@ impl Config {
         let (root, _) = toml::de::DeTable::parse_recoverable(self.source.text());
         let masked = self.source.masked();
         let shown = |span: &Range<usize>, text: &str| self.source.shown(&masked, span, text);
-        tree::Table::from_parsed(root.into_inner()).to_json(&shown)
+        tree::TomlTable::from_parsed(root.into_inner()).to_json(&shown)
     }
 
     /// The job of that name.
     pub fn find_job(&self, name: &str) -> Option<&Job> {
         self.jobs.iter().find(|job| job.name.as_str() == name)
     }
+}
+
+/// The variables that are set and replace a key, each with that key.
+pub fn list_overrides(kinds: &[Kind], env: &Env) -> Vec<(&'static str, String)> {
+    overrides::list_keys(kinds).filter(|(variable, _)| env.find(variable).is_some()).collect()
 }
 
 /// Where the config file is: as the command line says, `$TSUZUKI_CONFIG`, the working directory, the user's XDG directory, the
@@ -234,7 +239,7 @@ pub fn load(path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Pr
 /// fits together, nothing to run. A file that is not TOML has no config.
 pub fn survey(path: &Path, kinds: &'static [Kind], env: &Env) -> (Option<Config>, Problems) {
     match load_text(path) {
-        Ok(text) => read::read_file(Source::new(path, text).with_kinds(kinds), kinds, env),
+        Ok(text) => read::read_file(ConfigSource::new(path, text).with_kinds(kinds), kinds, env),
         Err(problems) => (None, problems),
     }
 }
@@ -259,15 +264,16 @@ fn load_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MAX_BYTES {
-        true => Err(std::io::Error::other("it is larger than 4 MiB, so it is no config file")),
-        false => Ok(bytes),
+    if bytes.len() as u64 > MAX_BYTES {
+        Err(std::io::Error::other("it is larger than 4 MiB, so it is no config file"))
+    } else {
+        Ok(bytes)
     }
 }
 
 /// Checks `text`, which stands or would stand at `path`.
 pub fn parse(text: &str, path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
-    match read::read_file(Source::new(path, text).with_kinds(kinds), kinds, env) {
+    match read::read_file(ConfigSource::new(path, text).with_kinds(kinds), kinds, env) {
         (Some(config), problems) if problems.is_empty() => Ok(config),
         (_, problems) => Err(problems),
     }

@@ -21,21 +21,21 @@ pub struct Surroundings {
 
 /// A piece of a secret's text: words, or the name of something to be filled in and where it leads.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Part {
+pub(super) enum SecretPart {
     Text(String),
     Env { name: String, value: Option<String> },
     File { written: String, path: PathBuf },
     Credential { name: String, path: Option<PathBuf> },
 }
 
-impl Part {
+impl SecretPart {
     pub(super) fn load(&self) -> Result<String, MissingSecret> {
         match self {
-            Part::Text(text) => Ok(text.clone()),
-            Part::Env { name, value } => value.clone().ok_or_else(|| MissingSecret::Env(name.clone())),
-            Part::File { path, .. } => load_secret_file(path),
-            Part::Credential { name, path: None } => Err(MissingSecret::NoCredentials(name.clone())),
-            Part::Credential { path: Some(path), .. } => load_secret_file(path),
+            SecretPart::Text(text) => Ok(text.clone()),
+            SecretPart::Env { name, value } => value.clone().ok_or_else(|| MissingSecret::Env(name.clone())),
+            SecretPart::File { path, .. } => load_secret_file(path),
+            SecretPart::Credential { name, path: None } => Err(MissingSecret::NoCredentials(name.clone())),
+            SecretPart::Credential { path: Some(path), .. } => load_secret_file(path),
         }
     }
 }
@@ -56,7 +56,7 @@ impl BadReference {
     }
 }
 
-pub(super) fn parse_parts(text: &str, context: &Surroundings) -> Result<Vec<Part>, BadReference> {
+pub(super) fn parse_parts(text: &str, context: &Surroundings) -> Result<Vec<SecretPart>, BadReference> {
     let bad = |message: String| Err(BadReference { message });
     if text.is_empty() {
         return bad("a secret cannot be empty".to_owned());
@@ -77,18 +77,18 @@ pub(super) fn parse_parts(text: &str, context: &Surroundings) -> Result<Vec<Part
         };
         let name = &rest[at + 2..at + close];
         if !plain.is_empty() {
-            parts.push(Part::Text(std::mem::take(&mut plain)));
+            parts.push(SecretPart::Text(std::mem::take(&mut plain)));
         }
         parts.push(match name.split_once(':') {
             Some(("file", path)) if !path.is_empty() => {
-                Part::File { written: path.to_owned(), path: context.directory.join(path) }
+                SecretPart::File { written: path.to_owned(), path: context.directory.join(path) }
             }
             Some(("cred", name)) if !name.is_empty() && !name.contains('/') && name != ".." => {
                 let directory = context.env.find("CREDENTIALS_DIRECTORY").map(PathBuf::from);
-                Part::Credential { name: name.to_owned(), path: directory.map(|path| path.join(name)) }
+                SecretPart::Credential { name: name.to_owned(), path: directory.map(|path| path.join(name)) }
             }
             None if is_variable_name(name) => {
-                Part::Env { name: name.to_owned(), value: context.env.find(name) }
+                SecretPart::Env { name: name.to_owned(), value: context.env.find(name) }
             }
             _ => return bad(format!("`${{{name}}}` is no reference that is known")),
         });
@@ -96,7 +96,7 @@ pub(super) fn parse_parts(text: &str, context: &Surroundings) -> Result<Vec<Part
     }
     plain.push_str(rest);
     if !plain.is_empty() {
-        parts.push(Part::Text(plain));
+        parts.push(SecretPart::Text(plain));
     }
     Ok(parts)
 }
@@ -109,7 +109,7 @@ fn is_variable_name(name: &str) -> bool {
 /// Whether a text names something to be filled in.
 pub(super) fn has_reference(text: &str) -> bool {
     let nowhere = || Surroundings { directory: PathBuf::new(), env: Env::of([]) };
-    let is_reference = |part: &Part| !matches!(part, Part::Text(_));
+    let is_reference = |part: &SecretPart| !matches!(part, SecretPart::Text(_));
     text.contains("${") && parse_parts(text, &nowhere()).is_ok_and(|parts| parts.iter().any(is_reference))
 }
 
@@ -147,11 +147,11 @@ mod tests {
 
     /// The parts as words, for comparing.
     fn parts(text: &str) -> Result<Vec<String>, BadReference> {
-        let word = |part: Part| match part {
-            Part::Text(text) => format!("text {text}"),
-            Part::Env { name, .. } => format!("env {name}"),
-            Part::File { path, .. } => format!("file {}", path.display()),
-            Part::Credential { name, .. } => format!("cred {name}"),
+        let word = |part: SecretPart| match part {
+            SecretPart::Text(text) => format!("text {text}"),
+            SecretPart::Env { name, .. } => format!("env {name}"),
+            SecretPart::File { path, .. } => format!("file {}", path.display()),
+            SecretPart::Credential { name, .. } => format!("cred {name}"),
         };
         let nowhere = Surroundings { directory: PathBuf::new(), env: Env::of([]) };
         Ok(parse_parts(text, &nowhere)?.into_iter().map(word).collect())

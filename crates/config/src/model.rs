@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::secret::Secret;
 use super::secret_url::SecretUrl;
 use super::section::Section;
-use super::value::{Cron, FirstRun, Span, TimeOfDay, Zone};
+use super::value::{Cron, FirstRun, HttpUrl, Span, TimeOfDay, Zone};
 use stdx::id::JobName;
 use stdx::text::Language;
 use stdx::time::Timestamp;
@@ -19,10 +19,21 @@ use stdx::time::Timestamp;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct App {
-    /// The time zone of schedules, quota days and dates in messages. `APP_TZ` overrides it.
+    /// The time zone of schedules and of all times that are shown or sent. Default: that of the machine (`TZ`,
+    /// `/etc/localtime`). `APP_TZ` overrides it.
     pub timezone: Zone,
-    /// The language of mails, posts, prompts and pages; Japanese unless it is set. Commands speak it, too, if it is set.
+    /// Whose midnight begins the day of a quota that names no zone: `APP_TZ`, else Asia/Tokyo.
+    #[serde(skip)]
+    pub quota_zone: Zone,
+    /// The language of mails, posts, prompts, pages and commands. Default: that of the locale (`LANG`); where it names
+    /// none, what is sent is in Japanese and commands speak English.
     pub language: Option<Language>,
+    /// An address that is requested after every run of every job, such as a check of Healthchecks: as it is after a
+    /// success, with `/fail` behind it after a failure. A job may have its own.
+    pub ping: Option<HttpUrl>,
+    /// What the locale of the environment names.
+    #[serde(skip)]
+    pub locale: Option<Language>,
     /// What we call ourselves in requests; when not set, the name and version of this program.
     pub user_agent: Option<String>,
     /// The channels that hear of trouble: a job that keeps failing, a source that is gone or silent, a channel or provider
@@ -42,7 +53,7 @@ pub struct App {
 impl App {
     /// The language of what is sent.
     pub fn message_language(&self) -> Language {
-        self.language.unwrap_or_default()
+        self.language.or(self.locale).unwrap_or_default()
     }
 }
 
@@ -50,7 +61,10 @@ impl Default for App {
     fn default() -> Self {
         Self {
             timezone: Zone::tokyo(),
+            quota_zone: Zone::tokyo(),
             language: None,
+            ping: None,
+            locale: None,
             user_agent: None,
             alert: Vec::new(),
             contact: None,
@@ -74,7 +88,6 @@ pub(super) struct StoreTable {
 /// `[store]`: where everything is kept.
 #[derive(Clone, Debug)]
 pub struct Store {
-    /// The database.
     pub url: SecretUrl,
     /// The directory of the config file, which a relative `sqlite:` path starts from.
     pub directory: PathBuf,
@@ -91,7 +104,7 @@ pub(super) struct QuotaTable {
     /// The local time at which the provider's day begins.
     #[serde(default)]
     pub(super) day_starts: TimeOfDay,
-    /// The provider's time zone. Default: that of `[app]`.
+    /// The provider's time zone. Default: `APP_TZ`, else Asia/Tokyo.
     pub(super) timezone: Option<Zone>,
 }
 
@@ -119,7 +132,7 @@ impl Quota {
         local.checked_sub(into_day).map_or(local.date(), jiff::civil::DateTime::date)
     }
 
-    /// The moment at which the day of `now` is over and the count starts anew.
+    /// The moment at which the day of `now` is over and the count starts again.
     pub fn next_day_at(&self, now: Timestamp) -> Timestamp {
         let start = |date: Date| -> Option<Zoned> {
             date.to_datetime(self.day_starts.time()).to_zoned(self.zone.time_zone().clone()).ok()
@@ -141,6 +154,7 @@ pub(super) const HEAD_KEYS: &[&str] = &[
     "first_run",
     "hold_above",
     "allow_private",
+    "ping",
 ];
 
 /// The keys that every `[[job]]` has, whatever its kind.
@@ -175,6 +189,9 @@ pub(super) struct JobHead {
     /// Hosts, addresses or networks inside your own network that the job may reach.
     #[serde(default)]
     pub(super) allow_private: Vec<String>,
+    /// An address that is requested after every run, such as a check of Healthchecks; with `/fail` behind it after a
+    /// failure. Default: that of `[app]`.
+    pub(super) ping: Option<HttpUrl>,
 }
 
 /// `[defaults]`: keys that hold for every job that does not set them.
@@ -201,6 +218,8 @@ pub(super) struct Defaults {
     pub(super) hold_above: Option<u32>,
     /// Private addresses that jobs may reach.
     pub(super) allow_private: Option<Vec<String>>,
+    /// The address that is requested after every run.
+    pub(super) ping: Option<HttpUrl>,
 }
 
 fn yes() -> bool {
@@ -225,7 +244,6 @@ pub enum ScheduleSpec {
 /// One `[[job]]`: what is common to all kinds, and the table with the kind's own keys.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its name.
     pub name: JobName,
     /// What it does.
     pub kind: String,
@@ -243,6 +261,8 @@ pub struct Job {
     pub hold_above: u32,
     /// Private addresses that it may reach.
     pub allow_private: Vec<String>,
+    /// The address that is requested after every run.
+    pub ping: Option<HttpUrl>,
     /// The kind's own keys.
     pub section: Section,
 }

@@ -2,18 +2,17 @@
 
 use std::ops::Range;
 
-use super::diagnostic::{Problem, Problems, Source};
+use super::diagnostic::{ConfigSource, Problem, Problems};
 use super::env::Env;
 use super::kind::{Kind, TableKind};
 use super::lookup::Surroundings;
 use super::secret_url::SecretUrl;
-use super::tree::{Data, Entry, Table, Value};
+use super::tree::{Data, TomlEntry, TomlTable, TomlValue};
 use super::value::{BadValue, Zone};
 
 /// A variable that replaces a key of the file.
 #[derive(Clone, Copy)]
 pub struct EnvOverride {
-    /// The variable.
     pub env: &'static str,
     /// The key: a path in the tables of its kind, or from the top of the file.
     key: &'static str,
@@ -85,7 +84,7 @@ pub(super) fn list_keys(kinds: &[Kind]) -> impl Iterator<Item = (&'static str, S
 }
 
 /// Writes what the environment says into the tables of the file, before their owners read them.
-pub(super) fn write(root: &mut Table, kinds: &[Kind], env: &Env) -> Problems {
+pub(super) fn write(root: &mut TomlTable, kinds: &[Kind], env: &Env) -> Problems {
     let mut problems = Problems::default();
     for ((kind, over), (_, key)) in list(kinds).zip(list_keys(kinds)) {
         let Some(value) = env.find(over.env) else { continue };
@@ -94,7 +93,7 @@ pub(super) fn write(root: &mut Table, kinds: &[Kind], env: &Env) -> Problems {
             tables.iter_mut().try_for_each(|(table, span)| write_one(over, &value, table, span))
         });
         if let Err(bad) = written {
-            let source = Source::new(format!("${}", over.env), value.as_str());
+            let source = ConfigSource::new(format!("${}", over.env), value.as_str());
             let mut problem = Problem::at(&source, 0..value.len(), bad.message());
             problem.label = Some(format!("the environment sets `{key}`"));
             problem.hint = bad.hint().map(str::to_owned);
@@ -105,10 +104,12 @@ pub(super) fn write(root: &mut Table, kinds: &[Kind], env: &Env) -> Problems {
 }
 
 /// The tables of a kind, or the whole file.
-fn list_tables<'a>(root: &'a mut Table, kind: Option<&Kind>) -> Vec<(&'a mut Table, Range<usize>)> {
+fn list_tables<'a>(root: &'a mut TomlTable, kind: Option<&Kind>) -> Vec<(&'a mut TomlTable, Range<usize>)> {
     let Some(kind) = kind else { return vec![(root, 0..0)] };
-    let of_kind = |value: &'a mut Value| match &mut value.data {
-        Data::Table(table) if table.find_text("kind") == Some(kind.name) => Some((table, value.span.clone())),
+    let of_kind = |value: &'a mut TomlValue| match &mut value.data {
+        Data::TomlTable(table) if table.find_text("kind") == Some(kind.name) => {
+            Some((table, value.span.clone()))
+        }
         _ => None,
     };
     let key = kind.place.key();
@@ -118,7 +119,7 @@ fn list_tables<'a>(root: &'a mut Table, kind: Option<&Kind>) -> Vec<(&'a mut Tab
             _ => Vec::new(),
         },
         TableKind::Channel | TableKind::Llm => match root.find_mut(key).map(|value| &mut value.data) {
-            Some(Data::Table(named)) => {
+            Some(Data::TomlTable(named)) => {
                 let tables: Vec<_> = named.list_mut().filter_map(of_kind).collect();
                 if tables.len() == 1 { tables } else { Vec::new() }
             }
@@ -131,7 +132,7 @@ fn list_tables<'a>(root: &'a mut Table, kind: Option<&Kind>) -> Vec<(&'a mut Tab
 fn write_one(
     over: &EnvOverride,
     value: &str,
-    table: &mut Table,
+    table: &mut TomlTable,
     span: &Range<usize>,
 ) -> Result<(), BadValue> {
     let (above, last) =
@@ -150,7 +151,7 @@ fn data_of(value: toml::Value, span: &Range<usize>) -> Data {
     match value {
         toml::Value::String(text) => Data::Text(text.into()),
         toml::Value::Array(items) => {
-            let item = |item| Value { span: span.clone(), data: data_of(item, span) };
+            let item = |item| TomlValue { span: span.clone(), data: data_of(item, span) };
             Data::Array(items.into_iter().map(item).collect())
         }
         plain => Data::Plain(plain.to_string().into()),
@@ -158,17 +159,17 @@ fn data_of(value: toml::Value, span: &Range<usize>) -> Data {
 }
 
 /// The table at `key`, made if it is missing.
-fn inner_table<'a>(table: &'a mut Table, key: &str, span: &Range<usize>) -> Option<&'a mut Table> {
+fn inner_table<'a>(table: &'a mut TomlTable, key: &str, span: &Range<usize>) -> Option<&'a mut TomlTable> {
     if table.find(key).is_none() {
-        put(table, key, Data::Table(Table::default()), span);
+        put(table, key, Data::TomlTable(TomlTable::default()), span);
     }
     match &mut table.find_mut(key)?.data {
-        Data::Table(inner) => Some(inner),
+        Data::TomlTable(inner) => Some(inner),
         _ => None,
     }
 }
 
-fn put(table: &mut Table, key: &str, data: Data, span: &Range<usize>) {
-    let value = Value { span: span.clone(), data };
-    table.put(Entry { key: key.into(), key_span: span.clone(), value });
+fn put(table: &mut TomlTable, key: &str, data: Data, span: &Range<usize>) {
+    let value = TomlValue { span: span.clone(), data };
+    table.put(TomlEntry { key: key.into(), key_span: span.clone(), value });
 }

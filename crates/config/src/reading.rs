@@ -11,8 +11,8 @@ use toml::de::DeValue;
 
 use super::lookup::Surroundings;
 use super::mask;
-use super::secret::{Found, Hides, SECRET, SECRET_URL, Secret};
-use super::tree::{Data, Entry, Table, Value};
+use super::secret::{Hides, SECRET, SECRET_URL, Secret, SecretParts};
+use super::tree::{Data, TomlEntry, TomlTable, TomlValue};
 
 /// What serde says about a value that does not fit, and where that value stands.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl Reading<'_> {
     }
 
     /// The secret that `value` names, noted.
-    fn find_secret(&self, value: &Value, name: &str) -> Result<Found, Misfit> {
+    fn find_secret(&self, value: &TomlValue, name: &str) -> Result<SecretParts, Misfit> {
         let text = match &value.data {
             Data::Text(text) => text,
             Data::Plain(_) => return Err(Misfit::custom("a secret is a text: put it in quotes")),
@@ -104,7 +104,7 @@ impl Reading<'_> {
                 return Err(Misfit::custom(format!("expected a secret in quotes, found {found}")));
             }
         };
-        let found = Found::parse(text, self.context).map_err(|err| Misfit::custom(err.with_hint()))?;
+        let found = SecretParts::parse(text, self.context).map_err(|err| Misfit::custom(err.with_hint()))?;
         let is_url = name == SECRET_URL;
         let hides = if is_url { Hides::Password } else { Hides::Whole };
         let secret = Secret::of(found.parts.clone(), hides);
@@ -116,14 +116,14 @@ impl Reading<'_> {
 
 /// The pairs of a table, one after the other, but for those that someone else reads.
 pub(super) struct Pairs<'a> {
-    rest: std::slice::Iter<'a, Entry>,
+    rest: std::slice::Iter<'a, TomlEntry>,
     taken: &'a [&'a str],
     reading: &'a Reading<'a>,
-    entry: Option<&'a Entry>,
+    entry: Option<&'a TomlEntry>,
 }
 
 impl<'a> Pairs<'a> {
-    pub(super) fn new(table: &'a Table, taken: &'a [&'a str], reading: &'a Reading<'a>) -> Self {
+    pub(super) fn new(table: &'a TomlTable, taken: &'a [&'a str], reading: &'a Reading<'a>) -> Self {
         Self { rest: table.list().iter(), taken, reading, entry: None }
     }
 }
@@ -133,7 +133,8 @@ impl<'de> MapAccess<'de> for Pairs<'de> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
         let (taken, reading) = (self.taken, self.reading);
-        let is_read = |entry: &&Entry| !taken.contains(&&*entry.key) && !reading.is_skipped(&entry.key_span);
+        let is_read =
+            |entry: &&TomlEntry| !taken.contains(&&*entry.key) && !reading.is_skipped(&entry.key_span);
         let Some(entry) = self.rest.by_ref().find(is_read) else { return Ok(None) };
         self.entry = Some(entry);
         let key = seed.deserialize(StrDeserializer::<Misfit>::new(&entry.key));
@@ -141,7 +142,8 @@ impl<'de> MapAccess<'de> for Pairs<'de> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
-        let Entry { key_span, value, .. } = self.entry.take().expect("serde asks for a value after its key");
+        let TomlEntry { key_span, value, .. } =
+            self.entry.take().expect("serde asks for a value after its key");
         let at = ValueAt { value, reading: self.reading };
         seed.deserialize(at).map_err(|misfit| misfit.within(&value.span).without(key_span))
     }
@@ -149,7 +151,7 @@ impl<'de> MapAccess<'de> for Pairs<'de> {
 
 /// The items of an array, one after the other.
 struct Items<'a> {
-    rest: std::slice::Iter<'a, Value>,
+    rest: std::slice::Iter<'a, TomlValue>,
     reading: &'a Reading<'a>,
 }
 
@@ -163,7 +165,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
             reading.is_shifted.set(reading.is_shifted.get() || is_skipped);
             !is_skipped
         });
-        let read = |value: &'de Value| {
+        let read = |value: &'de TomlValue| {
             seed.deserialize(ValueAt { value, reading })
                 .map_err(|misfit| misfit.within(&value.span).without(&value.span))
         };
@@ -174,7 +176,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 /// A value as serde sees it.
 #[derive(Clone, Copy)]
 struct ValueAt<'a> {
-    value: &'a Value,
+    value: &'a TomlValue,
     reading: &'a Reading<'a>,
 }
 
@@ -184,7 +186,7 @@ impl<'de> Deserializer<'de> for ValueAt<'de> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         let reading = self.reading;
         match &self.value.data {
-            Data::Table(table) => visitor.visit_map(Pairs::new(table, &[], reading)),
+            Data::TomlTable(table) => visitor.visit_map(Pairs::new(table, &[], reading)),
             Data::Array(items) => visitor.visit_seq(Items { rest: items.iter(), reading }),
             Data::Text(text) => visitor.visit_borrowed_str(text),
             Data::Plain(text) => {

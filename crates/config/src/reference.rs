@@ -38,7 +38,7 @@ pub fn render_reference(kinds: &[Kind]) -> String {
         TableKind::ALL.into_iter().map(|place| (place, list_tables(place, kinds, &mut generator))).collect();
     let mut definitions = Value::Object(generator.take_definitions(true));
     drop_null(&mut definitions);
-    let mut page = Page { text: HEAD.to_owned(), definitions };
+    let mut page = ReferencePage { text: HEAD.to_owned(), definitions };
     page.add_overrides(kinds);
     for (place, tables) in tables {
         page.add_place(place);
@@ -58,12 +58,12 @@ pub fn render_reference(kinds: &[Kind]) -> String {
     page.text
 }
 
-struct Page {
+struct ReferencePage {
     text: String,
     definitions: Value,
 }
 
-impl Page {
+impl ReferencePage {
     fn add(&mut self, text: std::fmt::Arguments<'_>) {
         // Writing to a String cannot fail.
         let _ = self.text.write_fmt(text);
@@ -122,10 +122,10 @@ impl Page {
             {
                 continue;
             }
-            let (meaning, told) = split_default(property["description"].as_str().unwrap_or_default());
+            let (meaning, default) = split_default(property["description"].as_str().unwrap_or_default());
             let default = match &property["default"] {
                 Value::Null if required(key) => "required".to_owned(),
-                Value::Null => told,
+                Value::Null => default,
                 default => format!("`{default}`"),
             };
             let cells = [format!("`{prefix}{key}`"), self.describe(property), default, meaning];

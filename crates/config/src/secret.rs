@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::lookup::{BadReference, Part, Surroundings, is_world_readable, parse_parts};
+use super::lookup::{BadReference, SecretPart, Surroundings, is_world_readable, parse_parts};
 use super::redact;
 
 /// What stands where a secret would.
@@ -14,7 +14,7 @@ pub(super) const REDACTED: &str = "[redacted]";
 /// Shorter pieces of a secret address are not hidden by themselves.
 const SHORTEST_PIECE: usize = 8;
 /// No word of an address is so long.
-const SURELY_TELLING: usize = 16;
+const SURELY_REVEALING: usize = 16;
 
 /// A secret that the config file names: `"${ENV}"`, `"${file:path}"`, `"${cred:name}"`, text around such
 /// references, or the secret itself.
@@ -22,23 +22,23 @@ const SURELY_TELLING: usize = 16;
 /// It is looked up only by [`Secret::reveal`], so commands that do not need it work without it.
 #[derive(Clone)]
 pub struct Secret {
-    parts: Vec<Part>,
+    parts: Vec<SecretPart>,
     hides: Hides,
 }
 
-/// How a secret, and an address with one, asks the reader of a table for its [`Found`]: by the name of a newtype,
+/// How a secret, and an address with one, asks the reader of a table for its [`SecretParts`]: by the name of a newtype,
 /// for serde hands no context to a value.
 pub(super) const SECRET: &str = "$secret";
 pub(super) const SECRET_URL: &str = "$secret-url";
 
 /// The text of a secret, and where its parts lead.
 #[derive(serde::Serialize, serde::Deserialize)]
-pub(super) struct Found {
+pub(super) struct SecretParts {
     pub(super) text: String,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<SecretPart>,
 }
 
-impl Found {
+impl SecretParts {
     pub(super) fn parse(text: &str, context: &Surroundings) -> Result<Self, BadReference> {
         Ok(Self { text: text.to_owned(), parts: parse_parts(text, context)? })
     }
@@ -79,27 +79,27 @@ pub enum MissingSecret {
 impl Secret {
     /// A secret from its text in the config file.
     pub fn parse(text: &str, secret_context: &Surroundings) -> Result<Self, BadReference> {
-        Found::parse(text, secret_context).map(|found| Self::of(found.parts, Hides::Whole))
+        SecretParts::parse(text, secret_context).map(|found| Self::of(found.parts, Hides::Whole))
     }
 
-    pub(super) fn of(parts: Vec<Part>, hides: Hides) -> Self {
+    pub(super) fn of(parts: Vec<SecretPart>, hides: Hides) -> Self {
         Self { parts, hides }
     }
 
     /// Whether the secret itself stands in the file.
     pub fn is_literal(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, Part::Text(_)))
+        self.parts.iter().all(|part| matches!(part, SecretPart::Text(_)))
     }
 
     /// Looks the secret up and makes every log writer hide it from now on.
     pub fn reveal(&self) -> Result<Revealed, MissingSecret> {
-        let values = self.parts.iter().map(Part::load).collect::<Result<Vec<_>, _>>()?;
+        let values = self.parts.iter().map(SecretPart::load).collect::<Result<Vec<_>, _>>()?;
         let whole = values.concat();
         match (self.hides, url::Url::parse(&whole)) {
             (Hides::Password, Ok(address)) => register_passwords(&address),
             _ => {
                 let referred =
-                    self.parts.iter().zip(&values).filter(|(part, _)| !matches!(part, Part::Text(_)));
+                    self.parts.iter().zip(&values).filter(|(part, _)| !matches!(part, SecretPart::Text(_)));
                 referred.for_each(|(_, value)| redact::register(value));
                 redact::register(&whole);
                 if let Ok(address) = url::Url::parse(whole.trim())
@@ -125,7 +125,7 @@ impl Secret {
     pub fn list_warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for part in &self.parts {
-            if let Part::File { path, .. } = part
+            if let SecretPart::File { path, .. } = part
                 && is_world_readable(path)
             {
                 warnings.push(format!(
@@ -151,10 +151,10 @@ impl Secret {
     /// The text as it may be shown: references as written, everything else hidden.
     fn shown(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
-            Part::Text(_) => REDACTED.to_owned(),
-            Part::Env { name, .. } => format!("${{{name}}}"),
-            Part::File { written, .. } => format!("${{file:{written}}}"),
-            Part::Credential { name, .. } => format!("${{cred:{name}}}"),
+            SecretPart::Text(_) => REDACTED.to_owned(),
+            SecretPart::Env { name, .. } => format!("${{{name}}}"),
+            SecretPart::File { written, .. } => format!("${{file:{written}}}"),
+            SecretPart::Credential { name, .. } => format!("${{cred:{name}}}"),
         });
         parts.collect()
     }
@@ -201,8 +201,8 @@ impl<'de> serde::Deserialize<'de> for Secret {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
         #[serde(rename = "$secret")]
-        struct Asked(Found);
-        Asked::deserialize(deserializer).map(|Asked(found)| Self::of(found.parts, Hides::Whole))
+        struct SecretText(SecretParts);
+        SecretText::deserialize(deserializer).map(|SecretText(found)| Self::of(found.parts, Hides::Whole))
     }
 }
 
@@ -227,7 +227,7 @@ fn register_pieces(address: &url::Url) {
     let values = address.query_pairs().map(|(_, value)| value.into_owned());
     let pieces = [Some(path.to_owned()), with_query, address.query().map(str::to_owned)];
     let pieces = pieces.into_iter().flatten().chain(path.split('/').map(str::to_owned)).chain(values);
-    for piece in pieces.filter(|piece| is_telling(piece)) {
+    for piece in pieces.filter(|piece| is_revealing(piece)) {
         redact::register(&piece);
         redact::register(&percent_encoding::percent_decode_str(&piece).decode_utf8_lossy());
     }
@@ -235,12 +235,12 @@ fn register_pieces(address: &url::Url) {
 
 /// Whether a piece of an address may be what makes it secret: `services`, `v2` and `2016-06-01` are not, and hiding them
 /// would blot out half of what we say.
-fn is_telling(piece: &str) -> bool {
+fn is_revealing(piece: &str) -> bool {
     let has = |is: fn(&char) -> bool| piece.chars().any(|c| is(&c));
     let is_mixed =
         has(char::is_ascii_uppercase) || (has(char::is_ascii_digit) && has(char::is_ascii_lowercase));
     let length = piece.chars().count();
-    length >= SHORTEST_PIECE && (is_mixed || length >= SURELY_TELLING)
+    length >= SHORTEST_PIECE && (is_mixed || length >= SURELY_REVEALING)
 }
 
 fn register_passwords(address: &url::Url) {

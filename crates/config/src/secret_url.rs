@@ -9,7 +9,7 @@ use super::env::Env;
 use super::lookup::{BadReference, Surroundings};
 use super::mask;
 use super::model::Store;
-use super::secret::{Found, Hides, MissingSecret, Revealed, Secret};
+use super::secret::{Hides, MissingSecret, Revealed, Secret, SecretParts};
 
 /// An address such as `postgres://u:${PGPASS}@h/db` or `sqlite:tsuzuki.db`.
 ///
@@ -48,10 +48,10 @@ pub enum BadLocation {
 impl SecretUrl {
     /// An address from its text in the config file.
     pub fn parse(text: &str, secret_context: &Surroundings) -> Result<Self, BadReference> {
-        Found::parse(text, secret_context).map(Self::of)
+        SecretParts::parse(text, secret_context).map(Self::of)
     }
 
-    fn of(found: Found) -> Self {
+    fn of(found: SecretParts) -> Self {
         Self { text: found.text, secret: Secret::of(found.parts, Hides::Password) }
     }
 
@@ -157,8 +157,8 @@ impl<'de> serde::Deserialize<'de> for SecretUrl {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
         #[serde(rename = "$secret-url")]
-        struct Asked(Found);
-        let Asked(found) = Asked::deserialize(deserializer)?;
+        struct SecretUrlText(SecretParts);
+        let SecretUrlText(found) = SecretUrlText::deserialize(deserializer)?;
         let url = Self::of(found);
         url.check().map_err(serde::de::Error::custom)?;
         Ok(url)

@@ -10,37 +10,38 @@ use std::sync::{Arc, Mutex, PoisonError};
 use toml::de::DeTable;
 
 use super::SecretUse;
-use super::diagnostic::{Problem, Problems, Source};
+use super::diagnostic::{ConfigSource, Problem, Problems};
 use super::kind::{Kind, TableKind};
 use super::lookup::Surroundings;
 use super::model::HEAD_KEYS;
 use super::reading::SeenSecret;
-use super::tree::{Data, Table};
+use super::tree::{Data, TomlTable};
 use super::value::BadValue;
 
 /// The file that sections are tables of.
 pub(super) struct File {
-    pub(super) source: Source,
+    pub(super) source: ConfigSource,
     pub(super) kinds: &'static [Kind],
     pub(super) secret_context: Surroundings,
     /// The parsed file while it is read. Afterwards only messages need it, and a long file takes less room as text.
-    tree: Mutex<Option<Arc<Table>>>,
+    tree: Mutex<Option<Arc<TomlTable>>>,
 }
 
 impl File {
     pub(super) fn new(
-        source: Source,
+        source: ConfigSource,
         kinds: &'static [Kind],
         secret_context: Surroundings,
-        tree: Table,
+        tree: TomlTable,
     ) -> Self {
         Self { source, kinds, secret_context, tree: Mutex::new(Some(Arc::new(tree))) }
     }
 
-    pub(super) fn tree(&self) -> Arc<Table> {
+    pub(super) fn tree(&self) -> Arc<TomlTable> {
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
-        let parse =
-            || Arc::new(Table::from_parsed(DeTable::parse_recoverable(self.source.text()).0.into_inner()));
+        let parse = || {
+            Arc::new(TomlTable::from_parsed(DeTable::parse_recoverable(self.source.text()).0.into_inner()))
+        };
         Arc::clone(tree.get_or_insert_with(parse))
     }
 
@@ -92,7 +93,7 @@ impl Section {
         own.or_else(|| root.find_table(TableKind::Defaults.key()).filter(|_| is_shared())?.find_span(path))
     }
 
-    fn find_table<'a>(&self, root: &'a Table) -> Option<&'a Table> {
+    fn find_table<'a>(&self, root: &'a TomlTable) -> Option<&'a TomlTable> {
         match self.place {
             TableKind::Job => match &root.find(self.place.key())?.data {
                 Data::Array(jobs) => jobs.iter().find(|job| job.span == self.span)?.as_table(),
@@ -183,12 +184,13 @@ impl Section {
         self.place.header(&self.name)
     }
 
-    pub(super) fn list_secret_uses(&self, table: &Table, secrets: Vec<SeenSecret>) -> Vec<SecretUse> {
+    pub(super) fn list_secret_uses(&self, table: &TomlTable, secrets: Vec<SeenSecret>) -> Vec<SecretUse> {
         let in_file = |SeenSecret { span, literal, secret }: SeenSecret| {
             let path = table.find_path_at(&span)?;
-            let (owner, key) = match self.kind.is_empty() {
-                true => (self.place.key().to_owned(), format!("{}.{path}", self.place.key())),
-                false => (self.name.clone(), path.rsplit('.').next().unwrap_or_default().to_owned()),
+            let (owner, key) = if self.kind.is_empty() {
+                (self.place.key().to_owned(), format!("{}.{path}", self.place.key()))
+            } else {
+                (self.name.clone(), path.rsplit('.').next().unwrap_or_default().to_owned())
             };
             Some(SecretUse { span, literal, secret, place: self.place, kind: self.kind.clone(), owner, key })
         };

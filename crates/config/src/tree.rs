@@ -8,7 +8,7 @@ use toml::de::{DeString, DeTable, DeValue};
 
 /// A value and its place.
 #[derive(Clone)]
-pub(super) struct Value {
+pub(super) struct TomlValue {
     pub(super) span: Range<usize>,
     pub(super) data: Data,
 }
@@ -18,52 +18,52 @@ pub(super) enum Data {
     Text(Box<str>),
     /// A number, boolean or date as it is written.
     Plain(Box<str>),
-    Array(Vec<Value>),
-    Table(Table),
+    Array(Vec<TomlValue>),
+    TomlTable(TomlTable),
 }
 
 /// Keys with their places and values, in the order of the keys.
 ///
 /// A sorted list and not a map: a file may hold ten thousand small tables, and a map takes a kilobyte for each.
 #[derive(Clone, Default)]
-pub(super) struct Table {
-    entries: Vec<Entry>,
+pub(super) struct TomlTable {
+    entries: Vec<TomlEntry>,
 }
 
 #[derive(Clone)]
-pub(super) struct Entry {
+pub(super) struct TomlEntry {
     pub(super) key: Box<str>,
     pub(super) key_span: Range<usize>,
-    pub(super) value: Value,
+    pub(super) value: TomlValue,
 }
 
-impl Entry {
+impl TomlEntry {
     /// Whether its key stands at one of these places.
     pub(super) fn is_at(&self, spans: &[Range<usize>]) -> bool {
         spans.contains(&self.key_span)
     }
 }
 
-impl Value {
+impl TomlValue {
     fn find_path_at(&self, key: &str, span: &Range<usize>) -> Option<String> {
         match &self.data {
             Data::Text(_) => (self.span == *span).then(|| key.to_owned()),
-            Data::Table(table) => table.find_path_at(span).map(|path| format!("{key}.{path}")),
+            Data::TomlTable(table) => table.find_path_at(span).map(|path| format!("{key}.{path}")),
             Data::Array(items) => items.iter().find_map(|item| item.find_path_at(key, span)),
             Data::Plain(_) => None,
         }
     }
 }
 
-impl Table {
+impl TomlTable {
     /// The table that `parsed` is, once its text is our own.
     pub(super) fn from_parsed(parsed: DeTable<'_>) -> Self {
-        let entry = |(key, value): (Spanned<DeString<'_>>, Spanned<DeValue<'_>>)| Entry {
+        let entry = |(key, value): (Spanned<DeString<'_>>, Spanned<DeValue<'_>>)| TomlEntry {
             key_span: key.span(),
             key: key.into_inner().into(),
-            value: Value::from_parsed(value),
+            value: TomlValue::from_parsed(value),
         };
-        let mut entries: Vec<Entry> = parsed.into_iter().map(entry).collect();
+        let mut entries: Vec<TomlEntry> = parsed.into_iter().map(entry).collect();
         entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         entries.shrink_to_fit();
         Self { entries }
@@ -80,12 +80,12 @@ impl Table {
     }
 
     /// All entries.
-    pub(super) fn list(&self) -> &[Entry] {
+    pub(super) fn list(&self) -> &[TomlEntry] {
         &self.entries
     }
 
     /// All values, to be changed.
-    pub(super) fn list_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+    pub(super) fn list_mut(&mut self) -> impl Iterator<Item = &mut TomlValue> {
         self.entries.iter_mut().map(|entry| &mut entry.value)
     }
 
@@ -94,17 +94,17 @@ impl Table {
     }
 
     /// The entry of a key.
-    pub(super) fn find_entry(&self, key: &str) -> Option<&Entry> {
+    pub(super) fn find_entry(&self, key: &str) -> Option<&TomlEntry> {
         self.place_of(key).ok().map(|place| &self.entries[place])
     }
 
     /// The value of a key, to be changed.
-    pub(super) fn find_mut(&mut self, key: &str) -> Option<&mut Value> {
+    pub(super) fn find_mut(&mut self, key: &str) -> Option<&mut TomlValue> {
         self.place_of(key).ok().map(|place| &mut self.entries[place].value)
     }
 
     /// Sets a key, in place of what it had.
-    pub(super) fn put(&mut self, entry: Entry) {
+    pub(super) fn put(&mut self, entry: TomlEntry) {
         match self.place_of(&entry.key) {
             Ok(place) => self.entries[place] = entry,
             Err(place) => self.entries.insert(place, entry),
@@ -112,7 +112,7 @@ impl Table {
     }
 
     /// The value of a key.
-    pub(super) fn find(&self, key: &str) -> Option<&Value> {
+    pub(super) fn find(&self, key: &str) -> Option<&TomlValue> {
         self.find_entry(key).map(|entry| &entry.value)
     }
 
@@ -127,7 +127,7 @@ impl Table {
         let mut value = self.find(steps.next()?)?;
         for step in steps {
             let next = match &value.data {
-                Data::Table(inner) => inner.find(step),
+                Data::TomlTable(inner) => inner.find(step),
                 Data::Array(items) => step.parse().ok().and_then(|index: usize| items.get(index)),
                 Data::Text(_) | Data::Plain(_) => None,
             };
@@ -141,14 +141,14 @@ impl Table {
 
     /// The table as JSON; `shown` says how a text at its place is written.
     pub(super) fn to_json(&self, shown: &dyn Fn(&Range<usize>, &str) -> String) -> Json {
-        let pair = |entry: &Entry| (entry.key.to_string(), entry.value.to_json(shown));
+        let pair = |entry: &TomlEntry| (entry.key.to_string(), entry.value.to_json(shown));
         Json::Object(self.entries.iter().map(pair).collect())
     }
 
     /// Hands every text in the table, at any depth, to `take`, with its place, but for entries that are `left_out`.
     pub(super) fn each_text(
         &self,
-        left_out: &dyn Fn(&Entry) -> bool,
+        left_out: &dyn Fn(&TomlEntry) -> bool,
         take: &mut dyn FnMut(&Range<usize>, &str),
     ) {
         let taken = self.entries.iter().filter(|entry| !left_out(entry));
@@ -156,12 +156,12 @@ impl Table {
     }
 
     /// The table that stands at `span` inside this one.
-    pub(super) fn find_table_at(&self, span: &Range<usize>) -> Option<&Table> {
+    pub(super) fn find_table_at(&self, span: &Range<usize>) -> Option<&TomlTable> {
         self.entries.iter().find_map(|entry| entry.value.find_table_at(span))
     }
 
     /// The table at a key.
-    pub(super) fn find_table(&self, key: &str) -> Option<&Table> {
+    pub(super) fn find_table(&self, key: &str) -> Option<&TomlTable> {
         self.find(key)?.as_table()
     }
 
@@ -174,13 +174,13 @@ impl Table {
     }
 }
 
-impl Value {
+impl TomlValue {
     fn from_parsed(parsed: Spanned<DeValue<'_>>) -> Self {
         let span = parsed.span();
         let data = match parsed.into_inner() {
             DeValue::String(text) => Data::Text(text.into()),
-            DeValue::Array(items) => Data::Array(items.into_iter().map(Value::from_parsed).collect()),
-            DeValue::Table(table) => Data::Table(Table::from_parsed(table)),
+            DeValue::Array(items) => Data::Array(items.into_iter().map(TomlValue::from_parsed).collect()),
+            DeValue::Table(table) => Data::TomlTable(TomlTable::from_parsed(table)),
             DeValue::Integer(number) => Data::Plain(number.to_string().into()),
             DeValue::Float(number) => Data::Plain(number.to_string().into()),
             DeValue::Boolean(value) => Data::Plain(value.to_string().into()),
@@ -194,7 +194,7 @@ impl Value {
             Data::Text(text) => Json::from(shown(&self.span, text)),
             Data::Plain(text) => serde_json::from_str(text).unwrap_or_else(|_| Json::from(&**text)),
             Data::Array(items) => items.iter().map(|item| item.to_json(shown)).collect(),
-            Data::Table(table) => table.to_json(shown),
+            Data::TomlTable(table) => table.to_json(shown),
         }
     }
 
@@ -204,31 +204,31 @@ impl Value {
             Data::Text(_) => "a text",
             Data::Plain(_) => "a plain value",
             Data::Array(_) => "an array",
-            Data::Table(_) => "a table",
+            Data::TomlTable(_) => "a table",
         }
     }
 
-    pub(super) fn as_table(&self) -> Option<&Table> {
+    pub(super) fn as_table(&self) -> Option<&TomlTable> {
         match &self.data {
-            Data::Table(table) => Some(table),
+            Data::TomlTable(table) => Some(table),
             _ => None,
         }
     }
 
-    fn find_table_at(&self, span: &Range<usize>) -> Option<&Table> {
+    fn find_table_at(&self, span: &Range<usize>) -> Option<&TomlTable> {
         match &self.data {
-            Data::Table(inner) if self.span == *span => Some(inner),
-            Data::Table(inner) => inner.find_table_at(span),
+            Data::TomlTable(inner) if self.span == *span => Some(inner),
+            Data::TomlTable(inner) => inner.find_table_at(span),
             Data::Array(items) => items.iter().find_map(|item| item.find_table_at(span)),
             Data::Text(_) | Data::Plain(_) => None,
         }
     }
 
-    fn each_text(&self, left_out: &dyn Fn(&Entry) -> bool, take: &mut dyn FnMut(&Range<usize>, &str)) {
+    fn each_text(&self, left_out: &dyn Fn(&TomlEntry) -> bool, take: &mut dyn FnMut(&Range<usize>, &str)) {
         match &self.data {
             Data::Text(text) => take(&self.span, text),
             Data::Array(items) => items.iter().for_each(|item| item.each_text(left_out, take)),
-            Data::Table(inner) => inner.each_text(left_out, take),
+            Data::TomlTable(inner) => inner.each_text(left_out, take),
             Data::Plain(_) => {}
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Db, DbUrl, Error, Open, Result, sqlite};
+use super::{Db, DbUrl, Error, Open, Result, migrate, sqlite};
 use stdx::time::{Clock, Timestamp};
 
 /// What a backup wrote.
@@ -33,7 +33,6 @@ pub enum BackupError {
     /// The file to put back is none that we can use.
     #[error("{} is no backup that can be used: {why}", .path.display())]
     NotABackup {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: Error,
@@ -79,6 +78,33 @@ pub async fn backup(from: &DbUrl, to: &Path, clock: &Clock) -> BackupResult<Back
     .await
 }
 
+/// Keeps a copy of a file whose schema is about to change, as `NAME.before-vN`; one that is there already stays.
+pub(super) fn keep_before_migration(connection: &Connection, path: &Path, clock: &Clock) -> Result<()> {
+    let state = migrate::state_of_sqlite(connection)?;
+    let kept = with_ending(path, &format!(".before-v{}", state.known));
+    if state.found == 0 || state.found == state.known || kept.exists() {
+        return Ok(());
+    }
+    copy_checked(path, &kept, Made::Now(clock.now()))?.put_at(&kept)
+}
+
+/// Deletes the oldest backups of a directory whose names begin with `prefix`, so that `keep` stay; answers those.
+///
+/// The names end in the moment of the backup, so that their order is that of time.
+pub fn prune_backups(directory: &Path, prefix: &str, keep: usize) -> std::io::Result<Vec<PathBuf>> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(directory)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            name.starts_with(prefix) && name.ends_with(".db")
+        })
+        .collect();
+    found.sort();
+    let old: Vec<PathBuf> = found.drain(..found.len().saturating_sub(keep)).collect();
+    old.iter().try_for_each(std::fs::remove_file)?;
+    Ok(old)
+}
+
 /// Puts the backup `from` in the place of the database at `to`, which must not be in use.
 ///
 /// The database that stood there, sound or not, is kept beside it as `NAME.before-restore`, or with a number behind
@@ -92,7 +118,7 @@ pub async fn restore(from: &Path, to: &DbUrl, clock: &Clock) -> BackupResult<Bac
         return Err(BackupError::Itself(from));
     }
     // Opening it says at once whether it is a sound database of ours; an older one is brought up to date later.
-    match Db::open(DbUrl::File(from.clone()), Open::Look, clock.clone()).await {
+    match Db::open(DbUrl::File(from.clone()), Open::ReadOnly, clock.clone()).await {
         Ok(opened) => opened.close().await,
         Err(Error::Outdated { found: 1.., .. }) => {}
         Err(why) => return Err(BackupError::NotABackup { path: from, why }),
@@ -215,7 +241,7 @@ enum Made {
 fn copy_checked(from: &Path, to: &Path, made: Made) -> Result<Copied> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     source.busy_timeout(Duration::from_secs(60))?;
-    // One state of the source from the first page to the last: without it the copy would begin anew whenever somebody
+    // One state of the source from the first page to the last: without it the copy would start over whenever somebody
     // commits, and never end beside a busy writer.
     source.execute_batch("BEGIN")?;
     source.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;

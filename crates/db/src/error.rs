@@ -15,7 +15,6 @@ pub enum Error {
     /// It holds tables, but not ours.
     #[error("{place} is not a tsuzuki database: {why}")]
     NotOurs {
-        /// Where.
         place: String,
         /// What gives it away.
         why: String,
@@ -53,7 +52,6 @@ pub enum Error {
     MovedAway {
         /// Where it went.
         to: String,
-        /// When.
         at: String,
     },
     /// The file is damaged. It is never recreated or repaired behind the user's back.
@@ -107,7 +105,7 @@ pub enum Error {
     Statement(String),
     /// A write was tried on a database that was opened to look only.
     #[error("this run changes nothing, so the database refuses writes")]
-    LookOnly,
+    OpenedReadOnly,
     /// A dry run has ended, and everything it did is undone.
     #[error("a dry run was undone, as it should be")]
     Rehearsed,

@@ -63,10 +63,7 @@ impl Foreign {
             .map(|ending| beside(path, ending))
             .filter(|file| std::fs::metadata(file).is_ok_and(|facts| facts.len() > 0))
             .collect();
-        let copy = match unclosed.is_empty() {
-            true => None,
-            false => Some(copy_all(path, &unclosed).map_err(bad)?),
-        };
+        let copy = if unclosed.is_empty() { None } else { Some(copy_all(path, &unclosed).map_err(bad)?) };
         let connection = match &copy {
             None => open_immutable(path),
             Some(copy) => Connection::open(copy.path().join("copy")).map_err(Error::from),
@@ -200,23 +197,24 @@ fn copy_all(path: &Path, unclosed: &[PathBuf]) -> Result<tempfile::TempDir, Stri
     let failed = |error: std::io::Error| {
         format!("was not closed by its program and cannot be copied for reading: {error}")
     };
-    let look = || -> std::io::Result<Vec<_>> {
+    let list_files = || -> std::io::Result<Vec<_>> {
         let files = std::iter::once(path).chain(unclosed.iter().map(PathBuf::as_path));
         files
             .map(|file| std::fs::metadata(file).and_then(|facts| Ok((facts.len(), facts.modified()?))))
             .collect()
     };
     let dir = tempfile::tempdir().map_err(failed)?;
-    let before = look().map_err(failed)?;
+    let before = list_files().map_err(failed)?;
     std::fs::copy(path, dir.path().join("copy")).map_err(failed)?;
     for file in unclosed {
         let ending =
             if file.as_os_str().as_encoded_bytes().ends_with(b"-wal") { "copy-wal" } else { "copy-journal" };
         std::fs::copy(file, dir.path().join(ending)).map_err(failed)?;
     }
-    match look().map_err(failed)? == before {
-        true => Ok(dir),
-        false => Err("is being written by its program; stop that first".into()),
+    if list_files().map_err(failed)? == before {
+        Ok(dir)
+    } else {
+        Err("is being written by its program; stop that first".into())
     }
 }
 

@@ -44,7 +44,7 @@ mod value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use backup::{BackupError, BackupReport, backup, refuse_if_open, restore};
+pub use backup::{BackupError, BackupReport, backup, prune_backups, refuse_if_open, restore};
 pub use copy::{DatabaseMove, MoveError, MovePlan, MoveReport, MoveStep, MovedTable, TargetState};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
@@ -55,12 +55,12 @@ use parking_lot::Mutex;
 pub use restored::{Restore, list_restores, notice_restore};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
-pub use tx::{Row, Tx, keep_more_pages};
+pub use tx::{Row, Tx, analyze, keep_more_pages};
 pub use value::{Cell, FromCell, ToValue, Value};
 
 use config::Location;
 use stdx::time::{Clock, Timestamp};
-use unit::{Access, Pending, Unit};
+use unit::{Pending, TxAccess, Unit};
 
 /// Where a database is.
 #[derive(Clone, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub enum Open {
     /// Like `Existing`, and also if everything in it was moved away.
     Left,
     /// Change nothing at all: every write is refused, a missing or outdated database is an error.
-    Look,
+    ReadOnly,
 }
 
 /// An open database; cheap to clone, shared by the whole process.
@@ -120,7 +120,7 @@ pub struct Db {
 struct Inner {
     place: DbUrl,
     dialect: Dialect,
-    look_only: bool,
+    is_read_only: bool,
     clock: Clock,
     backend: Backend,
     stats: Arc<Stats>,
@@ -176,8 +176,8 @@ impl Db {
                 (Dialect::Sqlite, Backend::Sqlite(threads))
             }
         };
-        let look_only = how == Open::Look;
-        Ok(Self { inner: Arc::new(Inner { place, dialect, look_only, clock, backend, stats }) })
+        let is_read_only = how == Open::ReadOnly;
+        Ok(Self { inner: Arc::new(Inner { place, dialect, is_read_only, clock, backend, stats }) })
     }
 
     /// Runs `work` in a transaction that may write, and answers after its COMMIT.
@@ -186,7 +186,7 @@ impl Db {
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        self.submit(Access::Write, work).await
+        self.submit(TxAccess::Write, work).await
     }
 
     /// Runs `work` in a transaction that takes rows under a lease.
@@ -198,7 +198,7 @@ impl Db {
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        self.submit(Access::Claim, work).await
+        self.submit(TxAccess::Claim, work).await
     }
 
     /// Runs `work` on one consistent view of the database.
@@ -207,7 +207,7 @@ impl Db {
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        self.submit(Access::Read, work).await
+        self.submit(TxAccess::Read, work).await
     }
 
     /// Runs `work` as [`Db::write`] does, answers what it said, and undoes everything: a dry run that is exact.
@@ -232,13 +232,13 @@ impl Db {
         }
     }
 
-    async fn submit<T, F>(&self, access: Access, work: F) -> Result<T>
+    async fn submit<T, F>(&self, access: TxAccess, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        if self.inner.look_only && access != Access::Read {
-            return Err(Error::LookOnly);
+        if self.inner.is_read_only && access != TxAccess::Read {
+            return Err(Error::OpenedReadOnly);
         }
         let (unit, answer) = Pending::new(access, work);
         let unit: Box<dyn Unit> = Box::new(unit);
@@ -247,8 +247,8 @@ impl Db {
             Backend::Postgres(pool) => pool.submit(unit)?,
         }
         match answer.await {
-            Ok(unit::Answer::Done(result)) => result,
-            Ok(unit::Answer::Panicked(payload)) => std::panic::resume_unwind(payload),
+            Ok(unit::UnitAnswer::Done(result)) => result,
+            Ok(unit::UnitAnswer::Panicked(payload)) => std::panic::resume_unwind(payload),
             Err(_) => Err(Error::Closed),
         }
     }

@@ -87,10 +87,9 @@ pub(super) fn check_server(session: &mut Session, now: Timestamp) -> Result<()> 
                 params![known, here],
             );
             // Who comes second finds it noted.
-            moved.and_then(|moved| match moved == 1 && !is_same(&known, &here) {
-                true => mark_copied(tx),
-                false => Ok(()),
-            })
+            moved.and_then(
+                |moved| if moved == 1 && !is_same(&known, &here) { mark_copied(tx) } else { Ok(()) },
+            )
         }
     };
     match noted {

@@ -101,9 +101,10 @@ impl SchemaState {
             }
         }
         let found = applied.last().map_or(0, |(version, _)| *version);
-        match found > newest() {
-            true => Err(Error::Newer { found, known: newest() }),
-            false => Ok(Self { found, known: newest() }),
+        if found > newest() {
+            Err(Error::Newer { found, known: newest() })
+        } else {
+            Ok(Self { found, known: newest() })
         }
     }
 
@@ -113,9 +114,10 @@ impl SchemaState {
     }
 
     pub(super) fn must_be_current(self) -> Result<()> {
-        match self.found < self.known {
-            true => Err(Error::Outdated { found: self.found, known: self.known }),
-            false => Ok(()),
+        if self.found < self.known {
+            Err(Error::Outdated { found: self.found, known: self.known })
+        } else {
+            Ok(())
         }
     }
 }
@@ -180,9 +182,10 @@ pub(super) fn state_of_sqlite(connection: &Connection) -> Result<SchemaState> {
             |row| row.get(0),
         )?)
     })?;
-    match exists {
-        true => SchemaState::find(&mut Tx::on_sqlite(connection, stdx::time::Timestamp::MIN)),
-        false => Ok(SchemaState { found: 0, known: newest() }),
+    if exists {
+        SchemaState::find(&mut Tx::on_sqlite(connection, stdx::time::Timestamp::MIN))
+    } else {
+        Ok(SchemaState { found: 0, known: newest() })
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn refuse(tx: &mut Tx<'_>, how: Open) -> Result<()> {
     if let Some(from) = find_arriving(tx)? {
         return Err(Error::Arriving { from });
     }
-    if matches!(how, Open::Look | Open::Left) { Ok(()) } else { refuse_left(tx) }
+    if matches!(how, Open::ReadOnly | Open::Left) { Ok(()) } else { refuse_left(tx) }
 }
 
 /// Refuses a database that was left: who waited for the move to end, or had the database open before, hears of it.

@@ -84,10 +84,7 @@ impl OpenedFile {
 
     /// Whatever were read or written from now on would be another file's, or nobody's.
     pub(super) fn refuse_replaced(&self) -> Result<()> {
-        match self.is_in_place() {
-            true => Ok(()),
-            false => Err(Error::Replaced(self.path.display().to_string())),
-        }
+        if self.is_in_place() { Ok(()) } else { Err(Error::Replaced(self.path.display().to_string())) }
     }
 
     /// Whether it was not removed or replaced since.

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::session::{Server, Session};
-use super::unit::{Access, Unit};
+use super::unit::{TxAccess, Unit};
 use super::{Error, Open, Result, Stats, Tx, lineage, migrate, moved};
 use parking_lot::Mutex;
 use stdx::time::Clock;
@@ -34,7 +34,7 @@ struct Shared {
     open: AtomicUsize,
     /// Whether the database may be written although everything in it was moved away.
     may_be_left: bool,
-    look_only: bool,
+    is_read_only: bool,
 }
 
 impl Pool {
@@ -42,11 +42,11 @@ impl Pool {
         let server = Server::parse(url)?;
         let mut session = server.connect()?;
         match how {
-            Open::Look => migrate::check_postgres(&mut session)?,
+            Open::ReadOnly => migrate::check_postgres(&mut session)?,
             Open::Create | Open::Existing | Open::Left => migrate::migrate_postgres(&mut session, clock)?,
         }
         moved::refuse(&mut Tx::on_postgres(&mut session, clock.now()), how)?;
-        if how != Open::Look {
+        if how != Open::ReadOnly {
             lineage::check_server(&mut session, clock.now())?;
         }
         let (sender, inbox) = mpsc::channel();
@@ -57,7 +57,7 @@ impl Pool {
             inbox: Mutex::new(inbox),
             open: AtomicUsize::new(0),
             may_be_left: how == Open::Left,
-            look_only: how == Open::Look,
+            is_read_only: how == Open::ReadOnly,
         });
         let pool = Self { sender: Some(sender), shared, handles: Mutex::default() };
         pool.start_thread(Some(session))?;
@@ -136,7 +136,7 @@ impl Worker {
             empty => {
                 let mut session = self.shared.server.connect()?;
                 // The server may have come back with an earlier state.
-                if !self.shared.look_only {
+                if !self.shared.is_read_only {
                     lineage::check_server(&mut session, self.shared.clock.now())?;
                 }
                 empty.insert(session)
@@ -157,14 +157,14 @@ impl Worker {
             return Err(error);
         }
         match session.execute_text("COMMIT") {
-            Err(Error::Unreachable(why)) if access != Access::Read => {
+            Err(Error::Unreachable(why)) if access != TxAccess::Read => {
                 self.session = None;
                 self.settle_unknown(&begun.number, &why)?;
             }
             Err(error) => return Err(error),
             Ok(()) => {}
         }
-        if access != Access::Read {
+        if access != TxAccess::Read {
             self.shared.stats.commits.fetch_add(1, Ordering::Relaxed);
             self.shared.stats.writes.fetch_add(1, Ordering::Relaxed);
         }

@@ -9,7 +9,7 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::{Format, IsNull, ToSql, Type};
 use postgres::{Client, SimpleQueryMessage, Statement};
 
-use super::unit::Access;
+use super::unit::TxAccess;
 use super::{Cell, Error, Result, Sql, Value, tls};
 use stdx::time::Timestamp;
 
@@ -81,11 +81,11 @@ pub(super) struct Begun {
 }
 
 impl Session {
-    pub(super) fn begin(&mut self, access: Access) -> Result<Begun> {
+    pub(super) fn begin(&mut self, access: TxAccess) -> Result<Begun> {
         let text = match access {
-            Access::Write => format!("{BEGIN_WRITE}; {WAIT_FOR_MOVE}; SELECT {NUMBER}, {NOW}, {LEFT}"),
-            Access::Claim => format!("{BEGIN_CLAIM}; {WAIT_FOR_MOVE}; SELECT {NUMBER}, {NOW}, {LEFT}"),
-            Access::Read => format!("{BEGIN_READ}; SELECT '', {NOW}, NULL, NULL"),
+            TxAccess::Write => format!("{BEGIN_WRITE}; {WAIT_FOR_MOVE}; SELECT {NUMBER}, {NOW}, {LEFT}"),
+            TxAccess::Claim => format!("{BEGIN_CLAIM}; {WAIT_FOR_MOVE}; SELECT {NUMBER}, {NOW}, {LEFT}"),
+            TxAccess::Read => format!("{BEGIN_READ}; SELECT '', {NOW}, NULL, NULL"),
         };
         let mut begun = Begun { number: String::new(), now: Timestamp::MIN, left: None };
         for message in self.client.simple_query(&text)? {

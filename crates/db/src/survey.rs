@@ -9,7 +9,6 @@ use super::{Cell, Db, Dialect, Error, Result, Tx, copy};
 /// What one table holds.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TableSurvey {
-    /// Rows.
     pub rows: u64,
     /// The same for the same rows, whatever their order and the database.
     pub checksum: String,
@@ -156,7 +155,7 @@ pub async fn check_integrity(db: &Db) -> Result<Vec<String>> {
     .await
 }
 
-/// Drops every table of ours and makes them anew, empty. What belongs to others stays; if it needs a table of ours,
+/// Drops every table of ours and creates them again, empty. What belongs to others stays; if it needs a table of ours,
 /// the database refuses, and nothing is changed.
 pub async fn reset(db: &Db) -> Result<()> {
     db.write(|tx| {

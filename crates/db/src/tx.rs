@@ -15,12 +15,12 @@ use stdx::time::Timestamp;
 /// An error from any statement ends the transaction: return it. What a caller should know without undoing
 /// anything is a value, not an error.
 pub struct Tx<'a> {
-    link: Link<'a>,
+    link: TxConnection<'a>,
     now: Timestamp,
     began: Instant,
 }
 
-enum Link<'a> {
+enum TxConnection<'a> {
     Sqlite(&'a rusqlite::Connection),
     Postgres(&'a mut Session),
 }
@@ -33,19 +33,28 @@ const LARGE_STATEMENT: usize = 100;
 /// Lets SQLite keep more pages in memory from now on: for those who write all over large tables. PostgreSQL has a
 /// cache of its own.
 pub fn keep_more_pages(tx: &mut Tx<'_>) -> Result<()> {
-    if let Link::Sqlite(connection) = &tx.link {
+    if let TxConnection::Sqlite(connection) = &tx.link {
         connection.pragma_update(None, "cache_size", LARGE_CACHE)?;
+    }
+    Ok(())
+}
+
+/// Has PostgreSQL look at `table`, for those who are about to change it row by row: before it has done so by itself, it finds a row
+/// along any index that begins like the right one. SQLite knows unique indexes without looking.
+pub fn analyze(tx: &mut Tx<'_>, table: &'static str) -> Result<()> {
+    if let TxConnection::Postgres(session) = &mut tx.link {
+        session.execute_text(&format!("ANALYZE {table}"))?;
     }
     Ok(())
 }
 
 impl<'a> Tx<'a> {
     pub(super) fn on_sqlite(connection: &'a rusqlite::Connection, now: Timestamp) -> Self {
-        Self { link: Link::Sqlite(connection), now, began: Instant::now() }
+        Self { link: TxConnection::Sqlite(connection), now, began: Instant::now() }
     }
 
     pub(super) fn on_postgres(session: &'a mut Session, now: Timestamp) -> Self {
-        Self { link: Link::Postgres(session), now, began: Instant::now() }
+        Self { link: TxConnection::Postgres(session), now, began: Instant::now() }
     }
 
     /// The same, asked for at this moment: the server's answer may have taken its time.
@@ -66,8 +75,8 @@ impl<'a> Tx<'a> {
     /// Which database this is.
     pub fn dialect(&self) -> Dialect {
         match self.link {
-            Link::Sqlite(_) => Dialect::Sqlite,
-            Link::Postgres(_) => Dialect::Postgres,
+            TxConnection::Sqlite(_) => Dialect::Sqlite,
+            TxConnection::Postgres(_) => Dialect::Postgres,
         }
     }
 
@@ -84,13 +93,13 @@ impl<'a> Tx<'a> {
     ) -> Result<u64> {
         let mut changed = 0;
         match &mut self.link {
-            Link::Sqlite(connection) => {
+            TxConnection::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql.render(Dialect::Sqlite))?;
                 for params in lists {
                     changed += statement.execute(rusqlite::params_from_iter(params))? as u64;
                 }
             }
-            Link::Postgres(session) => {
+            TxConnection::Postgres(session) => {
                 for params in lists {
                     changed += session.execute(sql, params)?;
                 }
@@ -122,9 +131,10 @@ impl<'a> Tx<'a> {
             }
             rest = later;
         }
-        match rest.is_empty() {
-            true => Ok(changed),
-            false => Err(Error::Statement(format!("{} values do not fill rows of {columns}", values.len()))),
+        if rest.is_empty() {
+            Ok(changed)
+        } else {
+            Err(Error::Statement(format!("{} values do not fill rows of {columns}", values.len())))
         }
     }
 
@@ -136,7 +146,7 @@ impl<'a> Tx<'a> {
         mut each: impl FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<()> {
         match &mut self.link {
-            Link::Sqlite(connection) => {
+            TxConnection::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql.render(Dialect::Sqlite))?;
                 let mut rows = statement.query(rusqlite::params_from_iter(params))?;
                 let names = Names::new();
@@ -145,7 +155,7 @@ impl<'a> Tx<'a> {
                 }
                 Ok(())
             }
-            Link::Postgres(session) => {
+            TxConnection::Postgres(session) => {
                 session.each(sql, params, &mut |row| each(&Row::of(RowOf::Postgres(row))))
             }
         }
@@ -191,8 +201,8 @@ impl<'a> Tx<'a> {
     /// Runs a text that is not a constant: migrations and table copies, nothing else.
     pub(super) fn execute_text(&mut self, text: &str) -> Result<()> {
         match &mut self.link {
-            Link::Sqlite(connection) => Ok(connection.execute_batch(text)?),
-            Link::Postgres(session) => session.execute_text(text),
+            TxConnection::Sqlite(connection) => Ok(connection.execute_batch(text)?),
+            TxConnection::Postgres(session) => session.execute_text(text),
         }
     }
 
@@ -203,7 +213,7 @@ impl<'a> Tx<'a> {
         mut each: impl FnMut(&[Cell<'_>]) -> Result<()>,
     ) -> Result<()> {
         match &mut self.link {
-            Link::Sqlite(connection) => {
+            TxConnection::Sqlite(connection) => {
                 let mut statement = connection.prepare(text)?;
                 let width = statement.column_count();
                 let mut rows = statement.query([])?;
@@ -214,7 +224,7 @@ impl<'a> Tx<'a> {
                 }
                 Ok(())
             }
-            Link::Postgres(session) => session.each_text(text, &mut |row| {
+            TxConnection::Postgres(session) => session.each_text(text, &mut |row| {
                 let row = Row::of(RowOf::Postgres(row));
                 each(&(0..row.width()).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)
             }),
@@ -224,11 +234,11 @@ impl<'a> Tx<'a> {
     /// Runs a text that is not a constant with parameters: table copies, nothing else.
     pub(super) fn execute_dynamic(&mut self, text: &str, params: &[Value<'_>]) -> Result<u64> {
         match &mut self.link {
-            Link::Sqlite(connection) => {
+            TxConnection::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(text)?;
                 Ok(statement.execute(rusqlite::params_from_iter(params))? as u64)
             }
-            Link::Postgres(session) => session.execute_dynamic(text, params),
+            TxConnection::Postgres(session) => session.execute_dynamic(text, params),
         }
     }
 
@@ -240,7 +250,7 @@ impl<'a> Tx<'a> {
         mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         match &mut self.link {
-            Link::Sqlite(connection) => {
+            TxConnection::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(text)?;
                 let mut rows = statement.query(rusqlite::params_from_iter(params))?;
                 let names = Names::new();
@@ -251,7 +261,7 @@ impl<'a> Tx<'a> {
                 }
                 Ok(())
             }
-            Link::Postgres(session) => {
+            TxConnection::Postgres(session) => {
                 session.each_dynamic(text, params, &mut |row| each(&Row::of(RowOf::Postgres(row))))
             }
         }
@@ -260,8 +270,10 @@ impl<'a> Tx<'a> {
     /// Checks that the statement can be prepared; used by the test that does so for all of them.
     pub fn prepare(&mut self, sql: &'static Sql) -> Result<()> {
         match &mut self.link {
-            Link::Sqlite(connection) => Ok(connection.prepare(sql.render(Dialect::Sqlite)).map(drop)?),
-            Link::Postgres(session) => session.prepare(sql).map(drop),
+            TxConnection::Sqlite(connection) => {
+                Ok(connection.prepare(sql.render(Dialect::Sqlite)).map(drop)?)
+            }
+            TxConnection::Postgres(session) => session.prepare(sql).map(drop),
         }
     }
 }
@@ -282,25 +294,26 @@ enum RowOf<'a> {
 type Names = OnceCell<Vec<String>>;
 
 /// Names a column: by the name that the statement gives it, or by its place, counted from 0.
-pub trait Column {
+pub trait ColumnIndex {
     /// Its place in `row`.
     fn place_in(&self, row: &Row<'_>) -> Result<usize>;
 }
 
-impl Column for usize {
+impl ColumnIndex for usize {
     fn place_in(&self, _: &Row<'_>) -> Result<usize> {
         Ok(*self)
     }
 }
 
-impl Column for &str {
+impl ColumnIndex for &str {
     fn place_in(&self, row: &Row<'_>) -> Result<usize> {
         let expected = row.expected.get();
-        let place = match row.name(expected) == Some(self) {
-            true => expected,
-            false => (0..row.width())
+        let place = if row.name(expected) == Some(self) {
+            expected
+        } else {
+            (0..row.width())
                 .find(|place| row.name(*place) == Some(self))
-                .ok_or_else(|| Error::Statement(format!("it gives no column `{self}`")))?,
+                .ok_or_else(|| Error::Statement(format!("it gives no column `{self}`")))?
         };
         row.expected.set(place + 1);
         Ok(place)
@@ -313,7 +326,7 @@ impl<'a> Row<'a> {
     }
 
     /// The value of a column.
-    pub fn get<T: FromCell>(&self, column: impl Column) -> Result<T> {
+    pub fn get<T: FromCell>(&self, column: impl ColumnIndex) -> Result<T> {
         let place = column.place_in(self)?;
         T::read(&self.cell(place)?, place)
     }

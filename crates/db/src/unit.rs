@@ -9,21 +9,21 @@ use super::{Error, Result, Tx};
 
 /// What a closure needs of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum TxAccess {
     Read,
     Write,
     Claim,
 }
 
 /// What the caller receives.
-pub(super) enum Answer<T> {
+pub(super) enum UnitAnswer<T> {
     Done(Result<T>),
     Panicked(Box<dyn Any + Send>),
 }
 
 /// A unit of work whose types are forgotten, so that the threads need no generics.
 pub(super) trait Unit: Send {
-    fn access(&self) -> Access;
+    fn access(&self) -> TxAccess;
     /// Runs the closure; its value is kept until [`Unit::answer`]. A panic counts as an error.
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()>;
     /// Sends the kept value, or `outcome`'s error, to the caller.
@@ -31,10 +31,10 @@ pub(super) trait Unit: Send {
 }
 
 pub(super) struct Pending<T, F> {
-    access: Access,
+    access: TxAccess,
     work: F,
     kept: Option<std::result::Result<T, Box<dyn Any + Send>>>,
-    reply: oneshot::Sender<Answer<T>>,
+    reply: oneshot::Sender<UnitAnswer<T>>,
 }
 
 impl<T, F> Pending<T, F>
@@ -42,7 +42,7 @@ where
     T: Send,
     F: Fn(&mut Tx<'_>) -> Result<T> + Send,
 {
-    pub(super) fn new(access: Access, work: F) -> (Self, oneshot::Receiver<Answer<T>>) {
+    pub(super) fn new(access: TxAccess, work: F) -> (Self, oneshot::Receiver<UnitAnswer<T>>) {
         let (reply, answer) = oneshot::channel();
         (Self { access, work, kept: None, reply }, answer)
     }
@@ -53,7 +53,7 @@ where
     T: Send,
     F: Fn(&mut Tx<'_>) -> Result<T> + Send,
 {
-    fn access(&self) -> Access {
+    fn access(&self) -> TxAccess {
         self.access
     }
 
@@ -74,10 +74,10 @@ where
 
     fn answer(self: Box<Self>, outcome: Result<()>) {
         let answer = match (outcome, self.kept) {
-            (Ok(()), Some(Ok(value))) => Answer::Done(Ok(value)),
-            (Err(Error::Panicked), Some(Err(payload))) => Answer::Panicked(payload),
-            (Err(error), _) => Answer::Done(Err(error)),
-            (Ok(()), _) => Answer::Done(Err(Error::Closed)),
+            (Ok(()), Some(Ok(value))) => UnitAnswer::Done(Ok(value)),
+            (Err(Error::Panicked), Some(Err(payload))) => UnitAnswer::Panicked(payload),
+            (Err(error), _) => UnitAnswer::Done(Err(error)),
+            (Ok(()), _) => UnitAnswer::Done(Err(Error::Closed)),
         };
         // The caller may have gone away; what was committed stays committed.
         let _ = self.reply.send(answer);

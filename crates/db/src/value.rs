@@ -29,9 +29,10 @@ pub trait ToValue {
 }
 
 fn text(text: &str) -> Value<'_> {
-    match memchr(0, text.as_bytes()).is_some() {
-        false => Value::Text(Cow::Borrowed(text)),
-        true => Value::Text(Cow::Owned(text.replace('\0', ""))),
+    if memchr(0, text.as_bytes()).is_none() {
+        Value::Text(Cow::Borrowed(text))
+    } else {
+        Value::Text(Cow::Owned(text.replace('\0', "")))
     }
 }
 
@@ -123,7 +124,6 @@ pub enum Cell<'a> {
     Int(i64),
     /// A fraction.
     Real(f64),
-    /// Text.
     Text(&'a str),
 }
 

@@ -11,10 +11,10 @@ use super::ranges::Range;
 ///
 /// An entry is an address, a range, a host name or `*.name`, each with an optional port.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct AllowPrivate(Arc<[Entry]>);
+pub struct AllowPrivate(Arc<[AllowRule]>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Entry {
+struct AllowRule {
     what: What,
     port: Option<u16>,
 }
@@ -40,7 +40,7 @@ impl AllowPrivate {
     /// Reads the entries of an `allow_private` list.
     pub fn parse<S: AsRef<str>>(entries: &[S]) -> Result<Self, NotAnEntry> {
         let mut read =
-            entries.iter().map(|entry| Entry::parse(entry.as_ref())).collect::<Result<Vec<_>, _>>()?;
+            entries.iter().map(|entry| AllowRule::parse(entry.as_ref())).collect::<Result<Vec<_>, _>>()?;
         read.sort();
         read.dedup();
         Ok(Self(read.into()))
@@ -51,11 +51,11 @@ impl AllowPrivate {
         if self.0.iter().all(|entry| entry.port.is_none()) {
             return self.clone();
         }
-        let mut entries: Vec<Entry> = self
+        let mut entries: Vec<AllowRule> = self
             .0
             .iter()
             .filter(|entry| entry.port.is_none_or(|only| only == port))
-            .map(|entry| Entry { what: entry.what.clone(), port: None })
+            .map(|entry| AllowRule { what: entry.what.clone(), port: None })
             .collect();
         entries.sort();
         entries.dedup();
@@ -84,7 +84,7 @@ impl AllowPrivate {
     }
 }
 
-impl Entry {
+impl AllowRule {
     fn parse(text: &str) -> Result<Self, NotAnEntry> {
         let fail = || NotAnEntry(text.to_owned());
         let text = text.trim();

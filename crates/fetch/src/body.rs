@@ -22,7 +22,7 @@ use super::limits::{Limits, Pace, Size};
 
 /// The decoded body of one response.
 pub(super) struct Body {
-    source: Source,
+    source: BodySource,
     host: String,
     limits: Limits,
     wire: Arc<AtomicU64>,
@@ -30,7 +30,7 @@ pub(super) struct Body {
     meter: Meter,
 }
 
-enum Source {
+enum BodySource {
     Plain(reqwest::Response),
     Decoded(coding::Reader, BytesMut),
 }
@@ -48,7 +48,7 @@ impl Body {
             .map_err(|error| cause::from_coding(&error, host))?;
         let wire = Arc::new(AtomicU64::new(0));
         let mut body = Self {
-            source: Source::Decoded(Box::pin(tokio::io::empty()), BytesMut::new()),
+            source: BodySource::Decoded(Box::pin(tokio::io::empty()), BytesMut::new()),
             host: host.to_owned(),
             limits: limits.clone(),
             meter: Meter::new(limits, limits.in_all.saturating_sub(spent), Arc::clone(&wire)),
@@ -59,14 +59,14 @@ impl Body {
             if response.content_length().is_some_and(|length| length > limits.body_bytes) {
                 return Err(Error::TooBig { limit: Size::Body(limits.body_bytes) });
             }
-            body.source = Source::Plain(response);
+            body.source = BodySource::Plain(response);
             return Ok(body);
         }
         let stream = response.bytes_stream().map_err(io::Error::other);
         let counted = Counted { inner: StreamReader::new(Box::pin(stream)), wire, limit: limits.body_bytes };
         let opening = open_all(Box::pin(counted), codings, limits.body_bytes);
         let reader = body.meter.watch(opening).await?.map_err(|error| cause::from_body(&error, host))?;
-        body.source = Source::Decoded(reader, BytesMut::new());
+        body.source = BodySource::Decoded(reader, BytesMut::new());
         Ok(body)
     }
 
@@ -74,7 +74,7 @@ impl Body {
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         const PIECE: usize = 32 * 1024;
         let piece = match &mut self.source {
-            Source::Plain(response) => {
+            BodySource::Plain(response) => {
                 let chunk = self.meter.watch(response.chunk()).await?;
                 let chunk = chunk.map_err(|error| cause::from_client(&error, &self.host))?;
                 if let Some(chunk) = &chunk {
@@ -82,7 +82,7 @@ impl Body {
                 }
                 chunk
             }
-            Source::Decoded(reader, buffer) => {
+            BodySource::Decoded(reader, buffer) => {
                 buffer.reserve(PIECE);
                 let read = self.meter.watch(reader.read_buf(buffer)).await?;
                 let read = read.map_err(|error| cause::from_body(&error, &self.host))?;

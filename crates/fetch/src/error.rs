@@ -107,10 +107,7 @@ pub enum Error {
     Disk(#[source] std::io::Error),
     /// The HTTP client could not be set up.
     #[error("the HTTP client could not be set up: {why}")]
-    Setup {
-        /// What failed.
-        why: String,
-    },
+    Setup { why: String },
 }
 
 /// What made us leave a host alone.
@@ -138,6 +135,11 @@ impl Why {
 }
 
 impl Error {
+    /// Whether only another config ends it: trying again changes nothing.
+    pub fn needs_config(&self) -> bool {
+        matches!(self, Error::Blocked { .. } | Error::BadUrl { .. })
+    }
+
     /// Whether the same request may succeed later without anybody changing anything.
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -217,7 +219,7 @@ impl Error {
     }
 
     /// What happened in one line, and what to write into the config if that is the way out.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         match (self, self.hint()) {
             (Error::Blocked { .. }, Some(hint)) => format!("{self} ({hint})"),
             _ => self.to_string(),

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::error::Error;
-use super::polite::{Admission, HostState, Manners, Outcome};
+use super::polite::{Admission, HostAnswer, HostState, Manners};
 use stdx::time::Clock;
 
 /// Hosts remembered at once; beyond it, those that are at rest are forgotten.
@@ -104,10 +104,10 @@ impl Gate {
     }
 
     /// Tells the host's health how a request went; answers how long it is left alone now.
-    fn settle(&self, key: &str, outcome: Outcome) -> Option<Duration> {
+    fn record(&self, key: &str, outcome: HostAnswer) -> Option<Duration> {
         let mut hosts = self.lock();
         let host = hosts.get_mut(key)?;
-        let pause = host.state.settle(outcome, self.clock.now(), jitter());
+        let pause = host.state.record(outcome, self.clock.now(), jitter());
         if pause.is_some() {
             host.freed.notify_waiters();
         }
@@ -157,8 +157,8 @@ impl Host {
 
 impl Pass {
     /// Tells the host's health how the request went; answers how long the host is left alone now.
-    pub(super) fn settle(&self, outcome: Outcome) -> Option<Duration> {
-        self.gate.settle(&self.key, outcome)
+    pub(super) fn record(&self, outcome: HostAnswer) -> Option<Duration> {
+        self.gate.record(&self.key, outcome)
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
         let url = |host: usize| Url::parse(&format!("http://h{host}.example/")).unwrap();
         let manners = Manners::default();
         let busy = gate.enter(&url(0), &manners).await.unwrap();
-        gate.enter(&url(1), &manners).await.unwrap().settle(Outcome::Unreachable);
+        gate.enter(&url(1), &manners).await.unwrap().record(HostAnswer::Unreachable);
         for host in 2..HOSTS + 10 {
             drop(gate.enter(&url(host), &manners).await.unwrap());
         }

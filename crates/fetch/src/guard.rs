@@ -107,7 +107,7 @@ pub(super) fn is_localhost(host: &str) -> bool {
 
 /// What the guard thinks of an address.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Verdict {
+pub struct GuardVerdict {
     /// `allow` or `deny`.
     pub verdict: Ruling,
     /// The reason, for people.
@@ -125,10 +125,10 @@ pub enum Ruling {
 }
 
 /// The guard's opinion of `url` when names resolve as `resolve` says; touches no network.
-pub fn opinion(url: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPrivate) -> Verdict {
+pub fn opinion(url: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPrivate) -> GuardVerdict {
     match judge(url, resolve, allow) {
-        Ok(why) => Verdict { verdict: Ruling::Allow, why },
-        Err(error) => Verdict { verdict: Ruling::Deny, why: error.to_string() },
+        Ok(why) => GuardVerdict { verdict: Ruling::Allow, why },
+        Err(error) => GuardVerdict { verdict: Ruling::Deny, why: error.to_string() },
     }
 }
 

@@ -1,4 +1,4 @@
-//! Readers of the HTTP headers that say where to go on and when: `Retry-After`, `Link`, dates.
+//! Readers of the HTTP headers that say where to go on and when: `Retry-After`, `HeaderLink`, dates.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -43,9 +43,9 @@ pub fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim).filter(|value| !value.is_empty())
 }
 
-/// One target of a `Link` header.
+/// One target of a `HeaderLink` header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct HeaderLink {
     /// Where it leads, resolved against the address of the response.
     pub url: Url,
     /// Its relations in lower case, such as `next` or `alternate`.
@@ -54,8 +54,8 @@ pub struct Link {
     pub media_type: Option<String>,
 }
 
-/// All targets of the `Link` headers (RFC 8288) that resolve against `base`; unreadable ones are left out.
-pub fn links(headers: &HeaderMap, base: &Url) -> Vec<Link> {
+/// All targets of the `HeaderLink` headers (RFC 8288) that resolve against `base`; unreadable ones are left out.
+pub fn links(headers: &HeaderMap, base: &Url) -> Vec<HeaderLink> {
     headers
         .get_all(LINK)
         .iter()
@@ -65,14 +65,14 @@ pub fn links(headers: &HeaderMap, base: &Url) -> Vec<Link> {
         .collect()
 }
 
-/// The target of the first `Link` with relation `rel`.
+/// The target of the first `HeaderLink` with relation `rel`.
 pub fn link(headers: &HeaderMap, base: &Url, rel: &str) -> Option<Url> {
     links(headers, base).into_iter().find(|link| link.rels.iter().any(|own| own == rel)).map(|link| link.url)
 }
 
-fn one_link(part: &str, base: &Url) -> Option<Link> {
+fn one_link(part: &str, base: &Url) -> Option<HeaderLink> {
     let (target, rest) = part.trim().strip_prefix('<')?.split_once('>')?;
-    let mut link = Link { url: base.join(target.trim()).ok()?, rels: Vec::new(), media_type: None };
+    let mut link = HeaderLink { url: base.join(target.trim()).ok()?, rels: Vec::new(), media_type: None };
     for parameter in split_outside_quotes(rest, ';') {
         let Some((name, value)) = parameter.split_once('=') else { continue };
         let value = value.trim().trim_matches('"');

@@ -9,7 +9,7 @@ use super::cause;
 use super::coding;
 use super::error::Error;
 use super::limits::{Limits, Pace};
-use super::polite::Outcome;
+use super::polite::HostAnswer;
 use super::redirect::Trail;
 use super::request::Request;
 
@@ -50,10 +50,10 @@ pub(super) fn is_broken(answered: &Result<reqwest::Response, Error>) -> bool {
 }
 
 /// What a failure before the headers says about the host's health.
-pub(super) fn failure(error: &Error) -> Option<Outcome> {
+pub(super) fn failure(error: &Error) -> Option<HostAnswer> {
     match error {
-        Error::Connect { .. } | Error::Dns { .. } | Error::BadTls { .. } => Some(Outcome::Unreachable),
-        Error::TooSlow { .. } | Error::Broken { .. } => Some(Outcome::Silent),
+        Error::Connect { .. } | Error::Dns { .. } | Error::BadTls { .. } => Some(HostAnswer::Unreachable),
+        Error::TooSlow { .. } | Error::Broken { .. } => Some(HostAnswer::Silent),
         _ => None,
     }
 }

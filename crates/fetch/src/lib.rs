@@ -56,13 +56,13 @@ pub use moved::{Moved, SURE_AFTER};
 pub use polite::Manners;
 pub use reach::{Check, SecretHint, Wanted};
 pub use request::{Credential, Request};
-pub use response::{Answer, Head, Response, Saved};
+pub use response::{ApiAnswer, Head, Response, Saved};
 pub use validators::Validators;
 
 use body::Body;
 use error::Why;
 use gate::{Gate, Pass};
-use polite::Outcome;
+use polite::HostAnswer;
 use redirect::Trail;
 use stdx::time::Clock;
 
@@ -178,10 +178,10 @@ impl Fetcher {
     }
 
     /// Speaks to an API: every status is an answer, errors are only those of the way there.
-    pub async fn fetch_api(&self, request: &Request) -> Result<Answer, Error> {
+    pub async fn fetch_api(&self, request: &Request) -> Result<ApiAnswer, Error> {
         let arrived = Box::pin(self.arrive(request)).await?;
         let (head, body) = self.collect(arrived, request).await?;
-        Ok(Answer { head, body })
+        Ok(ApiAnswer { head, body })
     }
 
     /// Follows redirects until an answer arrives; its body is still to come.
@@ -208,7 +208,7 @@ impl Fetcher {
             let mut response = match response {
                 Ok(response) => response,
                 Err(error) => {
-                    let pause = hop::failure(&error).and_then(|outcome| pass.settle(outcome));
+                    let pause = hop::failure(&error).and_then(|outcome| pass.record(outcome));
                     tracing::debug!(host = trail.url.host_str(), ?pause, "No answer: {error}");
                     return Err(error);
                 }
@@ -216,11 +216,11 @@ impl Fetcher {
             let status = response.status();
             let headers = std::mem::take(response.headers_mut());
             if hop::header_bytes(&headers) > limits.header_bytes {
-                pass.settle(Outcome::Fine);
+                pass.record(HostAnswer::Fine);
                 return Err(Error::TooBig { limit: limits::Size::Headers(limits.header_bytes) });
             }
             if trail.follow(status, &headers)? {
-                pass.settle(Outcome::Fine);
+                pass.record(HostAnswer::Fine);
                 continue;
             }
             let final_url = request.without_secrets(&trail.url);
@@ -232,10 +232,10 @@ impl Fetcher {
                 final_url,
             };
             let retry_after = header::retry_after(&head.headers, inner.clock.now());
-            let outcome = Outcome::of_status(head.status, retry_after);
+            let outcome = HostAnswer::of_status(head.status, retry_after);
             let is_asked =
-                matches!(outcome, Outcome::Busy { retry_after: Some(wait), .. } if !wait.is_zero());
-            let pause = pass.settle(outcome);
+                matches!(outcome, HostAnswer::Busy { retry_after: Some(wait), .. } if !wait.is_zero());
+            let pause = pass.record(outcome);
             tracing::debug!(host = head.final_url.host_str(), status = head.status, ?spent, "Answered");
             if head.status == 206 {
                 // We never ask for a range: taken for the whole, a part would make the rest look removed.

@@ -8,9 +8,7 @@ pub const SURE_AFTER: u32 = 3;
 /// Where the permanent redirects of a document lead, and in how many readings in a row they led there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// The address.
     pub to: Option<Url>,
-    /// The readings.
     pub count: u32,
 }
 

@@ -74,14 +74,13 @@ pub enum Admission {
     Later {
         /// How long the pause still lasts.
         after: Duration,
-        /// What it is for.
         why: Why,
     },
 }
 
 /// How a request ended, as far as the host's health is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum HostAnswer {
     /// It answered like a healthy host, even if with "not found".
     Fine,
     /// It says that we ask too much (429) or that it is out of order (503).
@@ -102,13 +101,13 @@ pub enum Outcome {
     Unreachable,
 }
 
-impl Outcome {
+impl HostAnswer {
     /// What `status` says about the host.
     pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
         match status {
-            429 | 503 => Outcome::Busy { status, retry_after },
-            500..=599 => Outcome::Failing { status },
-            _ => Outcome::Fine,
+            429 | 503 => HostAnswer::Busy { status, retry_after },
+            500..=599 => HostAnswer::Failing { status },
+            _ => HostAnswer::Fine,
         }
     }
 }
@@ -133,17 +132,17 @@ impl HostState {
     /// Takes note of an outcome and answers how long the host is now left alone.
     ///
     /// `jitter` in 0..1 spreads the pauses we choose ourselves, so that a host that comes back is not hit at once.
-    pub fn settle(&mut self, outcome: Outcome, now: Timestamp, jitter: f64) -> Option<Duration> {
+    pub fn record(&mut self, outcome: HostAnswer, now: Timestamp, jitter: f64) -> Option<Duration> {
         let (forgiven, why, asked) = match outcome {
-            Outcome::Fine => {
+            HostAnswer::Fine => {
                 self.failures = 0;
                 self.pause = None;
                 return None;
             }
-            Outcome::Busy { status, retry_after } => (0, Why::of_busy(status, retry_after), retry_after),
-            Outcome::Failing { status } => (FORGIVEN, Why::Status(status), None),
-            Outcome::Silent => (FORGIVEN, Why::Unreachable, None),
-            Outcome::Unreachable => (0, Why::Unreachable, None),
+            HostAnswer::Busy { status, retry_after } => (0, Why::of_busy(status, retry_after), retry_after),
+            HostAnswer::Failing { status } => (FORGIVEN, Why::Status(status), None),
+            HostAnswer::Silent => (FORGIVEN, Why::Unreachable, None),
+            HostAnswer::Unreachable => (0, Why::Unreachable, None),
         };
         self.failures = self.failures.saturating_add(1);
         let own = own_pause(self.failures.saturating_sub(forgiven), jitter);
@@ -173,11 +172,11 @@ mod tests {
     }
 
     /// Settles `outcomes` in a row at the start and answers the last pause in seconds.
-    fn pause_after(outcomes: &[Outcome]) -> Option<u64> {
+    fn pause_after(outcomes: &[HostAnswer]) -> Option<u64> {
         let mut host = HostState::default();
         let mut pause = None;
         for outcome in outcomes {
-            pause = host.settle(*outcome, START, 0.5);
+            pause = host.record(*outcome, START, 0.5);
         }
         pause.map(|span| span.as_secs())
     }
@@ -185,22 +184,22 @@ mod tests {
     #[test]
     fn pauses_grow_with_failures_and_obey_the_host() {
         let busy =
-            |secs: Option<u64>| Outcome::Busy { status: 429, retry_after: secs.map(Duration::from_secs) };
-        let failing = Outcome::Failing { status: 500 };
-        let lost = Outcome::Unreachable;
+            |secs: Option<u64>| HostAnswer::Busy { status: 429, retry_after: secs.map(Duration::from_secs) };
+        let failing = HostAnswer::Failing { status: 500 };
+        let lost = HostAnswer::Unreachable;
         for (outcomes, expected) in [
-            (vec![Outcome::Fine], None),
+            (vec![HostAnswer::Fine], None),
             (vec![lost], Some(10)),
             (vec![lost, lost], Some(20)),
             (vec![lost; 20], Some(3600)),
             (vec![lost; 100], Some(3600)),
-            (vec![lost, Outcome::Fine, lost], Some(10)),
+            (vec![lost, HostAnswer::Fine, lost], Some(10)),
             (vec![failing], None),
             (vec![failing, failing], None),
             (vec![failing, failing, failing], Some(10)),
-            (vec![Outcome::Silent, Outcome::Silent], None),
-            (vec![Outcome::Silent, failing, Outcome::Silent], Some(10)),
-            (vec![failing, failing, Outcome::Fine, failing], None),
+            (vec![HostAnswer::Silent, HostAnswer::Silent], None),
+            (vec![HostAnswer::Silent, failing, HostAnswer::Silent], Some(10)),
+            (vec![failing, failing, HostAnswer::Fine, failing], None),
             (vec![busy(None)], Some(10)),
             (vec![busy(Some(120))], Some(120)),
             (vec![busy(Some(0))], Some(10)),
@@ -213,7 +212,7 @@ mod tests {
     #[test]
     fn jitter_stays_within_a_quarter() {
         for (jitter, millis) in [(0.0, 7_500), (0.5, 10_000), (1.0, 12_500), (9.0, 12_500)] {
-            let pause = HostState::default().settle(Outcome::Unreachable, START, jitter);
+            let pause = HostState::default().record(HostAnswer::Unreachable, START, jitter);
             assert_eq!(pause, Some(Duration::from_millis(millis)));
         }
     }
@@ -229,7 +228,7 @@ mod tests {
         assert_eq!(host.admit(&manners, at(0)), Admission::Wait);
         host.in_flight = 0;
 
-        host.settle(Outcome::Unreachable, at(0), 0.5);
+        host.record(HostAnswer::Unreachable, at(0), 0.5);
         let later = Admission::Later { after: Duration::from_secs(6), why: Why::Unreachable };
         assert_eq!(host.admit(&manners, at(4)), later);
 
@@ -238,19 +237,19 @@ mod tests {
         assert_eq!(host.admit(&manners, at(10)), Admission::Wait, "and the others wait for it");
 
         let mut worse = host.clone();
-        worse.settle(Outcome::Unreachable, at(11), 0.5);
+        worse.record(HostAnswer::Unreachable, at(11), 0.5);
         assert!(
             matches!(worse.admit(&manners, at(11)), Admission::Later { after, .. } if after.as_secs() == 20)
         );
 
-        host.settle(Outcome::Fine, at(11), 0.5);
+        host.record(HostAnswer::Fine, at(11), 0.5);
         assert_eq!(host.admit(&manners, at(11)), Admission::Go);
     }
 
     #[test]
     fn a_clock_set_back_ends_the_pause() {
         let mut host = HostState::default();
-        host.settle(Outcome::Unreachable, at(1_000), 0.5);
+        host.record(HostAnswer::Unreachable, at(1_000), 0.5);
         assert_eq!(host.admit(&Manners::default(), at(500)), Admission::Go);
     }
 }

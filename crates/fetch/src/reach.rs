@@ -12,7 +12,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// One thing that `doctor` looked at.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Check {
-    /// What.
     pub what: String,
     /// Whether it is as it should be.
     pub is_fine: bool,

@@ -39,14 +39,12 @@ pub enum Credential {
     Basic {
         /// The user name.
         user: String,
-        /// The password.
         password: SecretString,
     },
     /// A header of the service's own, such as `PRIVATE-TOKEN`.
     Header {
         /// The name of the header.
         name: &'static str,
-        /// Its value.
         value: SecretString,
     },
 }

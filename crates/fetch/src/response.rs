@@ -33,7 +33,7 @@ pub struct Head {
 
 /// Any answer of an API, good or bad.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct ApiAnswer {
     /// Status, headers and address.
     pub head: Head,
     /// The body; of an error page only the first 64 KiB.

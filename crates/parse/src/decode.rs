@@ -66,17 +66,19 @@ fn read<'a>(bytes: &'a [u8], content_type: Option<&str>, kind: Kind) -> (Cow<'a,
     let looks_jis = looks_iso_2022_jp(bytes);
     let labels = [content_type.and_then(charset_of), declared(bytes, kind)];
     for label in labels.into_iter().flatten() {
-        let Some(named) = Named::find(&label) else { continue };
+        let Some(named) = Decoder::find(&label) else { continue };
         match named {
-            Named::Page(page) if valid_utf8.is_none() => return (Cow::Owned(page.decode(bytes)), page.name),
-            Named::Page(page) if !beyond_ascii => return (Cow::Owned(page.decode(bytes)), page.name),
-            Named::Page(_) => {}
-            Named::Standard(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => {
+            Decoder::Page(page) if valid_utf8.is_none() => {
+                return (Cow::Owned(page.decode(bytes)), page.name);
+            }
+            Decoder::Page(page) if !beyond_ascii => return (Cow::Owned(page.decode(bytes)), page.name),
+            Decoder::Page(_) => {}
+            Decoder::Standard(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => {
                 if kind == Kind::Plain && bytes.len().is_multiple_of(2) && valid_utf8.is_none() {
                     return (encoding.decode_without_bom_handling(bytes).0, lower_name(encoding));
                 }
             }
-            Named::Standard(encoding) => {
+            Decoder::Standard(encoding) => {
                 if looks_jis && (encoding == UTF_8 || encoding == WINDOWS_1252) {
                     break;
                 }
@@ -102,32 +104,32 @@ fn read<'a>(bytes: &'a [u8], content_type: Option<&str>, kind: Kind) -> (Cow<'a,
 }
 
 /// A label resolved to something that can decode.
-enum Named {
+enum Decoder {
     Standard(&'static Encoding),
     Page(CodePage),
 }
 
-impl Named {
-    fn find(label: &str) -> Option<Named> {
+impl Decoder {
+    fn find(label: &str) -> Option<Decoder> {
         let label = label.trim().to_ascii_lowercase();
         let hyphened = label.replace(['_', ' '], "-");
         // Old pages first: "mac" prefixes and bare numbers mean nothing to the standard.
         CodePage::for_label(&hyphened)
-            .map(Named::Page)
+            .map(Decoder::Page)
             .or_else(|| {
                 Encoding::for_label_no_replacement(label.as_bytes())
                     .or_else(|| Encoding::for_label_no_replacement(hyphened.as_bytes()))
                     .or_else(|| {
                         codepage::whatwg_label(&hyphened).and_then(|l| Encoding::for_label(l.as_bytes()))
                     })
-                    .map(Named::Standard)
+                    .map(Decoder::Standard)
             })
             .or_else(|| {
                 let wide = matches!(
                     hyphened.as_str(),
                     "utf-32" | "utf-32le" | "utf-32be" | "ucs-4" | "iso-10646-ucs-4" | "utf32" | "utf16"
                 );
-                wide.then_some(Named::Standard(UTF_16LE))
+                wide.then_some(Decoder::Standard(UTF_16LE))
             })
     }
 }

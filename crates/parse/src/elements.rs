@@ -13,7 +13,7 @@ const MAX_ATTRIBUTES: usize = 64;
 
 /// A piece of an XML document, in order.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum ElementPiece<'a> {
     /// An element begins; an empty one is followed by its end.
     Open(Element<'a>),
     /// An element ends; its name without prefix.
@@ -63,7 +63,7 @@ pub(super) struct Pieces<'a> {
     start: usize,
     /// The end of an empty element that is still to be told.
     closing: Option<&'a str>,
-    /// Bytes that may still be read in vain while stepping over what is broken.
+    /// Bytes that may still be wasted while stepping over what is broken.
     patience: usize,
 }
 
@@ -89,30 +89,32 @@ fn local(name: &str) -> &str {
 }
 
 impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
+    type Item = ElementPiece<'a>;
 
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<ElementPiece<'a>> {
         if let Some(name) = self.closing.take() {
-            return Some(Piece::Close(name));
+            return Some(ElementPiece::Close(name));
         }
         loop {
             match self.reader.read_event() {
                 Ok(Event::Start(tag)) if is_name(tag.name().0) => {
-                    return self.element(&tag, tag.name().0, ">").map(Piece::Open);
+                    return self.element(&tag, tag.name().0, ">").map(ElementPiece::Open);
                 }
                 Ok(Event::Empty(tag)) if is_name(tag.name().0) => {
                     let element = self.element(&tag, tag.name().0, "/>")?;
                     self.closing = Some(element.local());
-                    return Some(Piece::Open(element));
+                    return Some(ElementPiece::Open(element));
                 }
                 Ok(Event::End(tag)) => {
                     let element = self.element(&tag, tag.name().0, ">")?;
-                    return Some(Piece::Close(element.local()));
+                    return Some(ElementPiece::Close(element.local()));
                 }
-                Ok(Event::Text(text)) => return Some(Piece::Text(text.into_inner())),
-                Ok(Event::CData(text)) => return Some(Piece::Text(text.into_inner())),
+                Ok(Event::Text(text)) => return Some(ElementPiece::Text(text.into_inner())),
+                Ok(Event::CData(text)) => return Some(ElementPiece::Text(text.into_inner())),
                 Ok(Event::GeneralRef(name)) => {
-                    return Some(Piece::Text(Cow::Owned(unescape(&format!("&{};", &*name)).into_owned())));
+                    return Some(ElementPiece::Text(Cow::Owned(
+                        unescape(&format!("&{};", &*name)).into_owned(),
+                    )));
                 }
                 Ok(Event::Eof) => return None,
                 // A `<` that opens no tag: what follows may hold one that does.
@@ -143,7 +145,7 @@ impl<'a> Pieces<'a> {
         self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 
-    /// Starts anew at the next `<` behind `place`.
+    /// Starts again at the next `<` behind `place`.
     fn restart_behind(&mut self, place: usize) -> Option<()> {
         let seen = self.read_to().min(self.text.len());
         let from = self.text.ceil_char_boundary(place.min(seen).saturating_add(1).min(self.text.len()));
@@ -168,9 +170,9 @@ mod tests {
     fn shape(text: &str) -> String {
         pieces(text)
             .map(|piece| match piece {
-                Piece::Open(element) => format!("<{}>", element.local()),
-                Piece::Close(name) => format!("</{name}>"),
-                Piece::Text(text) => text.into_owned(),
+                ElementPiece::Open(element) => format!("<{}>", element.local()),
+                ElementPiece::Close(name) => format!("</{name}>"),
+                ElementPiece::Text(text) => text.into_owned(),
             })
             .collect()
     }
@@ -194,7 +196,8 @@ mod tests {
 
     #[test]
     fn attributes_are_found_in_any_case_and_resolved() {
-        let Some(Piece::Open(element)) = pieces("<o XMLURL='a?x=1&y=&lt;' title=\"\" Text=t/>").next() else {
+        let Some(ElementPiece::Open(element)) = pieces("<o XMLURL='a?x=1&y=&lt;' title=\"\" Text=t/>").next()
+        else {
             panic!("no element")
         };
         assert_eq!(element.attribute(&["xmlUrl"]).as_deref(), Some("a?x=1&y=<"));
@@ -218,7 +221,7 @@ mod tests {
         #[test]
         fn any_text_is_read(text in "([<>&;/'\"= ab]|<a|</a>|<!--|<!-- x>|-->|<!\\[CDATA\\[|]]>|<\\?|&#|\u{feff}|[\u{1}\u{85}]|\\PC){0,80}") {
             for piece in pieces(&text) {
-                if let Piece::Open(element) = piece {
+                if let ElementPiece::Open(element) = piece {
                     let _ = (element.local(), element.prefix(), element.attribute(&["a"]));
                 }
             }

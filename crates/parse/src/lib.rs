@@ -8,10 +8,11 @@
 //! let rss = b"<rss><channel><title>News</title><item><title>First &amp; best</title></item></channel></rss>";
 //! let feed = feed::parse(rss, &Context::default())?;
 //! assert_eq!(feed.entries[0].title.as_deref(), Some("First & best"));
-//! # Ok::<(), feed::Refused>(())
+//! # Ok::<(), feed::FeedError>(())
 //! ```
 
 pub mod codepage;
+mod cut;
 pub mod decode;
 mod elements;
 pub mod feed;
@@ -24,3 +25,5 @@ pub mod robots;
 pub mod sanitize;
 pub mod sitemap;
 pub mod url;
+
+pub use cut::Cut;

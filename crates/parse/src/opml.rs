@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quick_xml::escape::escape;
 
 use super::decode;
-use super::elements::{Piece, pieces};
+use super::elements::{ElementPiece, pieces};
 
 /// Feeds that are read from one list.
 const MAX_FEEDS: usize = 100_000;
@@ -22,7 +22,6 @@ const MAX_TITLE_CHARS: usize = 1000;
 pub struct Feed {
     /// The address of the feed, as written.
     pub url: String,
-    /// Its title.
     pub title: Option<String>,
     /// The page that it belongs to.
     pub page: Option<String>,
@@ -32,7 +31,7 @@ pub struct Feed {
 
 /// A list of feeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct List {
+pub struct FeedList {
     /// The feeds, in its order.
     pub feeds: Vec<Feed>,
     /// Whether the document ends before the list does.
@@ -45,7 +44,7 @@ pub struct List {
 pub struct NotOpml;
 
 /// Reads a list of feeds: nested or flat, with the names of attributes that various programs write.
-pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<List, NotOpml> {
+pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<FeedList, NotOpml> {
     let text = decode::decode(bytes, content_type, decode::Kind::Xml).text;
     let mut feeds = Vec::new();
     let mut is_opml = false;
@@ -55,11 +54,11 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<List, NotOpml> 
     let mut open: Vec<Option<Arc<str>>> = Vec::new();
     for piece in pieces(&text) {
         match piece {
-            Piece::Open(element) if element.local().eq_ignore_ascii_case("opml") => {
+            ElementPiece::Open(element) if element.local().eq_ignore_ascii_case("opml") => {
                 is_opml = true;
                 root = Some(true);
             }
-            Piece::Open(element) if element.local().eq_ignore_ascii_case("outline") => {
+            ElementPiece::Open(element) if element.local().eq_ignore_ascii_case("outline") => {
                 is_opml = true;
                 let title = element.attribute(&["title", "text"]).map(shortened);
                 let kind = element.attribute(&["type"]).unwrap_or_default();
@@ -81,15 +80,15 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<List, NotOpml> 
                     open.push(folder);
                 }
             }
-            Piece::Close(name) if name.eq_ignore_ascii_case("outline") => {
+            ElementPiece::Close(name) if name.eq_ignore_ascii_case("outline") => {
                 open.pop();
             }
-            Piece::Close(name) if name.eq_ignore_ascii_case("opml") => root = Some(false),
+            ElementPiece::Close(name) if name.eq_ignore_ascii_case("opml") => root = Some(false),
             _ => {}
         }
     }
     let is_cut_off = root.unwrap_or(!open.is_empty());
-    if is_opml { Ok(List { feeds, is_cut_off }) } else { Err(NotOpml) }
+    if is_opml { Ok(FeedList { feeds, is_cut_off }) } else { Err(NotOpml) }
 }
 
 /// Writes a list of feeds as OPML 2.0, in the folders that they name, in their order.
@@ -185,7 +184,7 @@ mod tests {
         let urls: Vec<String> =
             parse(text.as_bytes(), None).unwrap().feeds.into_iter().map(|feed| feed.url).collect();
         assert_eq!(urls, ["https://a.example/"]);
-        assert_eq!(parse(b"<opml/>", None).unwrap(), List::default());
+        assert_eq!(parse(b"<opml/>", None).unwrap(), FeedList::default());
     }
 
     #[test]
@@ -242,7 +241,7 @@ mod tests {
             let feeds: Vec<Feed> = names.iter().map(|(url, title, folders)| {
                 feed(url, title.trim(), &folders.iter().map(String::as_str).collect::<Vec<_>>())
             }).collect();
-            prop_assert_eq!(parse(render("t", &feeds).as_bytes(), None).unwrap(), List { feeds, is_cut_off: false });
+            prop_assert_eq!(parse(render("t", &feeds).as_bytes(), None).unwrap(), FeedList { feeds, is_cut_off: false });
         }
 
         #[test]

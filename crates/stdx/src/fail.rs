@@ -17,12 +17,11 @@ pub fn point(name: &str) {
 /// `usual`, or what a test has set the variable `name` to, in milliseconds, so that it need not wait as long.
 #[inline]
 pub fn duration(name: &str, usual: Duration) -> Duration {
-    match cfg!(debug_assertions) {
-        true => {
-            let millis = std::env::var(name).ok().and_then(|text| text.parse().ok());
-            millis.map_or(usual, Duration::from_millis)
-        }
-        false => usual,
+    if cfg!(debug_assertions) {
+        let millis = std::env::var(name).ok().and_then(|text| text.parse().ok());
+        millis.map_or(usual, Duration::from_millis)
+    } else {
+        usual
     }
 }
 

@@ -55,9 +55,10 @@ pub fn one_line(text: &str) -> String {
             line.push(' ');
         }
         let start = line.len();
-        match word.bytes().all(|byte| byte.is_ascii_graphic()) {
-            true => line.push_str(word),
-            false => line.extend(word.chars().filter(|c| !is_unprintable(*c))),
+        if word.bytes().all(|byte| byte.is_ascii_graphic()) {
+            line.push_str(word);
+        } else {
+            line.extend(word.chars().filter(|c| !is_unprintable(*c)));
         }
         if line.len() == start {
             line.truncate(before);
@@ -75,10 +76,11 @@ pub fn printable(text: &str) -> String {
 pub fn printable_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
-        match c != '\n' && is_unprintable(c) {
+        if c != '\n' && is_unprintable(c) {
             // All of them are below U+10000, and JSON has them inside of texts only.
-            true => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
-            false => shown.push(c),
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            shown.push(c);
         }
     }
     shown

@@ -20,9 +20,7 @@ use crate::parse::url::{Url, comparison_key};
 /// A blog as the checks see it.
 #[derive(Clone, Debug)]
 pub struct Blog {
-    /// Its id.
     pub id: String,
-    /// Its page.
     pub url: Url,
     /// What to look at, in order.
     pub detect: Vec<Detector>,

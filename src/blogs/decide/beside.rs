@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use super::list;
 use super::news::{self, News};
-use super::{Next, SEARCH_EVERY, Seen, same_settings};
+use super::{Next, SEARCH_EVERY, SeenEntries, same_settings};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::events::BlogEvent;
-use crate::blogs::model::{Detector, Found, Known, Reading, State};
+use crate::blogs::model::{Detector, DetectorResult, FoundEntry, KnownDocument, State};
 use crate::time::Timestamp;
 
 /// A feed whose newest entry is older than this may have been given up.
 const STOPPED_AFTER: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 /// How often the sitemap beside such a feed is read.
-const LOOK_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+const CROSS_CHECK_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Whether the sitemap is to be read as well, beside a feed that says `reading`. One that the config names is the user's choice.
-pub fn should_look_beside(blog: &Blog, state: &State, reading: &Reading, now: Timestamp) -> bool {
+pub fn should_cross_check(blog: &Blog, state: &State, reading: &DetectorResult, now: Timestamp) -> bool {
     let newest = match reading {
-        Reading::Entries { entries, .. } => newest_of(entries, now),
-        Reading::Unchanged { .. } => state.feed_newest_at,
+        DetectorResult::Entries { entries, .. } => newest_of(entries, now),
+        DetectorResult::Unchanged { .. } => state.feed_newest_at,
     };
     let is_old = |at: Timestamp| at.plus(STOPPED_AFTER) < now;
     state.last_success_at.is_some()
@@ -27,19 +27,19 @@ pub fn should_look_beside(blog: &Blog, state: &State, reading: &Reading, now: Ti
         && blog.feed.is_none()
         && newest.is_some_and(is_old)
         && state.last_change_at.is_none_or(is_old)
-        && state.looked_beside_at.is_none_or(|at| at > now || now.since(at) >= LOOK_EVERY)
+        && state.looked_beside_at.is_none_or(|at| at > now || now.since(at) >= CROSS_CHECK_EVERY)
 }
 
 /// Whether a feed that had stopped has something newer than it had.
-pub fn has_resumed(state: &State, reading: &Reading, now: Timestamp) -> bool {
+pub fn has_resumed(state: &State, reading: &DetectorResult, now: Timestamp) -> bool {
     match reading {
-        Reading::Entries { entries, .. } => newest_of(entries, now) > state.feed_newest_at,
-        Reading::Unchanged { .. } => false,
+        DetectorResult::Entries { entries, .. } => newest_of(entries, now) > state.feed_newest_at,
+        DetectorResult::Unchanged { .. } => false,
     }
 }
 
 /// The date of the newest entry; one that lies ahead says nothing.
-pub(super) fn newest_of(entries: &[Found], now: Timestamp) -> Option<Timestamp> {
+pub(super) fn newest_of(entries: &[FoundEntry], now: Timestamp) -> Option<Timestamp> {
     entries.iter().filter_map(|entry| entry.published_at).filter(|at| *at <= now).max()
 }
 
@@ -56,15 +56,15 @@ pub(super) fn read(
     blog: &Blog,
     rules: &Rules,
     state: &State,
-    (entries, known): (&[Found], &[Known]),
-    seen: &Seen,
+    (entries, known): (&[FoundEntry], &[KnownDocument]),
+    seen: &SeenEntries,
 ) -> bool {
     let now = next.now;
     next.state.looked_beside_at = Some(now);
     next.state.sitemap_first_read_at.get_or_insert(now);
-    let unseen: Vec<&Found> = entries.iter().filter(|entry| !seen.knows(entry)).collect();
+    let unseen: Vec<&FoundEntry> = entries.iter().filter(|entry| !seen.knows(entry)).collect();
     next.record.add(unseen.iter().map(|entry| (*entry).clone()));
-    let unannounced: Vec<Found> = match (state.last_success_at, state.sitemap_first_read_at) {
+    let unannounced: Vec<FoundEntry> = match (state.last_success_at, state.sitemap_first_read_at) {
         (None, _) => Vec::new(),
         (Some(since), None) => news::proven_new(entries, &unseen, since, now),
         (Some(_), Some(_)) => unseen.into_iter().cloned().collect(),
@@ -77,6 +77,6 @@ pub(super) fn read(
     next.state.next_feed_discovery_at = Some(now.plus(SEARCH_EVERY));
     next.state.known = known.to_vec();
     list::remember(next, blog, Detector::Sitemap, entries, entries.len(), Vec::new());
-    news::tell(next, Detector::Sitemap, rules, News::new(unannounced).unless_too_many(rules));
+    news::announce(next, Detector::Sitemap, rules, News::new(unannounced).unless_too_many(rules));
     true
 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use crate::blogs::events::BlogEvent;
-use crate::blogs::model::{Detector, Found, State};
+use crate::blogs::model::{Detector, FoundEntry, State};
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
@@ -30,13 +31,12 @@ pub struct Decision {
 pub enum Record {
     /// Everything that was read.
     All,
-    /// These.
-    These(Vec<Found>),
+    These(Vec<FoundEntry>),
 }
 
 impl Record {
     /// Adds more; what is read as a whole takes only what it reads.
-    pub(super) fn add(&mut self, more: impl IntoIterator<Item = Found>) {
+    pub(super) fn add(&mut self, more: impl IntoIterator<Item = FoundEntry>) {
         match self {
             Record::These(entries) => entries.extend(more),
             Record::All => {}
@@ -55,14 +55,14 @@ pub struct Check {
     pub changed: bool,
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
-    /// What went wrong.
     pub error_message: Option<String>,
+    /// What was left out at a limit.
+    pub cut: Option<Cut>,
 }
 
 /// Something worth telling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What happened.
     pub code: Code,
     /// Whether a person is to look at it first.
     pub held: bool,
@@ -119,7 +119,7 @@ impl Code {
 pub struct Detail {
     /// The new entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub entries: Vec<Found>,
+    pub entries: Vec<FoundEntry>,
     /// How many more there are than are kept here.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: usize,
@@ -132,7 +132,6 @@ pub struct Detail {
     /// Whether entries may have been missed in between.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gap: bool,
-    /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// How often in a row.
@@ -160,7 +159,7 @@ fn is_zero(count: &usize) -> bool {
 
 /// What the long memory knows of the entries in question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenEntries {
     /// Keys that it has.
     pub keys: HashSet<String>,
     /// Addresses that it has, as compared.
@@ -169,16 +168,16 @@ pub struct Seen {
     pub renamed: HashSet<String>,
 }
 
-impl Seen {
+impl SeenEntries {
     /// Adds what the memory has of other entries.
-    pub fn extend(&mut self, more: Seen) {
+    pub fn extend(&mut self, more: SeenEntries) {
         self.keys.extend(more.keys);
         self.url_keys.extend(more.url_keys);
         self.renamed.extend(more.renamed);
     }
 
     /// Whether the entry was seen, under any of its keys or at its address.
-    pub fn knows(&self, entry: &Found) -> bool {
+    pub fn knows(&self, entry: &FoundEntry) -> bool {
         self.keys.contains(&entry.key)
             || entry.url_key.as_ref().is_some_and(|key| self.url_keys.contains(key))
             || self.renamed.contains(&entry.key)

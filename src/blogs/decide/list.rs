@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::beside::newest_of;
-use super::news::{News, first_news, proven_new, tell};
-use super::{Next, Record, SURE_AFTER, Seen, adopt_settings, same_settings, unconfirmed_links};
+use super::news::{News, announce, first_news, proven_new};
+use super::{Next, Record, SURE_AFTER, SeenEntries, adopt_settings, same_settings, unconfirmed_links};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::detect;
 use crate::blogs::events::BlogEvent;
 use crate::blogs::model::{
-    Detector, Found, RECENT_KEYS, RecentKeys, State, Trouble, TroubleKind, Unconfirmed,
+    CheckFailure, CheckFailureKind, Detector, FoundEntry, RECENT_KEYS, RecentKeys, State, Unconfirmed,
 };
 use crate::time::Timestamp;
 
@@ -20,8 +20,8 @@ pub(super) const DATE_SLACK: Duration = Duration::from_secs(24 * 60 * 60);
 const SHORT_LIST: usize = 4;
 
 /// A list that is not to be believed, yet.
-pub(super) struct Doubted {
-    pub(super) trouble: Trouble,
+pub(super) struct Suspected {
+    pub(super) trouble: CheckFailure,
     pub(super) unconfirmed: Option<Unconfirmed>,
 }
 
@@ -32,17 +32,16 @@ pub(super) fn suspicion(
     state: &State,
     blog: &Blog,
     detector: Detector,
-    entries: &[Found],
+    entries: &[FoundEntry],
     total: usize,
-) -> Result<(), Doubted> {
-    let before = match state.decided_by == Some(detector) && same_settings(blog, state) {
-        true => state.url_count,
-        false => 0,
+) -> Result<(), Suspected> {
+    let before =
+        if state.decided_by == Some(detector) && same_settings(blog, state) { state.url_count } else { 0 };
+    let refuse = |kind, message: String, unconfirmed| {
+        Err(Suspected { trouble: CheckFailure { kind, message }, unconfirmed })
     };
-    let refuse =
-        |kind, message: String, unconfirmed| Err(Doubted { trouble: Trouble { kind, message }, unconfirmed });
     let kept = state.unconfirmed.clone();
-    let lost = TroubleKind::Lost(detector);
+    let lost = CheckFailureKind::Lost(detector);
     match detector {
         // A new feed may well be empty; one that had entries is not emptied by its author.
         Detector::Feed if total == 0 && before > 0 => {
@@ -53,7 +52,7 @@ pub(super) fn suspicion(
             refuse(lost, "the sitemap lists no address that counts".into(), kept)
         }
         Detector::Html if entries.is_empty() => {
-            refuse(TroubleKind::Other, "the page has no link that counts".into(), kept)
+            refuse(CheckFailureKind::Other, "the page has no link that counts".into(), kept)
         }
         _ if before >= SHORT_LIST && entries.len() * 2 < before => {
             let print = detect::fingerprint(entries);
@@ -69,7 +68,7 @@ pub(super) fn suspicion(
                 detector.word(),
                 entries.len()
             );
-            refuse(TroubleKind::Other, message, Some(Unconfirmed::Shrunken(print, times)))
+            refuse(CheckFailureKind::Other, message, Some(Unconfirmed::Shrunken(print, times)))
         }
         _ => Ok(()),
     }
@@ -91,8 +90,8 @@ pub(super) fn read(
     blog: &Blog,
     rules: &Rules,
     state: &State,
-    (detector, entries, total): (Detector, &[Found], usize),
-    seen: &Seen,
+    (detector, entries, total): (Detector, &[FoundEntry], usize),
+    seen: &SeenEntries,
 ) {
     let mode = match state.last_success_at {
         None => Mode::First,
@@ -103,9 +102,10 @@ pub(super) fn read(
         Some(at) if detector == Detector::Sitemap && sitemap_changed(next, state) => Mode::Careful(at),
         Some(_) => Mode::Usual,
     };
-    let unseen: Vec<&Found> = match is_plainly_known(state, detector, entries) {
-        true => Vec::new(),
-        false => entries.iter().filter(|entry| !seen.knows(entry)).collect(),
+    let unseen: Vec<&FoundEntry> = if is_plainly_known(state, detector, entries) {
+        Vec::new()
+    } else {
+        entries.iter().filter(|entry| !seen.knows(entry)).collect()
     };
     let mut news = News::new(Vec::new());
     let mut waiting: Vec<String> = Vec::new();
@@ -115,8 +115,8 @@ pub(super) fn read(
             if detector == Detector::Feed {
                 next.state.silence.begin(entries.iter().filter_map(|entry| entry.published_at), next.now);
             }
-            let (entries, told) = (entries.len(), news.entries.len());
-            next.events.push(BlogEvent::Baseline { detector, entries, told });
+            let (entries, announced) = (entries.len(), news.entries.len());
+            next.events.push(BlogEvent::Baseline { detector, entries, announced });
         }
         Mode::Careful(since) => {
             news.entries = match detector {
@@ -126,8 +126,8 @@ pub(super) fn read(
                 Detector::Sitemap => proven_new(entries, &unseen, since, next.now),
                 Detector::Html => Vec::new(),
             };
-            let (entries, told) = (entries.len(), news.entries.len());
-            next.events.push(BlogEvent::NewBaseline { detector, entries, told });
+            let (entries, announced) = (entries.len(), news.entries.len());
+            next.events.push(BlogEvent::NewBaseline { detector, entries, announced });
         }
         Mode::Usual => match detector {
             Detector::Feed => usual_feed(next, state, entries, &unseen, &mut news),
@@ -156,11 +156,11 @@ pub(super) fn read(
     }
     record(next, &mode, entries, &unseen, &waiting, seen);
     remember(next, blog, detector, entries, total, waiting);
-    tell(next, detector, rules, news);
+    announce(next, detector, rules, news);
 }
 
 /// Whether the state alone shows that nothing is new.
-pub(super) fn is_plainly_known(state: &State, detector: Detector, entries: &[Found]) -> bool {
+pub(super) fn is_plainly_known(state: &State, detector: Detector, entries: &[FoundEntry]) -> bool {
     match detector {
         Detector::Feed => {
             state.last_success_at.is_some() && {
@@ -183,12 +183,18 @@ fn sitemap_changed(next: &Next, state: &State) -> bool {
     }
 }
 
-fn is_after(entry: &Found, since: Timestamp) -> bool {
+fn is_after(entry: &FoundEntry, since: Timestamp) -> bool {
     entry.published_at.is_some_and(|at| at > since.minus(DATE_SLACK))
 }
 
 /// When nothing of what a feed had is left, either entries were missed or the feed was rewritten: dates tell which.
-fn usual_feed(next: &mut Next, state: &State, entries: &[Found], unseen: &[&Found], news: &mut News) {
+fn usual_feed(
+    next: &mut Next,
+    state: &State,
+    entries: &[FoundEntry],
+    unseen: &[&FoundEntry],
+    news: &mut News,
+) {
     let recent = state.recent_entry_keys.list();
     let gap = !recent.is_empty() && !unseen.is_empty() && unseen.len() == entries.len();
     news.entries = unseen.iter().map(|entry| (*entry).clone()).collect();
@@ -219,23 +225,23 @@ fn usual_feed(next: &mut Next, state: &State, entries: &[Found], unseen: &[&Foun
 fn record(
     next: &mut Next,
     mode: &Mode,
-    entries: &[Found],
-    unseen: &[&Found],
+    entries: &[FoundEntry],
+    unseen: &[&FoundEntry],
     waiting: &[String],
-    seen: &Seen,
+    seen: &SeenEntries,
 ) {
     if matches!(mode, Mode::First) {
         next.record = Record::All;
         return;
     }
     let waiting: HashSet<&str> = waiting.iter().map(String::as_str).collect();
-    let mut record: Vec<Found> =
+    let mut record: Vec<FoundEntry> =
         unseen.iter().filter(|entry| !waiting.contains(entry.key.as_str())).map(|e| (*e).clone()).collect();
     for entry in entries.iter().filter(|entry| seen.knows(entry)) {
         match &entry.url_key {
             _ if !seen.keys.contains(&entry.key) => record.push(entry.clone()),
             Some(url) if !seen.url_keys.contains(url) => {
-                record.push(Found { key: url.clone(), ..entry.clone() });
+                record.push(FoundEntry { key: url.clone(), ..entry.clone() });
             }
             _ => {}
         }
@@ -247,7 +253,7 @@ pub(super) fn remember(
     next: &mut Next,
     blog: &Blog,
     detector: Detector,
-    entries: &[Found],
+    entries: &[FoundEntry],
     total: usize,
     waiting: Vec<String>,
 ) {

@@ -9,13 +9,14 @@ mod trouble;
 use std::collections::HashSet;
 use std::time::Duration;
 
-pub use self::beside::{has_resumed, should_look_beside};
-pub use self::decision::{Change, Check, Code, Decision, Detail, Record, Seen};
+pub use self::beside::{has_resumed, should_cross_check};
+pub use self::decision::{Change, Check, Code, Decision, Detail, Record, SeenEntries};
 use super::config::{Blog, Rules};
 use super::events::{BlogEvent, Discovery, Loss};
 pub use super::model::SURE_AFTER;
-use super::model::{Detector, Moved, Reading, Sighting, State, Unconfirmed};
+use super::model::{Detector, DetectorResult, Moved, Sighting, State, Unconfirmed};
 use crate::config::value::Span;
+use crate::parse::Cut;
 use crate::parse::url::{Url, comparison_key};
 use crate::time::Timestamp;
 
@@ -35,9 +36,9 @@ pub enum Target {
     Nowhere,
 }
 
-/// Whether a blog rests, by a person's word or because it is gone.
+/// Whether a blog is paused, by a person or because it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum PauseFlag {
     /// It is checked when its time has come.
     None,
     /// It is left alone, unless its settings have changed since.
@@ -47,7 +48,6 @@ pub enum Rest {
 /// Whether a blog is to be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Now.
     Now,
     /// Not now: it is paused, or its own `every` is not over.
     NotNow,
@@ -63,8 +63,8 @@ pub fn waits_until(state: &State, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// Whether the blog is to be checked now.
-pub fn due(blog: &Blog, state: Option<&State>, rest: Rest, now: Timestamp) -> Due {
-    if rest == Rest::Paused && state.is_none_or(|state| same_settings(blog, state)) {
+pub fn due(blog: &Blog, state: Option<&State>, pause: PauseFlag, now: Timestamp) -> Due {
+    if pause == PauseFlag::Paused && state.is_none_or(|state| same_settings(blog, state)) {
         return Due::NotNow;
     }
     let Some(state) = state else { return Due::Now };
@@ -77,9 +77,10 @@ pub fn due(blog: &Blog, state: Option<&State>, rest: Rest, now: Timestamp) -> Du
     };
     let Some(every) = blog.every.map(Span::duration) else { return Due::Now };
     // Runs do not begin on the dot: a little too early is better than a whole run too late.
-    match waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300)))) {
-        true => Due::NotNow,
-        false => Due::Now,
+    if waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300)))) {
+        Due::NotNow
+    } else {
+        Due::Now
     }
 }
 
@@ -125,7 +126,7 @@ pub fn may_skip(blog: &Blog, state: &State, detector: Detector, now: Timestamp) 
 
 /// Whether the long memory must be asked before [`decide_check`] can tell what is new.
 pub fn needs_memory(state: &State, sighting: &Sighting) -> bool {
-    let Ok(Reading::Entries { detector, entries, .. }) = &sighting.outcome else { return false };
+    let Ok(DetectorResult::Entries { detector, entries, .. }) = &sighting.outcome else { return false };
     if state.last_success_at.is_none() || entries.is_empty() {
         return false;
     }
@@ -133,21 +134,27 @@ pub fn needs_memory(state: &State, sighting: &Sighting) -> bool {
 }
 
 /// What the check means.
-pub fn decide_check(blog: &Blog, rules: &Rules, state: &State, sighting: &Sighting, seen: &Seen) -> Decision {
+pub fn decide_check(
+    blog: &Blog,
+    rules: &Rules,
+    state: &State,
+    sighting: &Sighting,
+    seen: &SeenEntries,
+) -> Decision {
     let now = sighting.checked_at;
     match &sighting.outcome {
         Err(what) => trouble::decide_check(blog, rules, state, sighting, what),
-        Ok(Reading::Unchanged { detector, known }) => {
+        Ok(DetectorResult::Unchanged { detector, known }) => {
             let check = Check { http_status: sighting.http_status, skipped: true, ..Check::default() };
             let mut next = Next::new(blog, state, sighting, check);
             if next.state.known != *known {
                 next.state.known.clone_from(known);
             }
-            let decider = next.look_beside(blog, rules, state, sighting, seen).unwrap_or(*detector);
+            let decider = next.cross_check(blog, rules, state, sighting, seen).unwrap_or(*detector);
             next.succeed(decider);
             next.finish(state, now)
         }
-        Ok(Reading::Entries { detector, entries, known, total }) => {
+        Ok(DetectorResult::Entries { detector, entries, known, total, cut }) => {
             match list::suspicion(state, blog, *detector, entries, *total) {
                 Err(suspected) => {
                     let mut decision =
@@ -160,8 +167,9 @@ pub fn decide_check(blog: &Blog, rules: &Rules, state: &State, sighting: &Sighti
                 Ok(()) => {
                     let mut next = Next::new(blog, state, sighting, Check::default());
                     next.state.known.clone_from(known);
+                    next.note_cut(*cut);
                     list::read(&mut next, blog, rules, state, (*detector, entries.as_slice(), *total), seen);
-                    let decider = next.look_beside(blog, rules, state, sighting, seen).unwrap_or(*detector);
+                    let decider = next.cross_check(blog, rules, state, sighting, seen).unwrap_or(*detector);
                     next.succeed(decider);
                     next.state.last_full_read_at = Some(now);
                     next.finish(state, now)
@@ -199,6 +207,14 @@ impl Next {
         }
         next.note_redirect(blog, sighting);
         next
+    }
+
+    /// A document that is read in part is worth an event when that begins and when it is over.
+    fn note_cut(&mut self, cut: Option<Cut>) {
+        self.check.cut = cut;
+        if std::mem::replace(&mut self.state.cut, cut) != cut {
+            self.events.push(cut.map_or(BlogEvent::ReadWhole, |cut| BlogEvent::ReadInPart { cut }));
+        }
     }
 
     fn note_searches(&mut self, sighting: &Sighting) {
@@ -243,7 +259,8 @@ impl Next {
     /// A permanent redirect is followed at once but believed only when it was seen often enough.
     fn note_redirect(&mut self, blog: &Blog, sighting: &Sighting) {
         let state = &mut *self.state;
-        let Ok(Reading::Unchanged { detector, .. } | Reading::Entries { detector, .. }) = &sighting.outcome
+        let Ok(DetectorResult::Unchanged { detector, .. } | DetectorResult::Entries { detector, .. }) =
+            &sighting.outcome
         else {
             return;
         };
@@ -262,15 +279,17 @@ impl Next {
     }
 
     /// What the sitemap beside a feed that has stopped means; answers who decides instead of the feed, if so.
-    fn look_beside(
+    fn cross_check(
         &mut self,
         blog: &Blog,
         rules: &Rules,
         state: &State,
         sighting: &Sighting,
-        seen: &Seen,
+        seen: &SeenEntries,
     ) -> Option<Detector> {
-        let Some(Reading::Entries { detector, entries, known, .. }) = &sighting.beside else { return None };
+        let Some(DetectorResult::Entries { detector, entries, known, .. }) = &sighting.beside else {
+            return None;
+        };
         beside::read(self, blog, rules, state, (entries, known), seen).then_some(*detector)
     }
 
@@ -282,7 +301,7 @@ impl Next {
             state.feed_stopped_at = None;
         }
         if state.last_success_at.is_some()
-            && let Some(notice) = state.silence.look(self.check.changed, now)
+            && let Some(notice) = state.silence.check(self.check.changed, now)
         {
             self.events.push(notice.into());
         }

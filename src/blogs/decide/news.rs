@@ -4,7 +4,7 @@ use super::list::DATE_SLACK;
 use super::{Change, Code, Detail, Next};
 use crate::blogs::config::Rules;
 use crate::blogs::events::BlogEvent;
-use crate::blogs::model::{Detector, Found};
+use crate::blogs::model::{Detector, FoundEntry};
 use crate::channel::outbox;
 use crate::config::value::FirstRun;
 use crate::time::Timestamp;
@@ -14,13 +14,13 @@ const KEPT: usize = 500;
 
 /// What is to be told.
 pub(super) struct News {
-    pub(super) entries: Vec<Found>,
+    pub(super) entries: Vec<FoundEntry>,
     pub(super) held_because: Option<String>,
     pub(super) gap: bool,
 }
 
 impl News {
-    pub(super) fn new(entries: Vec<Found>) -> Self {
+    pub(super) fn new(entries: Vec<FoundEntry>) -> Self {
         Self { entries, held_because: None, gap: false }
     }
 
@@ -35,26 +35,26 @@ impl News {
 }
 
 /// What a sitemap that is read for the first time lists and its `lastmod` proves new. Where most addresses have a new one, the site
-/// was built anew, and that proves nothing.
+/// was rebuilt, and that proves nothing.
 pub(super) fn proven_new(
-    entries: &[Found],
-    unseen: &[&Found],
+    entries: &[FoundEntry],
+    unseen: &[&FoundEntry],
     since: Timestamp,
     now: Timestamp,
-) -> Vec<Found> {
+) -> Vec<FoundEntry> {
     let is_new =
-        |entry: &&&Found| entry.published_at.is_some_and(|at| since < at && at <= now.plus(DATE_SLACK));
-    let new: Vec<Found> = unseen.iter().filter(is_new).map(|entry| (*entry).clone()).collect();
+        |entry: &&&FoundEntry| entry.published_at.is_some_and(|at| since < at && at <= now.plus(DATE_SLACK));
+    let new: Vec<FoundEntry> = unseen.iter().filter(is_new).map(|entry| (*entry).clone()).collect();
     if new.len() * 2 > entries.len() { Vec::new() } else { new }
 }
 
 /// What a first look tells.
-pub(super) fn first_news(entries: &[Found], first_run: FirstRun) -> Vec<Found> {
+pub(super) fn first_news(entries: &[FoundEntry], first_run: FirstRun) -> Vec<FoundEntry> {
     match first_run {
         FirstRun::Baseline => Vec::new(),
         FirstRun::All => entries.to_vec(),
         FirstRun::Latest(count) => {
-            let mut newest: Vec<&Found> = entries.iter().collect();
+            let mut newest: Vec<&FoundEntry> = entries.iter().collect();
             if newest.iter().all(|entry| entry.published_at.is_some()) {
                 newest.sort_by_key(|entry| std::cmp::Reverse(entry.published_at));
             }
@@ -63,7 +63,7 @@ pub(super) fn first_news(entries: &[Found], first_run: FirstRun) -> Vec<Found> {
     }
 }
 
-pub(super) fn tell(next: &mut Next, detector: Detector, rules: &Rules, mut news: News) {
+pub(super) fn announce(next: &mut Next, detector: Detector, rules: &Rules, mut news: News) {
     if news.entries.is_empty() {
         return;
     }

@@ -5,21 +5,21 @@ use std::time::Duration;
 use super::{Change, Check, Code, Decision, Detail, Next, Record, SURE_AFTER, adopt_settings, same_settings};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::events::{BlogEvent, Failing};
-use crate::blogs::model::{Detector, Sighting, State, Trouble, TroubleKind};
+use crate::blogs::model::{CheckFailure, CheckFailureKind, Detector, Sighting, State};
 
 /// How often the readers are reminded of a blog that stays unreadable.
 const REMIND_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Runs do not begin on the dot: a reminder may come this much early.
 const REMIND_SLACK: Duration = Duration::from_secs(5 * 60);
 /// The longest that a server may send us away.
-const LONGEST_REST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn decide_check(
     blog: &Blog,
     rules: &Rules,
     state: &State,
     sighting: &Sighting,
-    trouble: &Trouble,
+    trouble: &CheckFailure,
 ) -> Decision {
     let now = sighting.checked_at;
     let check = Check { error_message: Some(trouble.message.clone()), ..Check::default() };
@@ -32,17 +32,17 @@ pub(super) fn decide_check(
     let since = *remembered.failing_since.get_or_insert(now);
     let failures = remembered.failures_in_a_row;
     match trouble.kind {
-        TroubleKind::Later(after) => remembered.not_before = Some(now.plus(after.min(LONGEST_REST))),
+        CheckFailureKind::Later(after) => remembered.not_before = Some(now.plus(after.min(MAX_PAUSE))),
         // Searched for in the next check: this one has cost the site enough.
-        TroubleKind::Lost(Detector::Feed) if failures >= SURE_AFTER => {
+        CheckFailureKind::Lost(Detector::Feed) if failures >= SURE_AFTER => {
             remembered.next_feed_discovery_at = Some(now);
         }
-        TroubleKind::Lost(Detector::Sitemap) if failures >= SURE_AFTER => {
+        CheckFailureKind::Lost(Detector::Sitemap) if failures >= SURE_AFTER => {
             remembered.next_sitemap_discovery_at = Some(now);
         }
-        TroubleKind::Gone => {
+        CheckFailureKind::Gone => {
             pause = Some(trouble.message.clone());
-            // It rests under the settings of today: only other ones wake it.
+            // It is paused under the settings of today: only other settings resume it.
             if !same_settings(blog, remembered) {
                 forget_documents(remembered);
             }

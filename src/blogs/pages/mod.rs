@@ -9,7 +9,7 @@ use super::decide::Code;
 use super::events::{BLOG, change_subject, subject};
 use super::model::Detector;
 use super::store::{self, ChangeRow};
-use super::view::{self, Listed, message_state};
+use super::view::{self, ListedChange, message_state};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::page::{
@@ -163,7 +163,7 @@ impl Asked {
     }
 }
 
-fn entry(listed: &Listed) -> TimelineEntry {
+fn entry(listed: &ListedChange) -> TimelineEntry {
     let waits = change::needs_approval(listed);
     let row = &listed.change;
     let detail = &row.detail;
@@ -197,7 +197,7 @@ fn entry(listed: &Listed) -> TimelineEntry {
 }
 
 /// How it was found, and what became of it.
-fn notes(listed: &Listed) -> Vec<Phrase> {
+fn notes(listed: &ListedChange) -> Vec<Phrase> {
     let change = &listed.change;
     let mut notes = Vec::new();
     if let Some(detector) = change.detail.detector {

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 use super::{FEED_TYPES, Miss, ProbeRun, Read, apart, unchanged};
 use crate::blogs::detect;
-use crate::blogs::model::{Detector, Known, Reading};
+use crate::blogs::model::{Detector, DetectorResult, KnownDocument};
 use crate::fetch::{Head, Response};
 use crate::parse::feed;
 use crate::parse::url::Url;
@@ -32,17 +32,18 @@ impl ProbeRun<'_> {
         let (blog, context, at) =
             (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
         let read = apart(body, move |body| {
-            let feed = match detect::wants_texts(&blog) {
-                true => feed::parse(body, &context)?,
-                false => feed::parse_heads(body, &context)?,
+            let feed = if detect::wants_texts(&blog) {
+                feed::parse(body, &context)?
+            } else {
+                feed::parse_heads(body, &context)?
             };
-            let (is_fitting, total) = (fits(&feed, &at), feed.entries.len());
-            Ok::<_, feed::Refused>((is_fitting, total, detect::feed_entries(feed, &blog)))
+            let (is_fitting, total, cut) = (fits(&feed, &at), feed.entries.len(), feed.cut);
+            Ok::<_, feed::FeedError>((is_fitting, total, cut, detect::feed_entries(feed, &blog)))
         });
-        let (is_fitting, total, entries) =
+        let (is_fitting, total, cut, entries) =
             read.await.map_err(|refused| Miss::lost(Detector::Feed, url, Some(head.status), &refused))?;
-        let known = Known::new(Detector::Feed, &head.validators).into_iter().collect();
-        let reading = Reading::Entries { detector: Detector::Feed, entries, known, total };
+        let known = KnownDocument::new(Detector::Feed, &head.validators).into_iter().collect();
+        let reading = DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut };
         Ok((Read { reading, head }, is_fitting))
     }
 }

@@ -12,7 +12,9 @@ use self::page::PageRead;
 use super::config::{Blog, Probe};
 use super::decide::{self, Target};
 use super::home::Home;
-use super::model::{Detector, Known, Reading, Sighting, State, Trouble, TroubleKind};
+use super::model::{
+    CheckFailure, CheckFailureKind, Detector, DetectorResult, KnownDocument, Sighting, State,
+};
 use crate::fetch::error::Why;
 use crate::fetch::{Error, Fetcher, Head, Request, Response};
 use crate::parse::url::Url;
@@ -43,7 +45,7 @@ pub struct Prober {
 
 /// Why a document brought nothing.
 struct Miss {
-    trouble: Trouble,
+    trouble: CheckFailure,
     status: Option<u16>,
     /// Whether the same question may be answered later.
     is_passing: bool,
@@ -52,7 +54,7 @@ struct Miss {
 /// A document that was read, or did not need to be.
 struct Read {
     head: Head,
-    reading: Reading,
+    reading: DetectorResult,
 }
 
 /// A check under way.
@@ -64,7 +66,7 @@ struct ProbeRun<'a> {
     feed_search: Option<Option<Url>>,
     other_feeds: Vec<String>,
     sitemap_search: Option<Option<Url>>,
-    beside: Option<Reading>,
+    beside: Option<DetectorResult>,
     still_stopped: bool,
     page: Option<PageRead>,
     robots: Option<crate::parse::robots::Robots>,
@@ -73,7 +75,7 @@ struct ProbeRun<'a> {
 impl Prober {
     /// Looks at a blog.
     pub async fn check(&self, blog: &Blog, state: &State, now: Timestamp) -> Sighting {
-        let mut look = ProbeRun {
+        let mut probe = ProbeRun {
             prober: self,
             blog,
             state,
@@ -86,8 +88,8 @@ impl Prober {
             page: None,
             robots: None,
         };
-        let seen = look.run().await;
-        let ProbeRun { feed_search, other_feeds, sitemap_search, beside, still_stopped, .. } = look;
+        let seen = probe.run().await;
+        let ProbeRun { feed_search, other_feeds, sitemap_search, beside, still_stopped, .. } = probe;
         let (http_status, moved_to, outcome) = match seen {
             Ok(read) => (Some(read.head.status), read.head.permanent_url, Ok(read.reading)),
             Err(miss) => (miss.status, None, Err(miss.trouble)),
@@ -129,7 +131,7 @@ impl ProbeRun<'_> {
                         }
                     },
                     Ok(read) => {
-                        self.look_beside(*detector, &read).await;
+                        self.cross_check(*detector, &read).await;
                         return Ok(read);
                     }
                     Err(miss) => return Err(miss),
@@ -138,7 +140,7 @@ impl ProbeRun<'_> {
             if target == Target::Search
                 && let Some(read) = self.search(*detector).await?
             {
-                self.look_beside(*detector, &read).await;
+                self.cross_check(*detector, &read).await;
                 return Ok(read);
             }
         }
@@ -147,10 +149,10 @@ impl ProbeRun<'_> {
     }
 
     /// Reads the sitemap beside a feed that has stopped: the site may go on without it.
-    async fn look_beside(&mut self, detector: Detector, read: &Read) {
+    async fn cross_check(&mut self, detector: Detector, read: &Read) {
         let sitemap = Detector::Sitemap;
         if detector != Detector::Feed
-            || !decide::should_look_beside(self.blog, self.state, &read.reading, self.now)
+            || !decide::should_cross_check(self.blog, self.state, &read.reading, self.now)
         {
             return;
         }
@@ -180,7 +182,7 @@ impl ProbeRun<'_> {
     }
 
     /// What the server said about the document of `detector`, if it may be asked for changes only.
-    fn known(&self, detector: Detector, may_skip: bool) -> Option<&Known> {
+    fn known(&self, detector: Detector, may_skip: bool) -> Option<&KnownDocument> {
         if !may_skip || !decide::may_skip(self.blog, self.state, detector, self.now) {
             return None;
         }
@@ -191,7 +193,7 @@ impl ProbeRun<'_> {
         &self,
         detector: Detector,
         url: &Url,
-        known: Option<&Known>,
+        known: Option<&KnownDocument>,
         accept: &str,
     ) -> Result<Response, Miss> {
         let miss = |error: Error| self.miss(detector, url, &error);
@@ -216,28 +218,34 @@ impl ProbeRun<'_> {
 
     fn miss(&self, detector: Detector, url: &Url, error: &Error) -> Miss {
         let kind = match error {
-            Error::Gone if self.is_named(detector) => TroubleKind::Gone,
-            Error::Gone | Error::NotFound if detector != Detector::Html => TroubleKind::Lost(detector),
-            Error::Later { after, why: Why::Asked(_), .. } => TroubleKind::Later(*after),
-            _ => TroubleKind::Other,
+            Error::Gone if self.is_named(detector) => CheckFailureKind::Gone,
+            Error::Gone | Error::NotFound if detector != Detector::Html => CheckFailureKind::Lost(detector),
+            Error::Later { after, why: Why::Asked(_), .. } => CheckFailureKind::Later(*after),
+            error if error.needs_config() => CheckFailureKind::Blocked,
+            _ => CheckFailureKind::Other,
         };
-        let trouble = Trouble { kind, message: told(detector, url, &error.told()) };
+        let trouble = CheckFailure { kind, message: describe(detector, url, &error.describe()) };
         Miss { trouble, status: error.status(), is_passing: error.is_retryable() }
     }
 }
 
 impl Miss {
     fn other(message: String) -> Self {
-        Self { trouble: Trouble { kind: TroubleKind::Other, message }, status: None, is_passing: false }
+        Self {
+            trouble: CheckFailure { kind: CheckFailureKind::Other, message },
+            status: None,
+            is_passing: false,
+        }
     }
 
     fn lost(detector: Detector, url: &Url, status: Option<u16>, why: &impl std::fmt::Display) -> Self {
-        let trouble = Trouble { kind: TroubleKind::Lost(detector), message: told(detector, url, why) };
+        let trouble =
+            CheckFailure { kind: CheckFailureKind::Lost(detector), message: describe(detector, url, why) };
         Self { trouble, status, is_passing: false }
     }
 }
 
-fn told(detector: Detector, url: &Url, why: &impl std::fmt::Display) -> String {
+fn describe(detector: Detector, url: &Url, why: &impl std::fmt::Display) -> String {
     let what = match detector {
         Detector::Feed => "feed",
         Detector::Sitemap => "sitemap",
@@ -249,8 +257,8 @@ fn told(detector: Detector, url: &Url, why: &impl std::fmt::Display) -> String {
 }
 
 fn unchanged(head: Head, detector: Detector) -> Read {
-    let known = Known::new(detector, &head.validators).into_iter().collect();
-    Read { head, reading: Reading::Unchanged { detector, known } }
+    let known = KnownDocument::new(detector, &head.validators).into_iter().collect();
+    Read { head, reading: DetectorResult::Unchanged { detector, known } }
 }
 
 /// Reads a document where it stands, or on a thread of its own when it is large.

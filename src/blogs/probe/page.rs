@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::feed::feed_context;
 use super::{Miss, PAGE_TYPES, ProbeRun, Read, apart, unchanged};
 use crate::blogs::detect;
-use crate::blogs::model::{Detector, Found, Known, Reading};
+use crate::blogs::model::{Detector, DetectorResult, FoundEntry, KnownDocument};
 use crate::fetch::{Head, Response};
 use crate::parse::feed;
 use crate::parse::html::Html;
@@ -19,8 +19,8 @@ pub(super) struct PageRead {
     pub(super) feeds: Vec<Url>,
     /// Keys of the addresses that it links to, where that says whose feeds it names.
     pub(super) linked: HashSet<String>,
-    pub(super) as_feed: Option<Vec<Found>>,
-    pub(super) entries: Vec<Found>,
+    pub(super) as_feed: Option<Vec<FoundEntry>>,
+    pub(super) entries: Vec<FoundEntry>,
     /// Why it may have no links, if it says so.
     pub(super) emptiness: Option<String>,
 }
@@ -40,9 +40,9 @@ impl ProbeRun<'_> {
         if let (true, Some(why)) = (page.entries.is_empty(), page.emptiness) {
             return Err(Miss::other(why));
         }
-        let known = Known::new(Detector::Html, &page.head.validators).into_iter().collect();
+        let known = KnownDocument::new(Detector::Html, &page.head.validators).into_iter().collect();
         let (entries, total) = (page.entries.clone(), page.entries.len());
-        let reading = Reading::Entries { detector: Detector::Html, entries, known, total };
+        let reading = DetectorResult::Entries { detector: Detector::Html, entries, known, total, cut: None };
         Ok(Read { head: page.head, reading })
     }
 
@@ -51,20 +51,19 @@ impl ProbeRun<'_> {
             (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
         let read = apart(body, move |body| {
             // Some give the address of the feed itself as that of the blog.
-            let as_feed = match looks_like_xml(body) {
-                true => feed::parse_heads(body, &context).ok().map(|feed| detect::feed_entries(feed, &blog)),
-                false => None,
+            let as_feed = if looks_like_xml(body) {
+                feed::parse_heads(body, &context).ok().map(|feed| detect::feed_entries(feed, &blog))
+            } else {
+                None
             };
             let html = Html::read(body, context.content_type.as_deref(), Some(&at));
             let feeds = html.feeds().iter().filter(|feed| !is_about_comments(feed));
             let feeds: Vec<Url> = feeds.filter_map(|feed| resolve_web(Some(&at), &feed.href)).collect();
-            let linked = match feeds.is_empty() {
-                true => HashSet::new(),
-                false => detect::linked_keys(&html, &blog),
-            };
-            let entries = match blog.uses(Detector::Html) && as_feed.is_none() {
-                true => detect::page_entries(&html, &blog)?,
-                false => Vec::new(),
+            let linked = if feeds.is_empty() { HashSet::new() } else { detect::linked_keys(&html, &blog) };
+            let entries = if blog.uses(Detector::Html) && as_feed.is_none() {
+                detect::page_entries(&html, &blog)?
+            } else {
+                Vec::new()
             };
             let emptiness = emptiness(&html, body);
             Ok::<_, crate::parse::html::BadSelector>((feeds, linked, as_feed, entries, emptiness))

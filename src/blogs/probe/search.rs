@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{ANY_TYPE, Detector, FEED_TYPES, Home, Miss, PAGE_TYPES, PageRead, ProbeRun, Read};
 use crate::blogs::decide::SURE_AFTER;
-use crate::blogs::model::{Known, Reading};
+use crate::blogs::model::{DetectorResult, KnownDocument};
 use crate::fetch::Response;
 use crate::parse::feed::Feed;
 use crate::parse::robots::{self, Robots};
@@ -13,7 +13,7 @@ use crate::parse::url::{Url, resolve_web};
 /// Documents that a page or robots.txt names and that are tried; a hostile one names thousands.
 const MAX_NAMED: usize = 8;
 /// Feeds that are not read and that are told.
-const TOLD: usize = 20;
+const MAX_OTHER_FEEDS: usize = 20;
 /// Where sitemaps usually are.
 const SITEMAP_PATHS: [&str; 3] = ["/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml"];
 
@@ -31,8 +31,9 @@ impl ProbeRun<'_> {
         let page = self.page_for_search().await?;
         if let Some(entries) = &page.as_feed {
             let (entries, total) = (entries.clone(), entries.len());
-            let known = Known::new(Detector::Feed, &page.head.validators).into_iter().collect();
-            let reading = Reading::Entries { detector: Detector::Feed, entries, known, total };
+            let known = KnownDocument::new(Detector::Feed, &page.head.validators).into_iter().collect();
+            let reading =
+                DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut: None };
             let read = Read { head: page.head.clone(), reading };
             self.feed_search = Some(Some(self.blog.url.clone()));
             return Ok(Some(read));
@@ -54,7 +55,7 @@ impl ProbeRun<'_> {
             }
         }
         let others = named.into_iter().filter(|url| found.as_ref().is_none_or(|(chosen, _)| url != chosen));
-        self.other_feeds = others.take(TOLD).map(String::from).collect();
+        self.other_feeds = others.take(MAX_OTHER_FEEDS).map(String::from).collect();
         let Some((url, read)) = found else {
             self.feed_search = Some(None);
             return Ok(None);
@@ -112,7 +113,7 @@ impl ProbeRun<'_> {
         candidates.retain(|url| tried.insert(url.clone()));
         for url in candidates {
             match self.read_sitemap(&url, false).await {
-                Ok(read) if matches!(&read.reading, Reading::Entries { entries, .. } if !entries.is_empty()) =>
+                Ok(read) if matches!(&read.reading, DetectorResult::Entries { entries, .. } if !entries.is_empty()) =>
                 {
                     self.sitemap_search = Some(Some(read.head.permanent_url.clone().unwrap_or(url)));
                     return Ok(Some(read));
@@ -132,7 +133,7 @@ impl ProbeRun<'_> {
         miss.is_passing && self.state.failures_in_a_row < SURE_AFTER
     }
 
-    /// The page, read anew and kept for the detector that reads links.
+    /// The page, read again and kept for the detector that reads links.
     async fn page_for_search(&mut self) -> Result<&PageRead, Miss> {
         if self.page.is_none() {
             let accept = format!("{PAGE_TYPES}, {FEED_TYPES}");
@@ -163,7 +164,7 @@ impl ProbeRun<'_> {
 
 fn count(read: &Read) -> usize {
     match &read.reading {
-        Reading::Entries { entries, .. } => entries.len(),
-        Reading::Unchanged { .. } => 0,
+        DetectorResult::Entries { entries, .. } => entries.len(),
+        DetectorResult::Unchanged { .. } => 0,
     }
 }

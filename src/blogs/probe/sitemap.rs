@@ -6,10 +6,10 @@ use bytes::Bytes;
 
 use super::{ANY_TYPE, Miss, ProbeRun, Read, apart, in_background, unchanged};
 use crate::blogs::detect;
-use crate::blogs::model::{Detector, Known, Reading, TroubleKind};
+use crate::blogs::model::{CheckFailureKind, Detector, DetectorResult, KnownDocument};
 use crate::fetch::{Head, Response};
-use crate::parse::sitemap;
 use crate::parse::url::{Url, resolve_web};
+use crate::parse::{Cut, sitemap};
 
 /// Of a list of sitemaps, so many are read at its beginning and so many at its end.
 const CHILDREN_AT_EACH_END: usize = 16;
@@ -34,7 +34,7 @@ impl ProbeRun<'_> {
             Response::Unchanged(head) => {
                 if let Some(known) = self.unchanged_children().await? {
                     let mut read = unchanged(head, detector);
-                    if let Reading::Unchanged { known: of_root, .. } = &mut read.reading {
+                    if let DetectorResult::Unchanged { known: of_root, .. } = &mut read.reading {
                         of_root.extend(known);
                     }
                     return Ok(read);
@@ -48,8 +48,12 @@ impl ProbeRun<'_> {
         let status = head.status;
         let read = parse_sitemap(&head, body).await;
         let root = read.map_err(|refused| Miss::lost(detector, url, Some(status), &refused))?;
-        let mut known: Vec<Known> = Known::new(detector, &head.validators).into_iter().collect();
-        let mut locations = root.urls;
+        let mut known: Vec<KnownDocument> =
+            KnownDocument::new(detector, &head.validators).into_iter().collect();
+        let (mut locations, mut cut) = (root.urls, root.cut);
+        if root.children.len() > 2 * CHILDREN_AT_EACH_END {
+            cut.get_or_insert(Cut::Sitemaps);
+        }
         // A list inside a list is against the protocol, but some sites have one; its lists are followed no further.
         let mut children: VecDeque<(sitemap::Location, Depth)> =
             ends(&root.children).map(|child| (child.clone(), Depth::First)).collect();
@@ -60,33 +64,39 @@ impl ProbeRun<'_> {
                 Ok(Response::Fetched(head, body)) => (head, body),
                 Ok(Response::Unchanged(_)) => continue,
                 // One that is missing is no trouble; one that does not answer hides addresses.
-                Err(miss) if matches!(miss.trouble.kind, TroubleKind::Lost(_) | TroubleKind::Gone) => {
+                Err(miss)
+                    if matches!(miss.trouble.kind, CheckFailureKind::Lost(_) | CheckFailureKind::Gone) =>
+                {
                     continue;
                 }
                 Err(miss) => return Err(miss),
             };
-            let fallback = Known { detector, url: at, etag: None, last_modified: None, lastmod: None };
-            let of_child = Known::new(detector, &child_head.validators).unwrap_or(fallback);
-            known.push(Known { lastmod: child.lastmod, ..of_child });
+            let fallback =
+                KnownDocument { detector, url: at, etag: None, last_modified: None, lastmod: None };
+            let of_child = KnownDocument::new(detector, &child_head.validators).unwrap_or(fallback);
+            known.push(KnownDocument { lastmod: child.lastmod, ..of_child });
             if let Ok(child) = parse_sitemap(&child_head, body).await {
                 locations.extend(child.urls);
+                cut = cut.or(child.cut);
                 if depth == Depth::First {
                     children.extend(ends(&child.children).map(|inner| (inner.clone(), Depth::Nested)));
                 }
             }
             read_count += 1;
-            if locations.len() >= MAX_ADDRESSES || read_count >= MAX_SITEMAPS {
+            let is_full = locations.len() > MAX_ADDRESSES;
+            if is_full || (read_count >= MAX_SITEMAPS && !children.is_empty()) {
+                cut = Some(if is_full { Cut::Addresses } else { Cut::Sitemaps });
                 locations.truncate(MAX_ADDRESSES);
                 break;
             }
         }
         let (blog, total) = (self.blog.clone(), locations.len());
         let entries = in_background(total > 2_000, move || detect::sitemap_entries(&locations, &blog)).await;
-        Ok(Read { reading: Reading::Entries { detector, entries, known, total }, head })
+        Ok(Read { reading: DetectorResult::Entries { detector, entries, known, total, cut }, head })
     }
 
     /// What servers say about the sitemaps inside the sitemap, if every one of them is as it was.
-    async fn unchanged_children(&self) -> Result<Option<Vec<Known>>, Miss> {
+    async fn unchanged_children(&self) -> Result<Option<Vec<KnownDocument>>, Miss> {
         let children = self.state.known.iter().filter(|known| known.detector == Detector::Sitemap).skip(1);
         let mut still = Vec::new();
         for child in children {
@@ -95,12 +105,14 @@ impl ProbeRun<'_> {
             }
             match self.ask(Detector::Sitemap, &child.url, Some(child), ANY_TYPE).await {
                 Ok(Response::Unchanged(head)) => {
-                    let renewed =
-                        Known::new(Detector::Sitemap, &head.validators).unwrap_or_else(|| child.clone());
-                    still.push(Known { lastmod: child.lastmod, ..renewed });
+                    let renewed = KnownDocument::new(Detector::Sitemap, &head.validators)
+                        .unwrap_or_else(|| child.clone());
+                    still.push(KnownDocument { lastmod: child.lastmod, ..renewed });
                 }
                 Ok(Response::Fetched(..)) => return Ok(None),
-                Err(miss) if matches!(miss.trouble.kind, TroubleKind::Lost(_) | TroubleKind::Gone) => {
+                Err(miss)
+                    if matches!(miss.trouble.kind, CheckFailureKind::Lost(_) | CheckFailureKind::Gone) =>
+                {
                     return Ok(None);
                 }
                 Err(miss) => return Err(miss),
@@ -110,10 +122,10 @@ impl ProbeRun<'_> {
     }
 }
 
-async fn parse_sitemap(head: &Head, body: Bytes) -> Result<sitemap::Sitemap, sitemap::Refused> {
+async fn parse_sitemap(head: &Head, body: Bytes) -> Result<sitemap::Sitemap, sitemap::SitemapError> {
     let (content_type, at) = (head.content_type().map(str::to_owned), head.final_url.clone());
     apart(body, move |body| {
-        sitemap::parse(body, content_type.as_deref(), Some(&at), &sitemap::Limits::default())
+        sitemap::parse(body, content_type.as_deref(), Some(&at), &sitemap::SitemapLimits::default())
     })
     .await
 }

@@ -6,18 +6,17 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
+/// Stands in the place of a digest where no message to readers tells a change: trouble is the operator's.
+const ALERT: &str = "alert";
+
 /// Something that was found, as it was written down.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ChangeRow {
     /// Its number, as people name it.
     pub id: i64,
-    /// The job.
     pub job_name: String,
-    /// The blog.
     pub blog_id: String,
-    /// When it was found.
     pub found_at: Timestamp,
-    /// What happened.
     pub code: Code,
     /// Whether a person was to look at it first.
     pub held: bool,
@@ -29,7 +28,7 @@ pub struct ChangeRow {
 
 /// A message that tells a change.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Delivery {
+pub struct ChangeDelivery {
     /// Its number in the outbox.
     pub id: i64,
     /// The job that made it.
@@ -37,13 +36,12 @@ pub struct Delivery {
     pub job_name: String,
     /// The channel it goes through.
     pub channel: String,
-    /// Where it stands.
     pub state: String,
 }
 
 /// Which changes to list; what is not given does not matter.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct ChangeFilter {
     /// Only those of this job.
     pub job: Option<String>,
     /// Only those of this blog.
@@ -91,12 +89,22 @@ pub(super) fn add(
     found_since: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<()> {
+    let digest = (change.code != Code::New).then_some(ALERT);
     tx.execute(
         sql!(
-            "INSERT INTO blog_changes (job_name, blog_id, found_at, code, held, detail, found_since)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+            "INSERT INTO blog_changes (job_name, blog_id, found_at, code, held, detail, found_since, digest)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
         ),
-        params![job, blog_id, now, change.code, change.held, super::text(&change.detail), found_since],
+        params![
+            job,
+            blog_id,
+            now,
+            change.code,
+            change.held,
+            super::text(&change.detail),
+            found_since,
+            digest
+        ],
     )?;
     Ok(())
 }
@@ -138,9 +146,9 @@ pub fn find_found_since(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<Option<Times
 /// Whether no message tells any of these changes yet.
 pub fn are_unannounced(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
     for id in ids {
-        let told =
+        let marked =
             tx.count(sql!("SELECT 1 FROM blog_changes WHERE id = ?1 AND digest IS NOT NULL"), params![id])?;
-        if told == 1 {
+        if marked == 1 {
             return Ok(false);
         }
     }
@@ -157,7 +165,7 @@ pub fn mark_digest(tx: &mut Tx<'_>, id: i64, digest: &str) -> db::Result<()> {
 }
 
 /// The newest changes first.
-pub fn list_changes(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<ChangeRow>> {
+pub fn list_changes(tx: &mut Tx<'_>, filter: &ChangeFilter, limit: usize) -> db::Result<Vec<ChangeRow>> {
     // One text for each index: a condition that may be absent is one that SQLite cannot look up.
     let text = match (&filter.blog, &filter.job) {
         (Some(_), _) => sql!(
@@ -218,12 +226,17 @@ pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<ChangeRow>> {
 }
 
 /// The messages that tell a digest.
-pub fn list_deliveries_of(tx: &mut Tx<'_>, topic: &str, digest: &str) -> db::Result<Vec<Delivery>> {
+pub fn list_deliveries_of(tx: &mut Tx<'_>, topic: &str, digest: &str) -> db::Result<Vec<ChangeDelivery>> {
     tx.list(
         sql!("SELECT id, job_name, channel, state FROM outbox WHERE topic = ?1 AND subject = ?2 ORDER BY id"),
         params![topic, digest],
         |row| {
-            Ok(Delivery { id: row.get(0)?, job_name: row.get(1)?, channel: row.get(2)?, state: row.get(3)? })
+            Ok(ChangeDelivery {
+                id: row.get(0)?,
+                job_name: row.get(1)?,
+                channel: row.get(2)?,
+                state: row.get(3)?,
+            })
         },
     )
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::blogs::decide::Seen;
-use crate::blogs::model::Found;
+use crate::blogs::decide::SeenEntries;
+use crate::blogs::model::FoundEntry;
 use crate::db::{self, Sql, ToValue as _, Tx, Value};
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -11,7 +11,6 @@ use crate::{params, sql};
 /// An entry that was seen on a blog.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct EntryRow {
-    /// The blog.
     pub blog_id: String,
     /// What it is recognised by.
     #[serde(skip)]
@@ -22,7 +21,6 @@ pub struct EntryRow {
     pub title: Option<String>,
     /// When it was published, as far as that is said.
     pub published_at: Option<Timestamp>,
-    /// When it was seen first.
     pub first_seen_at: Timestamp,
 }
 
@@ -54,7 +52,7 @@ pub fn list_entries_at(tx: &mut Tx<'_>, url_key: &str) -> db::Result<Vec<EntryRo
 }
 
 /// What the memory has of `entries`: each under its key, at its address, or under another of its keys.
-pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[Found]) -> db::Result<Seen> {
+pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[FoundEntry]) -> db::Result<SeenEntries> {
     let by_key =
         sql!("SELECT entry_key FROM blog_entries WHERE blog_id = ?101 AND entry_key IN ({values 100x1})");
     let by_address =
@@ -68,8 +66,8 @@ pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[Found]) -> db::Resul
     let asked = addresses().filter(|address| !keys.contains(*address));
     let mut url_keys = find_known(tx, by_address, blog_id, asked)?;
     url_keys.extend(addresses().filter(|address| keys.contains(*address)).map(str::to_owned));
-    let mut seen = Seen { keys, url_keys, renamed: HashSet::new() };
-    let others: Vec<(String, &Found)> = entries
+    let mut seen = SeenEntries { keys, url_keys, renamed: HashSet::new() };
+    let others: Vec<(String, &FoundEntry)> = entries
         .iter()
         .filter(|entry| !seen.knows(entry))
         .flat_map(|entry| entry.other_keys().into_iter().map(move |key| (key, entry)))
@@ -101,7 +99,7 @@ fn find_known<'a>(
 pub(super) fn add_entries(
     tx: &mut Tx<'_>,
     blog_id: &str,
-    entries: &[Found],
+    entries: &[FoundEntry],
     now: Timestamp,
 ) -> db::Result<()> {
     let now = now.to_string();

@@ -1,13 +1,13 @@
 //! The history of checks: reading it, and letting go of what is old.
 
 use crate::db::{self, Tx};
+use crate::parse::Cut;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// One check, as it was written down.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct CheckRow {
-    /// When.
     pub checked_at: Timestamp,
     /// The HTTP status that decided.
     pub http_status: Option<i64>,
@@ -17,15 +17,16 @@ pub struct CheckRow {
     pub changed: bool,
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
-    /// What went wrong.
     pub error_message: Option<String>,
+    /// What was left out at a limit.
+    pub cut: Option<Cut>,
 }
 
 /// The newest checks of a blog, newest first.
 pub fn list_checks(tx: &mut Tx<'_>, blog_id: &str, limit: usize) -> db::Result<Vec<CheckRow>> {
     tx.list(
         sql!(
-            "SELECT checked_at, http_status, skipped, changed, url_fingerprint, error_message
+            "SELECT checked_at, http_status, skipped, changed, url_fingerprint, error_message, cut
              FROM check_history WHERE blog_id = ?1 ORDER BY checked_at DESC LIMIT ?2"
         ),
         params![blog_id, limit],
@@ -37,6 +38,7 @@ pub fn list_checks(tx: &mut Tx<'_>, blog_id: &str, limit: usize) -> db::Result<V
                 changed: row.get(3)?,
                 url_fingerprint: row.get(4)?,
                 error_message: row.get(5)?,
+                cut: super::json(row, "cut")?,
             })
         },
     )

@@ -1,6 +1,6 @@
 //! What another program knew of blogs: added as it stands; a blog that we have checked ourselves is left alone.
 
-use crate::blogs::model::{Found, bounded_key, url_key};
+use crate::blogs::model::{FoundEntry, bounded_key, url_key};
 use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::parse::url::resolve_web;
@@ -10,7 +10,6 @@ use crate::{params, sql};
 /// The state of a blog in another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedState {
-    /// The blog.
     pub blog_id: String,
     /// The `ETag` of its page.
     pub etag: Option<String>,
@@ -18,13 +17,10 @@ pub struct ImportedState {
     pub last_modified: Option<String>,
     /// The hash of its addresses, by the other program's rules.
     pub url_fingerprint: Option<String>,
-    /// Its feed.
     pub feed_url: Option<String>,
-    /// Its sitemap.
     pub sitemap_url: Option<String>,
     /// The keys of its newest entries.
     pub recent_entry_keys: Vec<String>,
-    /// The last check.
     pub last_check_at: Timestamp,
     /// The last check that found something new.
     pub last_change_at: Option<Timestamp>,
@@ -62,19 +58,17 @@ pub fn add_state(tx: &mut Tx<'_>, job: &JobName, state: &ImportedState) -> db::R
     if added == 0 {
         return Ok(false);
     }
-    let remembered: Vec<Found> = state.recent_entry_keys.iter().map(|key| remembered(key)).collect();
+    let remembered: Vec<FoundEntry> = state.recent_entry_keys.iter().map(|key| remembered(key)).collect();
     super::add_entries(tx, &state.blog_id, &remembered, state.last_check_at)?;
     Ok(true)
 }
 
 /// A key of another program as we would have written it: an id, and an address if it is one.
-fn remembered(key: &str) -> Found {
+fn remembered(key: &str) -> FoundEntry {
     let url = resolve_web(None, key).filter(|_| key.contains("://"));
-    let ours = match key.starts_with("id:") || key.starts_with("link:") {
-        true => key.to_owned(),
-        false => format!("id:{key}"),
-    };
-    Found {
+    let ours =
+        if key.starts_with("id:") || key.starts_with("link:") { key.to_owned() } else { format!("id:{key}") };
+    FoundEntry {
         key: bounded_key(ours),
         url_key: url.as_ref().map(url_key),
         url: url.map(String::from),
@@ -87,11 +81,8 @@ fn remembered(key: &str) -> Found {
 /// A check of another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedCheck {
-    /// The blog.
     pub blog_id: String,
-    /// When.
     pub checked_at: Timestamp,
-    /// The HTTP status.
     pub http_status: Option<i64>,
     /// Whether nothing had to be read.
     pub skipped: bool,
@@ -99,7 +90,6 @@ pub struct ImportedCheck {
     pub changed: bool,
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
-    /// What went wrong.
     pub error_message: Option<String>,
 }
 

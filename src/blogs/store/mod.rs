@@ -6,11 +6,12 @@ mod export;
 mod history;
 mod import;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub use changes::{
-    ChangeRow, Delivery, Filter, are_unannounced, count_unannounced, find_change, find_found_since,
-    list_changes, list_changes_before, list_deliveries_of, list_unannounced, mark_digest, prune_changes,
+    ChangeDelivery, ChangeFilter, ChangeRow, are_unannounced, count_unannounced, find_change,
+    find_found_since, list_changes, list_changes_before, list_deliveries_of, list_unannounced, mark_digest,
+    prune_changes,
 };
 use entries::add_entries;
 pub use entries::{EntryRow, find_seen, list_entries_at};
@@ -20,12 +21,14 @@ pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, 
 
 use super::decide::{Check, Decision, Record};
 use super::events::{BLOG, BlogEvent, subject};
-use super::model::{Detector, Known, Reading, RecentKeys, Sighting, State};
+use super::model::{Detector, DetectorResult, KnownDocument, RecentKeys, Sighting, State};
 use crate::db::{self, Row, Tx};
+use crate::engine::alert::{self, AlertKind};
 use crate::engine::silence::Silence;
 use crate::fetch::Moved;
 use crate::id::JobName;
-use crate::ledger::{event, pause};
+use crate::ledger::event::EventDetail as _;
+use crate::ledger::{Subject, event, pause};
 use crate::parse::url::Url;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
@@ -42,7 +45,7 @@ pub fn find_state(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<Option<State>> {
                next_feed_discovery_at, next_sitemap_discovery_at, feed_first_read_at, sitemap_first_read_at,
                html_first_read_at, last_success_at, last_full_read_at, url_count, unconfirmed, moved_to,
                moved_count, failures_in_a_row, failing_since, warned_at, not_before, other_feeds, news_days,
-               silent_at, feed_newest_at, looked_beside_at, feed_stopped_at
+               silent_at, feed_newest_at, looked_beside_at, feed_stopped_at, cut
              FROM blog_state WHERE blog_id = ?1"
         ),
         params![blog_id],
@@ -54,7 +57,7 @@ fn read_state(row: &Row<'_>) -> db::Result<State> {
     let decided_by = row.get::<Option<String>>("decided_by")?.and_then(|word| Detector::from_word(&word));
     let mut known = Vec::new();
     if let (Some(detector), Some(url)) = (decided_by, url(row, "validators_url")?) {
-        known.push(Known {
+        known.push(KnownDocument {
             detector,
             url,
             etag: row.get("etag")?,
@@ -62,7 +65,7 @@ fn read_state(row: &Row<'_>) -> db::Result<State> {
             lastmod: None,
         });
     }
-    known.extend(json::<Vec<Known>>(row, "other_validators")?.unwrap_or_default());
+    known.extend(json::<Vec<KnownDocument>>(row, "other_validators")?.unwrap_or_default());
     Ok(State {
         known,
         url_fingerprint: row.get("url_fingerprint")?,
@@ -95,6 +98,7 @@ fn read_state(row: &Row<'_>) -> db::Result<State> {
         feed_newest_at: row.get("feed_newest_at")?,
         looked_beside_at: row.get("looked_beside_at")?,
         feed_stopped_at: row.get("feed_stopped_at")?,
+        cut: json(row, "cut")?,
     })
 }
 
@@ -112,7 +116,7 @@ pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String
     let pauses = pause::list(tx, now)?;
     Ok(pauses
         .into_iter()
-        .filter_map(|rest| Some((rest.name.name_of(BLOG)?.to_owned(), rest.reason)))
+        .filter_map(|pause| Some((pause.name.name_of(BLOG)?.to_owned(), pause.reason)))
         .collect())
 }
 
@@ -132,7 +136,7 @@ pub fn apply(
         Some(state) => put_state(tx, job, blog_id, state, now)?,
     }
     let record = match (&decision.record, &sighting.outcome) {
-        (Record::These(entries), _) | (Record::All, Ok(Reading::Entries { entries, .. })) => {
+        (Record::These(entries), _) | (Record::All, Ok(DetectorResult::Entries { entries, .. })) => {
             entries.as_slice()
         }
         (Record::All, _) => &[],
@@ -145,6 +149,7 @@ pub fn apply(
         let subject = subject(blog_id);
         for event in &decision.events {
             event::record(tx, Some(job), &subject, event, now)?;
+            note_alert(tx, &subject, event, now)?;
         }
     }
     if let Some(reason) = &decision.pause {
@@ -153,12 +158,50 @@ pub fn apply(
     Ok(())
 }
 
+/// The operator hears of a blog that fails or has fallen silent; one that is gone is paused, which is an alert by itself.
+fn note_alert(tx: &mut Tx<'_>, blog: &Subject, event: &BlogEvent, now: Timestamp) -> db::Result<()> {
+    match event {
+        BlogEvent::Failing(_) => alert::raise(tx, AlertKind::Failing, blog, &event.phrase(), now),
+        BlogEvent::Recovered { .. } | BlogEvent::Gone(_) => alert::clear(tx, AlertKind::Failing, blog, now),
+        BlogEvent::Silent { .. } => alert::raise(tx, AlertKind::Silent, blog, &event.phrase(), now),
+        BlogEvent::SilenceOver => alert::clear(tx, AlertKind::Silent, blog, now),
+        _ => Ok(()),
+    }
+}
+
+/// The blogs with an alert or a pause that the job has had and `is_configured` does not know any more.
+pub fn list_left_behind(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    is_configured: impl Fn(&str) -> bool,
+    now: Timestamp,
+) -> db::Result<Vec<Subject>> {
+    let alerts = alert::list_open(tx)?.into_iter().map(|alert| alert.subject());
+    let pauses = pause::list(tx, now)?.into_iter().map(|pause| pause.name);
+    let mut left = Vec::new();
+    for about in alerts.chain(pauses).collect::<HashSet<Subject>>() {
+        let Some(blog) = about.name_of(BLOG).filter(|blog| !is_configured(blog)) else { continue };
+        let text = sql!("SELECT COUNT(*) FROM blog_state WHERE blog_id = ?1 AND job_name = ?2");
+        if tx.count(text, params![blog, job])? > 0 {
+            left.push(about);
+        }
+    }
+    Ok(left)
+}
+
+/// Ends the pause and the alerts of a blog that has left the config.
+pub fn reset_left(tx: &mut Tx<'_>, blog: &Subject, now: Timestamp) -> db::Result<()> {
+    pause::reset(tx, blog)?;
+    alert::clear(tx, AlertKind::Failing, blog, now)?;
+    alert::clear(tx, AlertKind::Silent, blog, now)
+}
+
 fn add_check(tx: &mut Tx<'_>, blog_id: &str, check: &Check, now: Timestamp) -> db::Result<()> {
     tx.execute(
         sql!(
             "INSERT INTO check_history
-               (blog_id, checked_at, http_status, skipped, changed, url_fingerprint, error_message)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+               (blog_id, checked_at, http_status, skipped, changed, url_fingerprint, error_message, cut)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
         ),
         params![
             blog_id,
@@ -167,7 +210,8 @@ fn add_check(tx: &mut Tx<'_>, blog_id: &str, check: &Check, now: Timestamp) -> d
             check.skipped,
             check.changed,
             check.url_fingerprint,
-            check.error_message
+            check.error_message,
+            check.cut.as_ref().map(text)
         ],
     )?;
     Ok(())
@@ -194,9 +238,9 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
                 settings_hash, next_feed_discovery_at, next_sitemap_discovery_at, feed_first_read_at,
                 sitemap_first_read_at, html_first_read_at, last_success_at, last_full_read_at, url_count,
                 unconfirmed, moved_to, moved_count, failures_in_a_row, failing_since, warned_at, not_before,
-                other_feeds, news_days, silent_at, feed_newest_at, looked_beside_at, feed_stopped_at)
+                other_feeds, news_days, silent_at, feed_newest_at, looked_beside_at, feed_stopped_at, cut)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-                ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)
+                ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)
              ON CONFLICT (blog_id) DO UPDATE SET
                etag = excluded.etag, last_modified = excluded.last_modified,
                url_fingerprint = excluded.url_fingerprint, feed_url = excluded.feed_url,
@@ -217,7 +261,8 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
                warned_at = excluded.warned_at, not_before = excluded.not_before,
                other_feeds = excluded.other_feeds, news_days = excluded.news_days,
                silent_at = excluded.silent_at, feed_newest_at = excluded.feed_newest_at,
-               looked_beside_at = excluded.looked_beside_at, feed_stopped_at = excluded.feed_stopped_at"
+               looked_beside_at = excluded.looked_beside_at, feed_stopped_at = excluded.feed_stopped_at,
+               cut = excluded.cut"
         ),
         params![
             blog_id,
@@ -254,7 +299,8 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
             state.silence.noted_at,
             state.feed_newest_at,
             state.looked_beside_at,
-            state.feed_stopped_at
+            state.feed_stopped_at,
+            state.cut.as_ref().map(text)
         ],
     )?;
     Ok(())
@@ -288,7 +334,7 @@ pub fn list_not_before(
     )
 }
 
-/// Ends the rest of a blog; `false` if it was not paused.
+/// Resumes a blog; `false` if it was not paused.
 pub fn resume(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<bool> {
     let was_paused = pause::reset(tx, &subject(blog_id))?;
     if was_paused {

@@ -1,17 +1,25 @@
 //! Books and the jobs that found them.
 
-use crate::books::model::{Book, GOOGLE_BOOKS, Isbn13, Link};
+use crate::books::model::{Book, BookLink, GOOGLE_BOOKS, Isbn13};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// Reads the eight columns that every query for books begins with.
+/// What [`read`] takes of `books b`.
+macro_rules! book_columns {
+    () => {
+        "b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url, b.links_json"
+    };
+}
+pub(super) use book_columns;
+
 pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
     // What another program wrote badly counts as not known.
     let list =
         |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let links = |text: Option<String>| -> Vec<Link> {
+    let links = |text: Option<String>| -> Vec<BookLink> {
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     };
     Ok(Book {
@@ -81,21 +89,22 @@ pub fn add_job_book(
 
 /// Marks a book that a job has found and does not want to hear of, or that it wants to hear of after all.
 pub fn mark_unwanted(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13, is_unwanted: bool) -> db::Result<bool> {
-    let marked = match is_unwanted {
-        true => tx.execute(
+    let marked = if is_unwanted {
+        tx.execute(
             sql!(
                 "UPDATE job_books SET is_waiting = 0, is_unwanted = 1
-                 WHERE job_name = ?1 AND isbn13 = ?2 AND is_waiting = 1"
+             WHERE job_name = ?1 AND isbn13 = ?2 AND is_waiting = 1"
             ),
             params![job, isbn13],
-        )?,
-        false => tx.execute(
+        )?
+    } else {
+        tx.execute(
             sql!(
                 "UPDATE job_books SET is_waiting = 1, is_unwanted = 0
-                 WHERE job_name = ?1 AND isbn13 = ?2 AND is_unwanted = 1"
+             WHERE job_name = ?1 AND isbn13 = ?2 AND is_unwanted = 1"
             ),
             params![job, isbn13],
-        )?,
+        )?
     };
     Ok(marked == 1)
 }
@@ -118,10 +127,7 @@ pub fn has_book(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13) -> db::Result<b
 /// A book by its key.
 pub fn find_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Option<Book>> {
     tx.find(
-        sql!(
-            "SELECT isbn13, title, authors_json, publisher, published_date, description, cover_url, links_json
-             FROM books WHERE isbn13 = ?1"
-        ),
+        sql!(concat!("SELECT ", book_columns!(), " FROM books b WHERE b.isbn13 = ?1")),
         params![isbn13],
         read,
     )

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::books::book_columns;
 use crate::books::deliver::{SUBJECT, TOPIC};
 use crate::books::model::{Book, Isbn13};
 use crate::db::{self, Tx};
@@ -10,12 +11,12 @@ use crate::time::Timestamp;
 use crate::{params, sql};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// The longest that a book rests after refusals.
-const LONGEST_REST: Duration = Duration::from_secs(32 * 24 * 60 * 60);
+/// The longest pause of a book after refusals.
+const MAX_PAUSE: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
 /// A digest that was handed to the outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Digest {
+pub struct QueuedDigest {
     /// Its number; the outbox knows it as `digest:ID`.
     pub id: i64,
     /// The job that tells it.
@@ -28,15 +29,15 @@ pub struct Digest {
     pub isbns: Vec<Isbn13>,
 }
 
-/// The books that a job has not delivered and that neither rest nor are in a message on its way, newest first.
+/// The books that a job has not delivered and that are neither paused nor in a message on its way, newest first.
 ///
 /// The newest is the one found last; among those found together, the one published last.
 pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timestamp) -> db::Result<Vec<Book>> {
     tx.list(
-        sql!(
-            "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
-               b.links_json
-             FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
+        sql!(concat!(
+            "SELECT ",
+            book_columns!(),
+            " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.is_waiting = 1
                AND (j.rests_until IS NULL OR j.rests_until <= ?3 OR j.rests_until > ?4)
                AND NOT EXISTS (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
@@ -47,9 +48,9 @@ pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timesta
                    AND o.state IN ('ready', 'sending', 'unknown', 'held'))
              ORDER BY j.first_seen_at DESC, COALESCE(b.published_date, '') DESC, j.isbn13
              LIMIT ?2"
-        ),
-        // A rest that ends later than any can was begun under a clock that has been set back since.
-        params![job, limit, now, now.plus(LONGEST_REST), TOPIC, SUBJECT],
+        )),
+        // Ignore a pause that ends implausibly late: the clock was wrong when it was written.
+        params![job, limit, now, now.plus(MAX_PAUSE), TOPIC, SUBJECT],
         super::books::read,
     )
 }
@@ -67,9 +68,9 @@ pub fn refused_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp
     Ok(newest.flatten())
 }
 
-/// Notes that every message of a digest failed, and lets its books rest: longer each time, so that one which makes
+/// Notes that every message of a digest failed, and pauses its books: longer each time, so that one which makes
 /// every mail be refused does not keep the others back.
-pub fn mark_refused(tx: &mut Tx<'_>, digest: &Digest, now: Timestamp) -> db::Result<()> {
+pub fn mark_refused(tx: &mut Tx<'_>, digest: &QueuedDigest, now: Timestamp) -> db::Result<()> {
     tx.execute(sql!("UPDATE book_digests SET refused_at = ?2 WHERE id = ?1"), params![digest.id, now])?;
     for isbn13 in &digest.isbns {
         let refusals = tx.count(
@@ -81,16 +82,16 @@ pub fn mark_refused(tx: &mut Tx<'_>, digest: &Digest, now: Timestamp) -> db::Res
         )?;
         tx.execute(
             sql!("UPDATE job_books SET rests_until = ?3 WHERE job_name = ?1 AND isbn13 = ?2"),
-            params![digest.job_name, isbn13, now.plus(rest_after(refusals))],
+            params![digest.job_name, isbn13, now.plus(pause_after(refusals))],
         )?;
     }
     Ok(())
 }
 
 /// How long a book is in no digest after so many were refused: a day, and twice as long each time.
-fn rest_after(refusals: i64) -> Duration {
+fn pause_after(refusals: i64) -> Duration {
     let doublings = u32::try_from(refusals.saturating_sub(1)).unwrap_or(0).min(10);
-    (DAY * 2_u32.pow(doublings)).min(LONGEST_REST)
+    (DAY * 2_u32.pow(doublings)).min(MAX_PAUSE)
 }
 
 /// How many books a job has not delivered, also those on their way.
@@ -139,37 +140,36 @@ pub fn count_on_their_way(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
 }
 
 /// How many undelivered books of a job are in no digest for a while, because those with them were refused.
-pub fn count_resting(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<i64> {
+pub fn count_paused(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<i64> {
     tx.count(
         sql!(
             "SELECT COUNT(*) FROM job_books j WHERE j.job_name = ?1 AND j.is_waiting = 1
                AND j.rests_until > ?2 AND j.rests_until <= ?3
                AND NOT EXISTS (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)"
         ),
-        params![job, now, now.plus(LONGEST_REST)],
+        params![job, now, now.plus(MAX_PAUSE)],
     )
 }
 
 /// A book that a job leaves out of its digests for a while.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Rest {
-    /// The job.
+pub struct BookPause {
     pub job_name: JobName,
     /// How many digests with the book were refused.
     pub refusals: i64,
     /// Until when it is in none.
-    pub rests_until: Timestamp,
+    pub paused_until: Timestamp,
 }
 
 /// The jobs that leave a book out of their digests now.
-pub fn list_rests(tx: &mut Tx<'_>, isbn13: &Isbn13, now: Timestamp) -> db::Result<Vec<Rest>> {
+pub fn list_pauses(tx: &mut Tx<'_>, isbn13: &Isbn13, now: Timestamp) -> db::Result<Vec<BookPause>> {
     tx.list(
         sql!(
             "SELECT job_name, refusals, rests_until FROM job_books
              WHERE isbn13 = ?1 AND is_waiting = 1 AND rests_until > ?2 AND rests_until <= ?3 ORDER BY job_name"
         ),
-        params![isbn13, now, now.plus(LONGEST_REST)],
-        |row| Ok(Rest { job_name: row.get(0)?, refusals: row.get(1)?, rests_until: row.get(2)? }),
+        params![isbn13, now, now.plus(MAX_PAUSE)],
+        |row| Ok(BookPause { job_name: row.get(0)?, refusals: row.get(1)?, paused_until: row.get(2)? }),
     )
 }
 
@@ -182,14 +182,14 @@ pub fn list_repeatable(
     now: Timestamp,
 ) -> db::Result<Vec<Book>> {
     tx.list(
-        sql!(
-            "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
-               b.links_json
-             FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
+        sql!(concat!(
+            "SELECT ",
+            book_columns!(),
+            " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.last_sent_at IS NOT NULL
                AND (j.last_sent_at <= ?3 OR j.last_sent_at > ?4)
              ORDER BY j.last_sent_at, j.isbn13 LIMIT ?2"
-        ),
+        )),
         // What was sent in the future was sent under a clock that has been set back since.
         params![job, limit, latest, now.plus(DAY)],
         super::books::read,
@@ -227,12 +227,12 @@ pub fn add_digest<'a>(
 }
 
 /// A digest by its number.
-pub fn find_digest(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Digest>> {
+pub fn find_digest(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<QueuedDigest>> {
     let found = tx.find(
         sql!("SELECT id, job_name, is_repeat, delivery_id FROM book_digests WHERE id = ?1"),
         params![id],
         |row| {
-            Ok(Digest {
+            Ok(QueuedDigest {
                 id: row.get(0)?,
                 job_name: row.get(1)?,
                 is_repeat: row.get(2)?,
@@ -253,7 +253,7 @@ pub fn find_digest(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Digest>> {
 /// Records the delivery of a digest, once: `None` when it was recorded before, and nothing is written then.
 ///
 /// A repeat leaves `delivery_items` alone: a job delivers a book once, and that has happened.
-pub fn mark_delivered(tx: &mut Tx<'_>, digest: &Digest, now: Timestamp) -> db::Result<Option<i64>> {
+pub fn mark_delivered(tx: &mut Tx<'_>, digest: &QueuedDigest, now: Timestamp) -> db::Result<Option<i64>> {
     // The condition makes the second of two recipients lose, whoever is faster.
     let taken = tx.execute(
         sql!("UPDATE book_digests SET delivery_id = delivery_id WHERE id = ?1 AND delivery_id IS NULL"),
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_refused_book_rests_longer_each_time_but_not_for_ever() {
-        let days = [1, 2, 3, 4, 5, 6, 7, 90].map(|refusals| rest_after(refusals).as_secs() / DAY.as_secs());
+        let days = [1, 2, 3, 4, 5, 6, 7, 90].map(|refusals| pause_after(refusals).as_secs() / DAY.as_secs());
         assert_eq!(days, [1, 2, 4, 8, 16, 32, 32, 32]);
     }
 }

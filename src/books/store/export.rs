@@ -1,6 +1,7 @@
 //! Books and deliveries for export: page by page along their keys.
 
-use super::view::BookRow;
+use super::books::book_columns;
+use super::view::{BookRow, columns};
 use crate::db::{self, Row, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -8,13 +9,9 @@ use crate::{params, sql};
 /// A delivery as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct DeliveryRow {
-    /// Its number.
     pub id: i64,
-    /// The job.
     pub job_name: String,
-    /// When it was accepted.
     pub delivered_at: Timestamp,
-    /// Its books, by ISBN.
     pub isbn13_list: Vec<String>,
 }
 
@@ -29,24 +26,17 @@ pub fn list_books_after(
     limit: usize,
 ) -> db::Result<Vec<BookRow>> {
     tx.list(
-        sql!(
-            "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
-               b.links_json, b.first_seen_at, b.last_seen_at, b.last_delivered_at
-             FROM books b
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM books b
              WHERE b.isbn13 > ?1 AND NOT b.first_seen_at < ?3 AND NOT b.first_seen_at >= ?4
                AND (CAST(?2 AS TEXT) IS NULL OR EXISTS
                  (SELECT 1 FROM job_books j WHERE j.isbn13 = b.isbn13 AND j.job_name = ?2))
              ORDER BY b.isbn13 LIMIT ?5"
-        ),
+        )),
         params![after, job, since, until, limit],
-        |row| {
-            Ok(BookRow {
-                book: super::books::read(row)?,
-                first_seen_at: row.get("first_seen_at")?,
-                last_seen_at: row.get("last_seen_at")?,
-                last_delivered_at: row.get("last_delivered_at")?,
-            })
-        },
+        super::view::read,
     )
 }
 

@@ -8,29 +8,22 @@ use crate::{params, sql};
 /// A book of another program; the JSON columns as it wrote them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedBook {
-    /// Its key.
     pub isbn13: String,
-    /// Its title.
     pub title: String,
     /// Its authors, as a JSON array.
     pub authors_json: Option<String>,
-    /// Its publisher.
     pub publisher: Option<String>,
     /// When it was published, as the provider says.
     pub published_date: Option<String>,
     /// What it is about.
     pub description: Option<String>,
-    /// Its cover.
     pub cover_url: Option<String>,
     /// Links about it, as a JSON array.
     pub links_json: Option<String>,
     /// Who told of it.
     pub source: String,
-    /// When it was first found.
     pub first_seen_at: Timestamp,
-    /// When it was last found.
     pub last_seen_at: Timestamp,
-    /// When it was last delivered.
     pub last_delivered_at: Option<Timestamp>,
 }
 

@@ -11,9 +11,9 @@ mod view;
 pub use books::{add_job_book, find_book, has_book, has_books, mark_unwanted, put_book};
 pub use covers::{Place, SeenBook, list_books_behind};
 pub use delivery::{
-    Digest, Rest, add_digest, count_on_their_way, count_resting, count_undelivered, count_waiting,
-    find_digest, last_digest_at, list_repeatable, list_rests, list_undelivered, mark_delivered, mark_refused,
-    refused_at, reset_deliveries,
+    BookPause, QueuedDigest, add_digest, count_on_their_way, count_paused, count_undelivered, count_waiting,
+    find_digest, last_digest_at, list_pauses, list_repeatable, list_undelivered, mark_delivered,
+    mark_refused, refused_at, reset_deliveries,
 };
 pub use export::{DeliveryRow, list_books_after, list_deliveries_after};
 pub use import::{
@@ -21,12 +21,12 @@ pub use import::{
     is_delivered, mark_sent,
 };
 pub use token::{
-    Found, TokenRow, add_token, find_by_token, find_prompt, list_tokens, list_tokens_by_prefix, prune_tokens,
-    put_prompt, revoke_token,
+    TokenRow, TokenTarget, add_token, find_by_token, find_prompt, list_tokens, list_tokens_by_prefix,
+    prune_tokens, put_prompt, revoke_token,
 };
 pub use view::{
-    BookRow, Filter, JobMail, SentDigest, count_books, count_delivered, list_books, list_deliveries_of_book,
-    list_jobs_of_book, list_sent_digests,
+    BookQuery, BookRow, JobMail, SentDigest, count_books, count_delivered, list_books,
+    list_deliveries_of_book, list_jobs_of_book, list_sent_digests,
 };
 
 crate::migration!(2, "books", "../../../migrations/0002_books.sql");

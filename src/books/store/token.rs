@@ -8,31 +8,26 @@ use crate::{params, sql};
 
 /// What a token leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// The prompt.
+pub struct TokenTarget {
     pub prompt_text: String,
     /// The book that it is about; `None` if the book is gone.
     pub title: Option<String>,
     /// The first moment at which it no longer works.
     pub expires_at: Timestamp,
-    /// When somebody ended it by hand.
     pub revoked_at: Option<Timestamp>,
 }
 
 /// A token in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRow {
-    /// The token.
     pub token: Token,
     /// The book that its prompt is about.
     pub isbn13: Isbn13,
     /// The title of the book.
     pub title: Option<String>,
-    /// When it was made.
     pub created_at: Timestamp,
     /// The first moment at which it no longer works.
     pub expires_at: Timestamp,
-    /// When somebody ended it by hand.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -77,7 +72,7 @@ pub fn add_token(
 }
 
 /// What a token leads to, whether it still works or not.
-pub fn find_by_token(tx: &mut Tx<'_>, token: &Token) -> db::Result<Option<Found>> {
+pub fn find_by_token(tx: &mut Tx<'_>, token: &Token) -> db::Result<Option<TokenTarget>> {
     tx.find(
         sql!(
             "SELECT p.prompt_text, b.title, t.expires_at, t.revoked_at
@@ -86,7 +81,7 @@ pub fn find_by_token(tx: &mut Tx<'_>, token: &Token) -> db::Result<Option<Found>
         ),
         params![token.as_str()],
         |row| {
-            Ok(Found {
+            Ok(TokenTarget {
                 prompt_text: row.get(0)?,
                 title: row.get(1)?,
                 expires_at: row.get(2)?,

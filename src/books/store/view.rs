@@ -1,5 +1,6 @@
 //! Listings for people.
 
+use super::books::book_columns;
 use crate::books::model::{Book, Isbn13};
 use crate::db::{self, Tx};
 use crate::id::JobName;
@@ -8,7 +9,7 @@ use crate::{params, sql};
 
 /// Which books to list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filter<'a> {
+pub struct BookQuery<'a> {
     /// Only those that this job found.
     pub job: Option<&'a JobName>,
     /// Only those that some job has found and not delivered.
@@ -20,7 +21,6 @@ pub struct Filter<'a> {
 /// A book in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct BookRow {
-    /// The book.
     #[serde(flatten)]
     pub book: Book,
     /// When any job first found it.
@@ -34,11 +34,8 @@ pub struct BookRow {
 /// A job that found a book.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct JobMail {
-    /// The job.
     pub job_name: JobName,
-    /// When it found the book.
     pub first_seen_at: Timestamp,
-    /// When it delivered it.
     pub delivered_at: Option<Timestamp>,
     /// When it last sent it, also as a repeat.
     pub last_sent_at: Option<Timestamp>,
@@ -51,7 +48,6 @@ pub struct SentDigest {
     pub id: i64,
     /// The job that told it.
     pub job_name: JobName,
-    /// When it was accepted.
     pub delivered_at: Timestamp,
     /// How many books it had.
     pub books: usize,
@@ -60,16 +56,16 @@ pub struct SentDigest {
 /// What every listing of books shows.
 macro_rules! columns {
     () => {
-        "b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url, b.links_json,
-           b.first_seen_at, b.last_seen_at, b.last_delivered_at"
+        concat!(book_columns!(), ", b.first_seen_at, b.last_seen_at, b.last_delivered_at")
     };
 }
+pub(super) use columns;
 
 /// The newest books first: those found last, by the job in question if there is one.
 ///
 /// One statement for each way to ask, so that each walks along an index of its own.
-pub fn list_books(tx: &mut Tx<'_>, filter: Filter<'_>) -> db::Result<Vec<BookRow>> {
-    let Filter { job, undelivered, limit } = filter;
+pub fn list_books(tx: &mut Tx<'_>, filter: BookQuery<'_>) -> db::Result<Vec<BookRow>> {
+    let BookQuery { job, undelivered, limit } = filter;
     match (job, undelivered) {
         (None, false) => tx.list(
             sql!(concat!(
@@ -122,7 +118,7 @@ pub fn list_books(tx: &mut Tx<'_>, filter: Filter<'_>) -> db::Result<Vec<BookRow
     }
 }
 
-fn read(row: &db::Row<'_>) -> db::Result<BookRow> {
+pub(super) fn read(row: &db::Row<'_>) -> db::Result<BookRow> {
     Ok(BookRow {
         book: super::books::read(row)?,
         first_seen_at: row.get("first_seen_at")?,

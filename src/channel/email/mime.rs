@@ -77,9 +77,10 @@ pub(super) fn build(frame: &Frame<'_>, body: &MailBody) -> Result<Vec<u8>, Strin
         .singlepart(part(ContentType::TEXT_PLAIN, &body.text)?)
         .singlepart(part(ContentType::TEXT_HTML, &body.html)?);
     let mail = builder.multipart(parts).map_err(|error| error.to_string())?.formatted();
-    match mail.split(|byte| *byte == b'\n').any(|line| line.len() > MAX_LINE + 1) {
-        true => Err(format!("it has a line of more than {MAX_LINE} bytes")),
-        false => Ok(mail),
+    if mail.split(|byte| *byte == b'\n').any(|line| line.len() > MAX_LINE + 1) {
+        Err(format!("it has a line of more than {MAX_LINE} bytes"))
+    } else {
+        Ok(mail)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Mail: at least once, one message per recipient; a second copy only if no answer to the end of the text was recorded,
 //! never a third, and always with the same Message-ID.
 
+mod config;
 mod env;
 mod mime;
 mod smtp;
@@ -16,19 +17,19 @@ use lettre::message::Mailbox;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::error::{Finding, SendError, Sent};
+use super::error::{Accepted, Finding, SendError};
 use super::header_text::HeaderText;
 use super::http;
 use super::kind::{Backend, ChannelKind};
 use super::notice::{MailBody, News};
 use super::outbox::Row;
-use super::settings::channel_config;
 use super::{Channel, ChannelEnv, Check, Progress};
-use crate::config::value::{BadValue, checked};
-use crate::config::{Kind, Problem, Problems, Secret, Section};
+use crate::config::{Kind, Problem, Problems, Section};
 use crate::fail;
 use crate::fetch::SecretHint;
 use crate::text::Language;
+pub use config::{EmailConfig, Tls};
+use config::{Smtp, parse_address, parse_smtp};
 use env::ENV;
 use smtp::{Connection, NotBegun, Reuse, Server};
 
@@ -59,48 +60,6 @@ pub(super) const KIND: ChannelKind = ChannelKind {
 
 /// A connection that waited longer is not used again.
 const KEEP_OPEN: Duration = Duration::from_secs(20);
-
-channel_config! {
-    /// `[channel.NAME] kind = "email"`: mails to one or more recipients.
-    pub struct EmailConfig {
-        /// Where mail is handed in: `"smtp.example.com:587"`; `"file:DIRECTORY"`, seen from this file, and `"memory:"` for trying things out.
-        #[serde(deserialize_with = "read_smtp")]
-        pub smtp: String,
-        /// `"starttls"`, `"tls"` or `"none"`; default: `"tls"` on port 465, else `"starttls"`.
-        pub tls: Option<Tls>,
-        /// The user name, if the server wants one; then it wants a `password`, too.
-        pub user: Option<String>,
-        /// The password of `user`.
-        pub password: Option<Secret>,
-        /// A PEM file of a certificate authority to trust besides the machine's own, seen from this file.
-        pub ca_file: Option<PathBuf>,
-        /// The sender, such as `"tsuzuki <tsuzuki@example.com>"`.
-        #[serde(deserialize_with = "read_address")]
-        pub from: String,
-        /// The recipients; each gets a mail of its own.
-        #[serde(deserialize_with = "read_addresses")]
-        pub to: Vec<String>,
-        /// Where answers go, if not to the sender.
-        pub reply_to: Option<String>,
-        /// The name of the list in `List-Id`, such as `"books.example.com"`.
-        pub list_id: Option<String>,
-        /// Where readers can leave the list: a web or `mailto:` address for `List-Unsubscribe`.
-        pub list_unsubscribe: Option<String>,
-    }
-}
-
-/// How the connection is encrypted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[allow(clippy::enum_variant_names, reason = "they are the words of the config file")]
-pub enum Tls {
-    /// It begins in the clear and turns to TLS before anything is said.
-    Starttls,
-    /// It is TLS from the first byte.
-    Tls,
-    /// It is not: only for a server on this machine.
-    None,
-}
 
 #[derive(Debug)]
 struct Email {
@@ -180,10 +139,10 @@ impl Email {
         let (Some(transport), Some(from), true) = (transport, from, problems.is_empty()) else {
             return Err(problems);
         };
-        let bracketed = config.list_id.as_deref().map(|id| match id.contains('<') {
-            true => id.to_owned(),
-            false => format!("<{id}>"),
-        });
+        let bracketed = config
+            .list_id
+            .as_deref()
+            .map(|id| if id.contains('<') { id.to_owned() } else { format!("<{id}>") });
         Ok(Self {
             transport,
             from,
@@ -223,7 +182,7 @@ impl Email {
         to: &Address,
         mail: &[u8],
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         let connect = || smtp::connect(server, &self.config, &channel.settings, channel_env);
         let from = &self.from.email;
         let is_kept = kept.is_some();
@@ -283,7 +242,7 @@ impl Backend for Email {
         channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         let to: Address =
             row.recipient.parse().map_err(|_| SendError::refused("the recipient is not a mail address"))?;
         let mail = self.build(row, &to)?;
@@ -293,10 +252,10 @@ impl Backend for Email {
                 self.send_over_smtp(server, kept, channel, channel_env, &to, &mail, progress).await
             }
             Transport::File(directory) => write_file(directory, &row.key, &mail)
-                .map(|path| Sent { remote_id: Some(path.display().to_string()), rest_until: None }),
+                .map(|path| Accepted { remote_id: Some(path.display().to_string()), pause_until: None }),
             Transport::Memory(mails) => {
                 mails.lock().push(mail);
-                Ok(Sent::default())
+                Ok(Accepted::default())
             }
         }
     }
@@ -394,50 +353,6 @@ fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, 
     }
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     Ok(Transport::Smtp(Server { host, port, tls }, Mutex::default()))
-}
-
-/// What `smtp` names.
-enum Smtp<'a> {
-    File(&'a str),
-    Memory,
-    Server(&'a str, Option<u16>),
-}
-
-fn parse_smtp(text: &str) -> Result<Smtp<'_>, BadValue> {
-    match text.strip_prefix("file:") {
-        Some("") => return Err(BadValue::new("`file:` is followed by a directory")),
-        Some(directory) => return Ok(Smtp::File(directory)),
-        None if text == "memory:" => return Ok(Smtp::Memory),
-        None => {}
-    }
-    let (host, port) = text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
-    let port = port.map(|port| port.parse::<u16>().unwrap_or_default());
-    if port == Some(0) || host.is_empty() || host.contains('/') || host.chars().any(char::is_whitespace) {
-        let hint = "write `smtp.example.com:587`, `file:DIRECTORY` or `memory:`";
-        return Err(BadValue::new(format!("`{text}` is not a mail server")).with_hint(hint));
-    }
-    Ok(Smtp::Server(host, port))
-}
-
-fn parse_address(text: &str) -> Result<Mailbox, BadValue> {
-    let hint = "write `name@example.com` or `Name <name@example.com>`";
-    let bad = |_| BadValue::new(format!("`{text}` is not a mail address")).with_hint(hint);
-    text.trim().parse().map_err(bad)
-}
-
-fn read_smtp<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    checked(deserializer, |text: &String| parse_smtp(text).map(drop).map_err(|bad| bad.for_serde()))
-}
-
-fn read_address<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    checked(deserializer, |text: &String| parse_address(text).map(drop).map_err(|bad| bad.for_serde()))
-}
-
-fn read_addresses<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(serde::Deserialize)]
-    struct Address(#[serde(deserialize_with = "read_address")] String);
-    let addresses: Vec<Address> = serde::Deserialize::deserialize(deserializer)?;
-    Ok(addresses.into_iter().map(|Address(text)| text).collect())
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 
 use super::wire::{Fault, Reply, Wire};
 use super::{EmailConfig, Tls};
-use crate::channel::error::{SendError, Sent};
+use crate::channel::error::{Accepted, SendError};
 use crate::channel::{ChannelEnv, Progress, Settings};
 use crate::config::redact;
 use crate::{fail, id, text};
@@ -215,7 +215,7 @@ pub(super) async fn deliver(
     to: &Address,
     mail: &[u8],
     progress: &Progress,
-) -> Result<Sent, (SendError, Reuse)> {
+) -> Result<Accepted, (SendError, Reuse)> {
     let wire = &mut connection.wire;
     if let Err(fault) = wire.command(&format!("RCPT TO:<{to}>"), 2).await {
         return Err(reset(wire, judge(&fault, "RCPT TO", |why| SendError::Refused { why })).await);
@@ -245,7 +245,7 @@ pub(super) async fn deliver(
     fail::point("email.after_end");
     match answered {
         Ok(reply) => {
-            Ok(Sent { remote_id: Some(reply.text()).filter(|said| !said.is_empty()), rest_until: None })
+            Ok(Accepted { remote_id: Some(reply.text()).filter(|said| !said.is_empty()), pause_until: None })
         }
         Err(fault @ Fault::Refused(_)) => {
             progress.take_back();

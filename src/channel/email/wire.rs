@@ -99,9 +99,10 @@ impl Wire {
 
     /// An answer that nobody asked for must not be taken for the next one.
     pub(super) fn refuse_unasked(&self) -> Result<(), Fault> {
-        match self.arrived.is_empty() {
-            true => Ok(()),
-            false => Err(Fault::Broken("the server answers what nobody asked".to_owned())),
+        if self.arrived.is_empty() {
+            Ok(())
+        } else {
+            Err(Fault::Broken("the server answers what nobody asked".to_owned()))
         }
     }
 

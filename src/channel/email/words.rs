@@ -122,14 +122,14 @@ pub(in crate::channel) fn test_mail(language: Language) -> MailBody {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::Entry;
+    use crate::channel::NoticeEntry;
 
     #[test]
     fn titles_are_text_in_both_parts() {
         let notice = Notice {
             summary: "<img src=x onerror=alert(1)> https://evil.example/".into(),
             link: Some("https://example.com/?a=1&b=\"2\"".parse().unwrap()),
-            entries: vec![Entry {
+            entries: vec![NoticeEntry {
                 title: "</a><script>alert(1)</script>".into(),
                 link: Some("javascript:alert(1)".parse().unwrap()),
                 date: None,

@@ -10,9 +10,9 @@ use serde_json::json;
 use url::Url;
 
 use super::Status;
-use super::fit::Limits;
+use super::fit::PostLimits;
 use super::link;
-use crate::channel::error::{Finding, SendError, Sent};
+use crate::channel::error::{Accepted, Finding, SendError};
 use crate::channel::http;
 use crate::channel::{ChannelEnv, Progress, Settings};
 use crate::config::Secret;
@@ -26,8 +26,8 @@ const SKEW: Duration = Duration::from_secs(25 * 3600);
 const PAGES: usize = 10;
 const PER_PAGE: usize = 40;
 const WHO_AM_I: &str = "api/v1/accounts/verify_credentials";
-/// How long to rest when a rate limit does not say.
-const USUAL_REST: Duration = Duration::from_secs(300);
+/// How long to pause when a rate limit does not say.
+const DEFAULT_PAUSE: Duration = Duration::from_secs(300);
 
 /// One account on one instance.
 pub(super) struct Api<'a> {
@@ -63,9 +63,10 @@ struct Card {
 impl Account {
     /// Only an id that is safe in a path.
     fn checked(self) -> Result<Self, SendError> {
-        match self.id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !self.id.is_empty() {
-            true => Ok(self),
-            false => Err(SendError::later("the instance names an account that makes no sense")),
+        if self.id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !self.id.is_empty() {
+            Ok(self)
+        } else {
+            Err(SendError::later("the instance names an account that makes no sense"))
         }
     }
 }
@@ -77,7 +78,7 @@ impl Api<'_> {
         status: &Status,
         key: &str,
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         let mut request = self.request(Method::POST, "api/v1/statuses", &[])?;
         let key = HeaderValue::from_str(key).map_err(|_| SendError::refused("its key is damaged"))?;
         request.headers_mut().insert(HeaderName::from_static("idempotency-key"), key);
@@ -93,7 +94,7 @@ impl Api<'_> {
         self.judge(&answer)?;
         // A page of good wishes from a proxy is a success, too, but not ours.
         match serde_json::from_slice::<Posted>(&answer.body) {
-            Ok(posted) => Ok(Sent { remote_id: Some(posted.id), rest_until: self.spent_until(&answer) }),
+            Ok(posted) => Ok(Accepted { remote_id: Some(posted.id), pause_until: self.spent_until(&answer) }),
             Err(_) => Err(SendError::unknown("the instance answered success, but not with a post")),
         }
     }
@@ -101,7 +102,7 @@ impl Api<'_> {
     /// The posts of the account since `since` that may be `status`, newest first.
     pub(super) async fn find_own(&self, status: &Status, since: Timestamp) -> Result<Vec<String>, Finding> {
         let since = since.minus(SKEW);
-        let account: Account = self.look(WHO_AM_I, &[]).await?;
+        let account: Account = self.fetch_json(WHO_AM_I, &[]).await?;
         let account = account.checked().map_err(Finding::Later)?;
         let path = format!("api/v1/accounts/{}/statuses", account.id);
         let mut found = Vec::new();
@@ -112,7 +113,7 @@ impl Api<'_> {
             if let Some(max_id) = &max_id {
                 query.push(("max_id", max_id));
             }
-            let page: Vec<Posted> = self.look(&path, &query).await?;
+            let page: Vec<Posted> = self.fetch_json(&path, &query).await?;
             let is_last = page.len() < PER_PAGE;
             let mut is_past = false;
             for posted in &page {
@@ -141,13 +142,13 @@ impl Api<'_> {
     }
 
     /// What the instance allows: from the newer interface, else from the older one.
-    pub(super) async fn limits(&self) -> Result<Limits, SendError> {
+    pub(super) async fn limits(&self) -> Result<PostLimits, SendError> {
         let newer = self.get::<serde_json::Value>("api/v2/instance", &[]).await;
         let instance = match newer {
             Ok(instance) => instance,
             Err(_) => self.get("api/v1/instance", &[]).await?,
         };
-        let usual = Limits::default();
+        let usual = PostLimits::default();
         let number = |value: &serde_json::Value| {
             value
                 .as_u64()
@@ -155,7 +156,7 @@ impl Api<'_> {
                 .filter(|number| (1..=1_000_000).contains(number))
         };
         let statuses = &instance["configuration"]["statuses"];
-        Ok(Limits {
+        Ok(PostLimits {
             max_chars: number(&statuses["max_characters"])
                 .or_else(|| number(&instance["max_toot_chars"]))
                 .unwrap_or(usual.max_chars),
@@ -169,7 +170,11 @@ impl Api<'_> {
     }
 
     /// The same for a resolver, which asks a person when it may not look.
-    async fn look<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, Finding> {
+    async fn fetch_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<T, Finding> {
         let answer = self.ask(path, query).await.map_err(Finding::Later)?;
         self.read(&answer).map_err(|error| match (answer.status, error) {
             // The token may not read, and that will not change by waiting.
@@ -213,7 +218,7 @@ impl Api<'_> {
             429 => {
                 let now = self.channel_env.clock.now();
                 let asked = answer.retry_after.or_else(|| reset(&answer.headers).map(|at| at.since(now)));
-                Err(SendError::Busy { why: why(), after: asked.unwrap_or(USUAL_REST) })
+                Err(SendError::Busy { why: why(), after: asked.unwrap_or(DEFAULT_PAUSE) })
             }
             500..=599 => Err(SendError::Unknown { why: why() }),
             404 | 410 => Err(SendError::later(format!("{}; is `instance` a Mastodon server?", why()))),

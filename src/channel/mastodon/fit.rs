@@ -4,7 +4,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::link;
 use crate::channel::count;
-use crate::channel::notice::{Entry, Notice};
+use crate::channel::notice::{Notice, NoticeEntry};
 use crate::channel::plain::{hashtag, inert, inert_line};
 use crate::channel::template::Template;
 use crate::text::and_more;
@@ -14,14 +14,14 @@ const SHORTEST_SUMMARY: usize = 12;
 
 /// What an instance allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct PostLimits {
     /// Characters in a post, its content warning included.
     pub(crate) max_chars: usize,
     /// What a link counts.
     pub(crate) url_chars: usize,
 }
 
-impl Default for Limits {
+impl Default for PostLimits {
     fn default() -> Self {
         Self { max_chars: 500, url_chars: count::URL_CHARS }
     }
@@ -47,8 +47,8 @@ struct EntryView {
     note: String,
 }
 
-impl From<&Entry> for EntryView {
-    fn from(entry: &Entry) -> Self {
+impl From<&NoticeEntry> for EntryView {
+    fn from(entry: &NoticeEntry) -> Self {
         Self {
             title: inert_line(&entry.title),
             link: entry.link.as_ref().map(link::in_post).unwrap_or_default(),
@@ -62,7 +62,7 @@ pub(crate) fn fit(
     template: &Template,
     notice: &Notice,
     hashtags: &[String],
-    limits: Limits,
+    limits: PostLimits,
     taken: usize,
 ) -> Result<String, String> {
     let room = limits.max_chars.saturating_sub(taken);
@@ -107,9 +107,12 @@ pub(crate) fn fit(
 
     view = View { hashtags: String::new(), ..with(least) };
     let letters: Vec<&str> = view.headline.graphemes(true).collect();
-    let short = |kept: usize| match kept == letters.len() {
-        true => letters.concat(),
-        false => format!("{}…", letters[..kept].concat().trim_end()),
+    let short = |kept: usize| {
+        if kept == letters.len() {
+            letters.concat()
+        } else {
+            format!("{}…", letters[..kept].concat().trim_end())
+        }
     };
     let kept = largest(letters.len() + 1, |kept| fits(&View { headline: short(kept), ..view.clone() }))?;
     match kept {
@@ -207,7 +210,8 @@ mod tests {
 
     fn post(notice: &Notice, max_chars: usize) -> String {
         let template = Template::new(DEFAULT_TEMPLATE).unwrap();
-        fit(&template, notice, &["報道".into()], Limits { max_chars, ..Limits::default() }, 0).unwrap()
+        fit(&template, notice, &["報道".into()], PostLimits { max_chars, ..PostLimits::default() }, 0)
+            .unwrap()
     }
 
     #[test]
@@ -232,7 +236,7 @@ mod tests {
 
     #[test]
     fn entries_give_way_from_the_end_and_are_counted() {
-        let entry = |number: u32| Entry {
+        let entry = |number: u32| NoticeEntry {
             title: format!("記事{number}"),
             link: Some(format!("https://example.com/{number}").parse().unwrap()),
             date: None,
@@ -247,7 +251,7 @@ mod tests {
     #[test]
     fn a_post_that_cannot_fit_is_an_error_not_a_cut_link() {
         let template = Template::new(DEFAULT_TEMPLATE).unwrap();
-        let limits = Limits { max_chars: 20, ..Limits::default() };
+        let limits = PostLimits { max_chars: 20, ..PostLimits::default() };
         assert!(fit(&template, &notice("題", "", "https://example.com/a"), &[], limits, 0).is_err());
     }
 

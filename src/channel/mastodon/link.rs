@@ -35,9 +35,10 @@ pub(super) fn in_post(url: &Url) -> String {
 /// The same address with a last character that Mastodon takes for a part of it.
 fn ending_well(mut text: String, is_query: bool) -> String {
     if let Some(last) = text.pop() {
-        match may_end(last, is_query) {
-            true => text.push(last),
-            false => text.extend(utf8_percent_encode(&last.to_string(), NON_ALPHANUMERIC)),
+        if may_end(last, is_query) {
+            text.push(last);
+        } else {
+            text.extend(utf8_percent_encode(&last.to_string(), NON_ALPHANUMERIC));
         }
     }
     text

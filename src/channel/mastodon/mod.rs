@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::error::{Finding, SendError, Sent};
+use super::error::{Accepted, Finding, SendError};
 use super::kind::{Backend, ChannelKind};
 use super::notice::News;
 use super::outbox::Row;
@@ -26,7 +26,7 @@ use crate::config::{Kind, Problems, Secret, Section};
 use crate::fetch::SecretHint;
 use crate::text;
 use crate::time::Timestamp;
-use fit::{Limits, fit};
+use fit::{PostLimits, fit};
 
 /// Posts to an account.
 pub(super) const KIND: ChannelKind = ChannelKind {
@@ -118,7 +118,7 @@ struct Status {
 struct Mastodon {
     config: MastodonConfig,
     template: Template,
-    limits: Mutex<Option<(Limits, Timestamp)>>,
+    limits: Mutex<Option<(PostLimits, Timestamp)>>,
 }
 
 impl Mastodon {
@@ -133,12 +133,12 @@ impl Mastodon {
         }
         let mastodon = Self { config, template, limits: Mutex::default() };
         let sample = super::Notice { link: Some(mastodon.config.instance.url().clone()), ..sample() };
-        fit(&mastodon.template, &sample, &[], Limits::default(), 0)
+        fit(&mastodon.template, &sample, &[], PostLimits::default(), 0)
             .map_err(|why| section.problem("template", why))?;
         Ok(mastodon)
     }
 
-    fn compose(&self, news: &News, limits: Limits) -> Result<Status, String> {
+    fn compose(&self, news: &News, limits: PostLimits) -> Result<Status, String> {
         let notice = &news.notice;
         let warning = notice.warning.as_deref().or(self.config.content_warning.as_deref());
         let warning = warning.map(|warning| text::shorten(&inert_line(warning), MAX_WARNING_COLUMNS));
@@ -155,7 +155,7 @@ impl Mastodon {
     }
 
     /// The instance's limits, read once a day; the usual ones when it cannot be asked.
-    async fn limits(&self, channel: &Channel, channel_env: &ChannelEnv) -> Limits {
+    async fn limits(&self, channel: &Channel, channel_env: &ChannelEnv) -> PostLimits {
         let now = channel_env.clock.now();
         let known = *self.limits.lock();
         if let Some((limits, until)) = known
@@ -204,7 +204,7 @@ impl Backend for Mastodon {
         channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         self.api(channel, channel_env).post(&read(row)?, &row.key, progress).await
     }
 
@@ -288,7 +288,12 @@ fn read(row: &Row) -> Result<Status, SendError> {
 fn sample() -> super::Notice {
     super::Notice {
         summary: "A sentence. Another one.".to_owned(),
-        entries: vec![super::Entry { title: "An entry".to_owned(), link: None, date: None, note: None }],
+        entries: vec![super::NoticeEntry {
+            title: "An entry".to_owned(),
+            link: None,
+            date: None,
+            note: None,
+        }],
         ..super::Notice::new("A headline", crate::text::Language::En)
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::decide::{self, Activity, Step};
+use super::decide::{self, Activity, Transition};
 use super::events::DeliveryCode;
 use super::lease::{Lease, Moment};
 use super::model::Row;
@@ -190,7 +190,7 @@ pub(super) fn mark_abandoned(
     for row in in_hand {
         let ended_at = row.lease().and_then(|lease| lease.ended_at(&due.moment));
         let Some(ended_at) = ended_at else { continue };
-        let not_before = decide::look_after(ended_at, row.attempts, &row.key, settings);
+        let not_before = decide::resolve_after(ended_at, row.attempts, &row.key, settings);
         let changed = tx.execute(
             sql!(
                 "UPDATE outbox SET state = 'unknown', not_before = ?3,
@@ -351,7 +351,7 @@ fn mark_left(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
 ///
 /// Whoever takes a message raises its fence. So a lease that is over takes nothing away from us: as long as owner and fence
 /// are ours nobody has touched it, and what we know of it must not be lost to a clock or a lock.
-pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> db::Result<bool> {
+pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Transition) -> db::Result<bool> {
     let changed = tx.execute(
         sql!(
             "UPDATE outbox SET state = ?4, not_before = ?5, attempts = ?6, remote_id = COALESCE(?7, remote_id),
@@ -378,7 +378,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> d
 /// Writes that a message was accepted although somebody has given it up for lost; `false` if it was taken since.
 ///
 /// It was given up once and nobody holds it: what we know is more than anybody else can find out.
-pub(super) fn apply_late(tx: &mut Tx<'_>, row: &Row, step: &Step) -> db::Result<bool> {
+pub(super) fn apply_late(tx: &mut Tx<'_>, row: &Row, step: &Transition) -> db::Result<bool> {
     let changed = tx.execute(
         sql!(
             "UPDATE outbox SET state = 'sent', not_before = ?3, remote_id = COALESCE(?4, remote_id),

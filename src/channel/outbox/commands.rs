@@ -1,7 +1,7 @@
-//! What a person may do with a message: retry, approve, skip, confirm; and wake a channel that rests.
+//! What a person may do with a message: retry, approve, skip, confirm; and resume a paused channel.
 
 use super::events::DeliveryCode;
-use super::model::{Outcome, Row, State};
+use super::model::{DeliveryOutcome, Row, State};
 use super::topics::{self, Topics};
 use super::{claim, store};
 use crate::db::{self, Tx};
@@ -18,14 +18,12 @@ pub enum Answer {
     Done {
         /// Its number; a repeat has a number of its own.
         id: i64,
-        /// Where it stands.
         state: State,
     },
     /// There is no such message.
     Missing,
     /// In this state that cannot be done.
     NotNow {
-        /// Where it stands.
         state: State,
         /// Why not, and what can be done.
         why: Phrase,
@@ -79,7 +77,7 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
     match row.state {
         State::Held | State::Ready | State::Failed => {
             let why = row.last_error.clone();
-            end(tx, row, (State::Skipped, Outcome::Skipped, DeliveryCode::Skipped), why, topics, now)
+            end(tx, row, (State::Skipped, DeliveryOutcome::Skipped, DeliveryCode::Skipped), why, topics, now)
         }
         State::Sending | State::Unknown => Ok(Answer::NotNow {
             state: row.state,
@@ -100,7 +98,7 @@ pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db:
     let not_now = |why: Phrase| Ok(Answer::NotNow { state: row.state, why });
     match row.state {
         State::Held | State::Unknown => {
-            end(tx, row, (State::Sent, Outcome::Sent, DeliveryCode::Confirmed), None, topics, now)
+            end(tx, row, (State::Sent, DeliveryOutcome::Sent, DeliveryCode::Confirmed), None, topics, now)
         }
         State::Sending => not_now(phrase!("it is being sent at this moment", "現在送信中です")),
         State::Ready => not_now(phrase!(
@@ -119,7 +117,7 @@ pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db:
 fn end(
     tx: &mut Tx<'_>,
     row: Row,
-    (state, outcome, code): (State, Outcome, DeliveryCode),
+    (state, outcome, code): (State, DeliveryOutcome, DeliveryCode),
     error: Option<String>,
     topics: &Topics,
     now: Timestamp,
@@ -129,7 +127,7 @@ fn end(
     }
     topics::note(tx, &row, code, None, now)?;
     let id = row.id;
-    topics.tell(tx, &Row { state, last_error: error, suspicion: None, ..row }, outcome, now)?;
+    topics.notify_owner(tx, &Row { state, last_error: error, suspicion: None, ..row }, outcome, now)?;
     Ok(Answer::Done { id, state })
 }
 
@@ -161,11 +159,11 @@ pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> 
     Ok(done)
 }
 
-/// Ends the rest of a channel and makes what waits for it due; answers whether it rested, and how much is due.
+/// Resumes a channel and makes what waits for it due; answers whether it was paused, and how much is due.
 pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<(bool, u64)> {
-    let rested = pause::reset(tx, &Subject::channel(channel))?;
+    let was_paused = pause::reset(tx, &Subject::channel(channel))?;
     claim::put_locked_with(tx, channel, None)?;
-    Ok((rested, store::put_due(tx, channel, now)?))
+    Ok((was_paused, store::put_due(tx, channel, now)?))
 }
 
 /// What nobody has looked into although it may have been sent is looked into first.

@@ -8,7 +8,7 @@ use crate::{params, sql};
 
 /// Which messages to list; what is not given does not matter.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct DeliveryFilter {
     /// Only those in this state.
     pub state: Option<State>,
     /// Only those of this job.
@@ -20,7 +20,7 @@ pub struct Filter {
 }
 
 /// The newest messages first.
-pub fn list(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<Row>> {
+pub fn list(tx: &mut Tx<'_>, filter: &DeliveryFilter, limit: usize) -> db::Result<Vec<Row>> {
     // A condition that may be absent is one that SQLite cannot look up. Hardly any message is in another state than
     // `sent`, so those are found by it, and of the sent ones the newest are near.
     let text = match (filter.state, &filter.job) {
@@ -70,19 +70,15 @@ pub fn list_after(
 
 /// How many messages of a job on a channel stand in a state.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Tally {
-    /// The job.
+pub struct DeliveryCount {
     pub job_name: String,
-    /// The channel.
     pub channel: String,
-    /// The state.
     pub state: String,
-    /// How many.
     pub count: i64,
 }
 
 /// Everything that is not over, and everything that failed, counted.
-pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<Tally>> {
+pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<DeliveryCount>> {
     tx.list(
         sql!(concat!(
             "SELECT job_name, channel, state, CAST(COUNT(*) AS BIGINT) FROM outbox
@@ -92,7 +88,12 @@ pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<Tally>> {
         )),
         params![],
         |row| {
-            Ok(Tally { job_name: row.get(0)?, channel: row.get(1)?, state: row.get(2)?, count: row.get(3)? })
+            Ok(DeliveryCount {
+                job_name: row.get(0)?,
+                channel: row.get(1)?,
+                state: row.get(2)?,
+                count: row.get(3)?,
+            })
         },
     )
 }

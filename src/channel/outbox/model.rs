@@ -87,7 +87,7 @@ impl Suspicion {
     }
 }
 
-// A doubt that we do not know is not none: without it the message would be sent blindly.
+// An unknown suspicion is an error, not none: without it the message would be sent blindly.
 crate::db::from_text!(State = "a state" Suspicion = "a suspicion");
 
 /// A message to add. Do it in the transaction that decides it.
@@ -99,7 +99,7 @@ pub struct NewMessage<'a> {
     pub channel: &'a str,
     /// Who gets it, in the channel's own words.
     pub recipient: &'a str,
-    /// Whose message it is: the name under which the owner's `settled` is registered.
+    /// Whose message it is: the name under which the owner's `on_delivered` is registered.
     pub topic: &'a str,
     /// What it is about, in the owner's words: an item's URL, a delivery's number.
     pub subject: &'a str,
@@ -150,26 +150,21 @@ pub struct Row {
     pub recipient: String,
     /// Whose message it is.
     pub topic: String,
-    /// What it is about.
     pub subject: String,
     /// Which intended repeat it is.
     pub generation: u32,
     /// The message as rendered.
     #[serde(skip)]
     pub payload: String,
-    /// Where it stands.
     pub state: State,
-    /// When it was added.
     pub created_at: Timestamp,
     /// Not to be touched earlier.
     pub not_before: Timestamp,
     /// How often it was tried.
     pub attempts: u32,
-    /// How many looks in a row have failed, while nobody knows whether it was sent.
+    /// How many checks in a row have failed, while nobody knows whether it was sent.
     pub resolve_attempts: u32,
-    /// When it was tried first.
     pub first_attempt_at: Option<Timestamp>,
-    /// When it was tried last.
     pub last_attempt_at: Option<Timestamp>,
     /// When it was sent again although nobody knew whether it had arrived; that is done once.
     pub resent_at: Option<Timestamp>,
@@ -208,7 +203,7 @@ impl Row {
         self.lease_until.map(|until| Lease { until, uptime: self.lease_uptime.clone() })
     }
 
-    /// Why one that was sent was not sent now: it was doubted, and found on the other side.
+    /// Why a sent message was not sent now: it was suspected, and found on the other side.
     pub fn found_there(&self) -> Option<String> {
         let suspicion = self.suspicion.filter(|_| self.state == State::Sent)?;
         Some(format!("it was there already: {}", suspicion.words()))
@@ -225,7 +220,7 @@ impl Row {
 
 /// How a message ended, as its owner is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// The other side has accepted it.
     Sent,
     /// It was refused, or every attempt failed.
@@ -234,12 +229,12 @@ pub enum Outcome {
     Skipped,
 }
 
-impl Outcome {
+impl DeliveryOutcome {
     pub(super) fn of(state: State) -> Option<Self> {
         match state {
-            State::Sent => Some(Outcome::Sent),
-            State::Failed => Some(Outcome::Failed),
-            State::Skipped => Some(Outcome::Skipped),
+            State::Sent => Some(DeliveryOutcome::Sent),
+            State::Failed => Some(DeliveryOutcome::Failed),
+            State::Skipped => Some(DeliveryOutcome::Skipped),
             State::Ready | State::Sending | State::Unknown | State::Held => None,
         }
     }

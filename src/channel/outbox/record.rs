@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::decide::{Rest, Step};
+use super::decide::{ChannelPause, Transition};
 use super::events::{ChannelCode, DeliveryCode};
-use super::model::{Outcome, Row, State};
+use super::model::{DeliveryOutcome, Row, State};
 use super::sender::{Ended, Sender};
 use super::{claim, store, topics};
 use crate::channel::Channel;
@@ -23,14 +23,14 @@ const WRITE_FOR: Duration = Duration::from_secs(300);
 
 impl Sender {
     /// Writes a step down, as often as it takes for some minutes: what is sent must not be forgotten.
-    pub(super) async fn record(&self, channel: &Channel, row: Row, step: Step) -> db::Result<Ended> {
+    pub(super) async fn record(&self, channel: &Channel, row: Row, step: Transition) -> db::Result<Ended> {
         let deadline = Instant::now() + WRITE_FOR;
         let mut wait = Duration::from_millis(50);
         // What others say may repeat our secrets; here is the one way into the database.
-        let step = Step { error: step.error.map(|why| redact(&why).into_owned()), ..step };
+        let step = Transition { error: step.error.map(|why| redact(&why).into_owned()), ..step };
         let print = channel.credentials_fingerprint();
         loop {
-            let written = self.write(&row, &step, &print, Owners::Tell).await;
+            let written = self.write(&row, &step, &print, Owners::Notify).await;
             let error = match written {
                 Ok(true) => break,
                 Ok(false) => {
@@ -66,7 +66,7 @@ impl Sender {
         Ok(Ended::Step(step.state))
     }
 
-    async fn write(&self, row: &Row, step: &Step, print: &str, owners: Owners) -> db::Result<bool> {
+    async fn write(&self, row: &Row, step: &Transition, print: &str, owners: Owners) -> db::Result<bool> {
         let (row, step, owner, topics) = (row.clone(), step.clone(), self.owner.clone(), self.topics.clone());
         let print = print.to_owned();
         self.db
@@ -88,11 +88,11 @@ impl Sender {
                 };
                 let code = DeliveryCode::after_attempt(step.state);
                 topics::note(tx, &after, code, step.error.as_deref(), now)?;
-                if let Some(rest) = &step.rest {
-                    put_pause(tx, &after, rest, &print, now)?;
+                if let Some(pause) = &step.pause {
+                    put_pause(tx, &after, pause, &print, now)?;
                 }
-                if let (Some(outcome), Owners::Tell) = (Outcome::of(step.state), owners) {
-                    topics.tell(tx, &after, outcome, now)?;
+                if let (Some(outcome), Owners::Notify) = (DeliveryOutcome::of(step.state), owners) {
+                    topics.notify_owner(tx, &after, outcome, now)?;
                 }
                 fail::point("outbox.recording");
                 Ok(true)
@@ -106,14 +106,14 @@ impl Sender {
         for row in unannounced {
             let (id, topic) = (row.id, row.topic.clone());
             let topics = self.topics.clone();
-            let told = self
+            let notified = self
                 .db
-                .write(move |tx| match Outcome::of(row.state) {
-                    Some(outcome) => topics.tell(tx, &row, outcome, tx.now()),
+                .write(move |tx| match DeliveryOutcome::of(row.state) {
+                    Some(outcome) => topics.notify_owner(tx, &row, outcome, tx.now()),
                     None => Ok(()),
                 })
                 .await;
-            if let Err(error) = told {
+            if let Err(error) = notified {
                 tracing::error!(delivery = id, topic, "Its owner still cannot be told: {error}");
             }
         }
@@ -124,20 +124,26 @@ impl Sender {
 /// Whether owners are told now or in a later pass.
 #[derive(Clone, Copy)]
 enum Owners {
-    Tell,
+    Notify,
     Later,
 }
 
 /// Pauses the channel; the first to do so raises the alert.
-fn put_pause(tx: &mut Tx<'_>, row: &Row, rest: &Rest, print: &str, now: Timestamp) -> db::Result<()> {
+fn put_pause(
+    tx: &mut Tx<'_>,
+    row: &Row,
+    pause: &ChannelPause,
+    print: &str,
+    now: Timestamp,
+) -> db::Result<()> {
     let name = Subject::channel(&row.channel);
     let why = row.last_error.as_deref().unwrap_or("it asked us to wait");
-    let (until, code) = match rest {
-        Rest::Until(until) => (Some(*until), ChannelCode::AskedToWait),
-        Rest::Unsafe(until) => (Some(*until), ChannelCode::NoEncryption),
-        Rest::Locked => (None, ChannelCode::CredentialsRejected),
+    let (until, code) = match pause {
+        ChannelPause::Until(until) => (Some(*until), ChannelCode::AskedToWait),
+        ChannelPause::Unsafe(until) => (Some(*until), ChannelCode::NoEncryption),
+        ChannelPause::Locked => (None, ChannelCode::CredentialsRejected),
     };
-    if *rest == Rest::Locked {
+    if *pause == ChannelPause::Locked {
         claim::put_locked_with(tx, &row.channel, Some(print))?;
     }
     if pause::put(tx, &name, until, &Phrase::from_stored(why), now)? {
@@ -147,14 +153,14 @@ fn put_pause(tx: &mut Tx<'_>, row: &Row, rest: &Rest, print: &str, now: Timestam
 }
 
 /// Says once, where it is handled, what became of a message; never to whom it went.
-fn say(row: &Row, step: &Step) {
+fn say(row: &Row, step: &Transition) {
     let why = step.error.as_deref().unwrap_or_default();
     let (id, channel) = (row.id, row.channel.as_str());
-    match (step.state, &step.rest) {
-        (_, Some(Rest::Locked)) => {
+    match (step.state, &step.pause) {
+        (_, Some(ChannelPause::Locked)) => {
             tracing::error!(delivery = id, channel, "channel {channel} is paused: {why}");
         }
-        (_, Some(Rest::Unsafe(until))) => {
+        (_, Some(ChannelPause::Unsafe(until))) => {
             tracing::error!(delivery = id, channel, "channel {channel} is paused until {until}: {why}");
         }
         (State::Sent, _) => tracing::info!(delivery = id, channel, "Sent `{}` to {channel}", row.subject),

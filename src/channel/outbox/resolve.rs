@@ -8,8 +8,8 @@ use super::model::Row;
 use super::sender::{Ended, Sender};
 use super::{claim, store, topics};
 use crate::channel::Channel;
-use crate::channel::error::{Finding, SendError, Sent};
-use crate::channel::progress::Budget;
+use crate::channel::error::{Accepted, Finding, SendError};
+use crate::channel::progress::SendBudget;
 use crate::db;
 use crate::fail;
 
@@ -37,7 +37,7 @@ impl Sender {
             suspicion: row.suspicion,
         };
         match decide::after_resolving(&message, &finding, channel.key_window(), &channel.settings, now) {
-            Resolved::Step(step) => self.record(channel, row, step).await,
+            Resolved::Transition(step) => self.record(channel, row, step).await,
             Resolved::SendAgain { is_blind } => {
                 let (owner, held, lease) = (self.owner.clone(), row, channel.settings.lease());
                 let (why, clock) = (finding.to_string(), self.channel_env.clock.clone());
@@ -45,11 +45,11 @@ impl Sender {
                     .db
                     .claim(move |tx| {
                         let (now, uptime) = (tx.now(), clock.uptime());
-                        let budget = Budget::new(&clock, tx.began().into(), lease);
+                        let budget = SendBudget::new(&clock, tx.began().into(), lease);
                         let again =
                             claim::mark_sending_again(tx, &held, &owner, uptime.as_ref(), lease, is_blind)?;
                         if let Some(row) = &again {
-                            // One that was only doubted was not sent before, as far as we know.
+                            // A message that was only suspected was not sent before, as far as we know.
                             let code = if held.attempts == 0 {
                                 DeliveryCode::Cleared
                             } else {
@@ -79,7 +79,7 @@ impl Sender {
         } {
             let (name, id, remote_id) = (channel.name.clone(), row.id, found.clone());
             if !self.db.read(move |tx| store::is_taken(tx, &name, &remote_id, id)).await? {
-                return Ok(Finding::Sent(Sent { remote_id: Some(found), rest_until: None }));
+                return Ok(Finding::Accepted(Accepted { remote_id: Some(found), pause_until: None }));
             }
         }
         Ok(Finding::NotSent)

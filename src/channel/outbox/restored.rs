@@ -7,7 +7,7 @@ use super::store;
 use crate::db::{self, Restore, Tx};
 use crate::time::Timestamp;
 
-/// After this long a restore casts no doubt on anything.
+/// After this long a restore makes nothing suspect.
 const AT_MOST: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How the things that a message tells were found.
@@ -23,7 +23,7 @@ pub enum Provenance {
 ///
 /// What a source had to tell before it was last checked, and that since the restore, is known here: everything that it
 /// tells later is new. A long list is read again from where the copy stood, and that takes as long as it did before.
-fn may_be_told(found: Provenance, restore: &Restore, now: Timestamp) -> bool {
+fn may_have_been_sent(found: Provenance, restore: &Restore, now: Timestamp) -> bool {
     let since = now.since(restore.restored_at);
     match found {
         _ if since > AT_MOST => false,
@@ -40,16 +40,17 @@ pub(super) fn find_suspicion(
 ) -> db::Result<Option<Timestamp>> {
     notice_restore(tx, now)?;
     let restores = db::list_restores(tx, now.minus(AT_MOST))?;
-    let suspect = restores.iter().filter(|restore| may_be_told(found, restore, now));
+    let suspect = restores.iter().filter(|restore| may_have_been_sent(found, restore, now));
     Ok(suspect.map(|restore| restore.made_at).min())
 }
 
 /// Doubts every message that waits if this database turns out to be a copy of an earlier state; answers how many that
 /// are, or `None` if it is no such copy, or if that was noticed before.
 pub fn notice_restore(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Option<u64>> {
-    match db::notice_restore(tx, now)? {
-        true => store::suspect(tx, Suspicion::Restored, now).map(Some),
-        false => Ok(None),
+    if db::notice_restore(tx, now)? {
+        store::suspect(tx, Suspicion::Restored, now).map(Some)
+    } else {
+        Ok(None)
     }
 }
 
@@ -80,7 +81,7 @@ mod tests {
             ("read further", Provenance::Gradually, 7, false),
             ("by a clock that was set back", Provenance::Gradually, 2, true),
         ] {
-            assert_eq!(may_be_told(found, &restore, at(now)), suspected, "{what}");
+            assert_eq!(may_have_been_sent(found, &restore, at(now)), suspected, "{what}");
         }
     }
 }

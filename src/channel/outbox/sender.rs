@@ -16,8 +16,8 @@ use super::listing;
 use super::model::{Row, State};
 use super::report::SendReport;
 use super::topics::Topics;
-use crate::channel::error::{SendError, Sent};
-use crate::channel::progress::Budget;
+use crate::channel::error::{Accepted, SendError};
+use crate::channel::progress::SendBudget;
 use crate::channel::{Channel, ChannelEnv, ChannelSet, Progress, Settings};
 use crate::db::{self, Db, Tx};
 use crate::fail;
@@ -30,7 +30,7 @@ use crate::time::{Clock, Timestamp};
 const MAX_PACE_WAIT: Duration = Duration::from_secs(20);
 /// How long a send under way may go on after we were asked to stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often the loop looks when nothing wakes it.
+/// How often the loop polls when nothing wakes it.
 const POLL_EVERY: Duration = Duration::from_secs(5);
 
 /// Sends what is due; cheap to clone.
@@ -54,7 +54,7 @@ struct Until<'a> {
 
 /// The answer to a claim.
 pub(super) enum Taken {
-    Send(Row, Budget),
+    Send(Row, SendBudget),
     Resolve(Row),
     Wait { until: Option<Timestamp>, is_pace: bool, is_locked: bool },
     Nothing,
@@ -104,20 +104,20 @@ impl Sender {
     pub async fn run(&self, turn: &CancellationToken, stop: &CancellationToken) {
         let until = Until { turn, stop };
         let sending = join_all(self.channels.iter().map(|channel| self.keep_sending(channel, until)));
-        tokio::join!(sending, self.keep_telling(turn));
+        tokio::join!(sending, self.keep_notifying(turn));
     }
 
     async fn keep_sending(&self, channel: &Channel, until: Until<'_>) {
         while !until.turn.is_cancelled() {
             let passed = self.pass(channel, until).await;
-            rest_after(passed.map(drop), until.turn).await;
+            wait_after(passed.map(drop), until.turn).await;
         }
     }
 
-    async fn keep_telling(&self, turn: &CancellationToken) {
+    async fn keep_notifying(&self, turn: &CancellationToken) {
         while !turn.is_cancelled() {
-            let told = self.notify_owners().await;
-            rest_after(told, turn).await;
+            let notified = self.notify_owners().await;
+            wait_after(notified, turn).await;
         }
     }
 
@@ -189,8 +189,8 @@ impl Sender {
                 let memory = claim::lock_channel(tx, &name)?;
                 claim::mark_mistimed(tx, &name, &due)?;
                 claim::mark_abandoned(tx, &name, &settings, &due)?;
-                if let Some(rest) = find_rest(tx, &name, &memory, &print, &settings)? {
-                    return Ok(rest);
+                if let Some(pause) = find_pause(tx, &name, &memory, &print, &settings)? {
+                    return Ok(pause);
                 }
                 let activity = claim::activity(tx, &name, &memory, &settings)?;
                 if let Admission::NotBefore(until, why) = decide::admit(&settings, activity, now) {
@@ -201,7 +201,7 @@ impl Sender {
                     });
                 }
                 let lease = Lease::new(now, clock.uptime().as_ref(), settings.lease());
-                let budget = Budget::new(&clock, tx.began().into(), settings.lease());
+                let budget = SendBudget::new(&clock, tx.began().into(), settings.lease());
                 if let Some(row) = claim::claim_unknown(tx, &name, &owner, &due, &lease)? {
                     return Ok(Taken::Resolve(row));
                 }
@@ -222,7 +222,7 @@ impl Sender {
         &self,
         channel: &Channel,
         row: Row,
-        budget: &Budget,
+        budget: &SendBudget,
         stop: &CancellationToken,
     ) -> db::Result<Ended> {
         fail::point("outbox.claimed");
@@ -241,17 +241,20 @@ impl Sender {
         &self,
         channel: &Channel,
         row: &Row,
-        budget: &Budget,
+        budget: &SendBudget,
         stop: &CancellationToken,
-    ) -> Option<Result<Sent, SendError>> {
+    ) -> Option<Result<Accepted, SendError>> {
         let progress = Progress::new(budget.clone());
         if !progress.may_go_on() {
             return None;
         }
         let sending = channel.send(&self.channel_env, row, &progress);
-        let cut = |why: &str| match progress.is_handed_over() {
-            true => SendError::unknown(format!("{why}: it may have been sent")),
-            false => SendError::later(format!("{why}, before the message was handed over")),
+        let cut = |why: &str| {
+            if progress.is_handed_over() {
+                SendError::unknown(format!("{why}: it may have been sent"))
+            } else {
+                SendError::later(format!("{why}, before the message was handed over"))
+            }
         };
         let stopped = async {
             stop.cancelled().await;
@@ -272,7 +275,7 @@ impl Sender {
         &self,
         channel: &Channel,
         row: &Row,
-        budget: &Budget,
+        budget: &SendBudget,
         progress: &Progress,
     ) -> Infallible {
         let length = channel.settings.lease();
@@ -312,7 +315,7 @@ async fn out_of_time(channel: &Channel, progress: &Progress) -> Duration {
 }
 
 /// Waits for the next round of a loop, longer after an error, at most until `turn` is cancelled.
-async fn rest_after(done: db::Result<()>, turn: &CancellationToken) {
+async fn wait_after(done: db::Result<()>, turn: &CancellationToken) {
     let pause = match done {
         Ok(()) => POLL_EVERY,
         Err(error) => {
@@ -326,9 +329,9 @@ async fn rest_after(done: db::Result<()>, turn: &CancellationToken) {
     }
 }
 
-/// The rest that the channel has to keep, unless its credentials have changed since it was locked, or a clock wrote its
+/// The pause that the channel has to keep, unless its credentials have changed since it was locked, or a clock wrote its
 /// end which was ahead.
-fn find_rest(
+fn find_pause(
     tx: &mut Tx<'_>,
     channel: &str,
     memory: &claim::Memory,
@@ -337,7 +340,7 @@ fn find_rest(
 ) -> db::Result<Option<Taken>> {
     let now = tx.now();
     let name = Subject::channel(channel);
-    let Some(rest) = pause::find(tx, &name, now)? else { return Ok(None) };
+    let Some(pause) = pause::find(tx, &name, now)? else { return Ok(None) };
     match &memory.locked_with {
         Some(locked_with) if locked_with != print => {
             pause::reset(tx, &name)?;
@@ -345,12 +348,12 @@ fn find_rest(
             event::add(tx, None, &name, ChannelCode::CredentialsChanged, &json!({}), now)?;
             Ok(None)
         }
-        _ if claim::is_mistimed(&rest, settings, now) => {
+        _ if claim::is_mistimed(&pause, settings, now) => {
             pause::reset(tx, &name)?;
             Ok(None)
         }
         locked => {
-            Ok(Some(Taken::Wait { until: rest.paused_until, is_pace: false, is_locked: locked.is_some() }))
+            Ok(Some(Taken::Wait { until: pause.paused_until, is_pace: false, is_locked: locked.is_some() }))
         }
     }
 }

@@ -157,11 +157,6 @@ pub fn find(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Row>> {
     tx.find(sql!(concat!("SELECT ", columns!(), " FROM outbox WHERE id = ?1")), params![id], read)
 }
 
-/// The message with that key.
-pub fn find_by_key(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<Row>> {
-    tx.find(sql!(concat!("SELECT ", columns!(), " FROM outbox WHERE key = ?1")), params![key], read)
-}
-
 /// The oldest message about `subject` that is still under way, if any: its item or book is spoken for.
 pub fn find_open(tx: &mut Tx<'_>, topic: &str, subject: &str) -> db::Result<Option<Row>> {
     tx.find(

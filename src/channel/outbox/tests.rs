@@ -13,7 +13,7 @@ use super::model::{NewMessage, State};
 use super::restored::Provenance;
 use super::sender::{Sender, Taken};
 use super::{Topics, claim, store};
-use crate::channel::{Channel, ChannelSet, KINDS, SendError, Sent};
+use crate::channel::{Accepted, Channel, ChannelSet, KINDS, SendError};
 use crate::config::{self, Env};
 use crate::db::{Db, DbUrl, Open};
 use crate::fetch::{ClientConfig, Clients};
@@ -120,7 +120,7 @@ async fn play(sender: &Sender, clock: &Clock, channel: &Channel, schedule: &Sche
             let at: usize = row.subject.parse().unwrap();
             let result = match to_come[at].pop() {
                 Some(failure) => Err(failure),
-                None => Ok(Sent::default()),
+                None => Ok(Accepted::default()),
             };
             arrived[at] += usize::from(result.is_ok());
             let step = decide::after_attempt(&row, &result, &channel.settings, clock.now());

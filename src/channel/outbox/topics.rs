@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::events::DeliveryCode;
-use super::model::{Outcome, Row};
+use super::model::{DeliveryOutcome, Row};
 use super::store;
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 
 /// What an owner does when one of its messages has ended.
-pub type OnDelivered = Arc<dyn Fn(&mut Tx<'_>, &Row, Outcome) -> db::Result<()> + Send + Sync>;
+pub type OnDelivered = Arc<dyn Fn(&mut Tx<'_>, &Row, DeliveryOutcome) -> db::Result<()> + Send + Sync>;
 
 /// Who owns the messages of which topic. `app` fills it; `channel` knows no pipeline.
 #[derive(Clone, Default)]
@@ -32,22 +32,22 @@ impl Topics {
     pub fn on(
         mut self,
         topic: &str,
-        settled: impl Fn(&mut Tx<'_>, &Row, Outcome) -> db::Result<()> + Send + Sync + 'static,
+        on_delivered: impl Fn(&mut Tx<'_>, &Row, DeliveryOutcome) -> db::Result<()> + Send + Sync + 'static,
     ) -> Self {
-        self.0.insert(topic.to_owned(), Arc::new(settled));
+        self.0.insert(topic.to_owned(), Arc::new(on_delivered));
         self
     }
 
     /// Tells the owner of `row`, whose new state is final, and notes that it has been told.
-    pub(super) fn tell(
+    pub(super) fn notify_owner(
         &self,
         tx: &mut Tx<'_>,
         row: &Row,
-        outcome: Outcome,
+        outcome: DeliveryOutcome,
         now: Timestamp,
     ) -> db::Result<()> {
         match self.0.get(&row.topic) {
-            Some(settled) => settled(tx, row, outcome)?,
+            Some(on_delivered) => on_delivered(tx, row, outcome)?,
             None => tracing::debug!(topic = row.topic, "Nobody waits for the outcome of delivery {}", row.id),
         }
         store::mark_owner_notified(tx, row.id, now)

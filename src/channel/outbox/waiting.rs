@@ -30,7 +30,6 @@ pub enum WaitCause {
 /// A channel that lets nothing leave although messages wait for it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ChannelWait {
-    /// Its name.
     pub channel: String,
     /// What keeps it.
     pub cause: WaitCause,
@@ -40,7 +39,6 @@ pub struct ChannelWait {
     pub since: Option<Timestamp>,
     /// The cause in words.
     pub why: Phrase,
-    /// How many messages wait.
     pub messages: i64,
 }
 

@@ -2,16 +2,20 @@
 
 mod move_database;
 
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde::Serialize;
 
+use super::table::row;
 use super::{Column, Context, Error, Exit, Result, Stopping};
 use crate::app;
 use crate::channel::outbox;
 use crate::config::value::Span;
 use crate::db::{self, BackupError, Db, DbUrl, Open, SchemaState};
+use crate::phrase;
+use crate::phrase::Value;
 use crate::text::counted;
 
 /// Options of `db`.
@@ -32,7 +36,11 @@ enum Command {
     /// Copy a SQLite database while it is in use
     Backup {
         /// The file to write; it must not exist
-        file: PathBuf,
+        #[arg(required_unless_present = "keep")]
+        file: Option<PathBuf>,
+        /// Write it into the folder `backups` beside the database instead, and keep only the newest of that many
+        #[arg(long, value_name = "COUNT", conflicts_with = "file")]
+        keep: Option<NonZeroUsize>,
     },
     /// Put a backup in the place of the database, which is kept beside it
     Restore {
@@ -72,12 +80,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Info => info(context).await,
         Command::Migrate => migrate(context).await,
         Command::Check => check(context).await,
-        Command::Backup { file } => {
-            refuse_strangers(context).await?;
-            let report = db::backup(&context.place().await?, &file, &context.clock).await?;
-            context.out.note(format!("Wrote {} ({} bytes)", file.display(), report.bytes));
-            Ok(Exit::Fine)
-        }
+        Command::Backup { file, keep } => backup(file, keep, context).await,
         Command::Restore { file, yes } => restore(file, yes, context).await,
         Command::Prune { keep } => prune(keep, context).await,
         Command::Move(args) => move_database::run(&args, context).await,
@@ -96,7 +99,7 @@ struct Info {
 }
 
 async fn info(context: &Context) -> Result {
-    let database = context.open_db(Open::Look).await?;
+    let database = context.open_db(Open::ReadOnly).await?;
     let schema = database.read(SchemaState::find).await?;
     let info = Info {
         place: database.place().to_string(),
@@ -116,9 +119,8 @@ async fn info(context: &Context) -> Result {
         context.out.line(format!("{bytes} bytes"))?;
     }
     let rows: Vec<_> = info.rows.iter().collect();
-    context.out.listing(&[Column::left("table"), Column::right("rows")], &rows, |(table, count)| {
-        vec![(*table).clone(), count.to_string()]
-    })?;
+    let columns = [Column::left(phrase!("table", "表")), Column::right(phrase!("rows", "行数"))];
+    context.out.listing(&columns, &rows, |(table, count)| row![*table, **count])?;
     Ok(Exit::Fine)
 }
 
@@ -151,6 +153,40 @@ async fn check(context: &Context) -> Result {
         false => Err(Error::failed(format!("the database has {}", counted(problems.len(), "problem")))
             .hint("restore a backup with `tsuzuki db restore FILE`")),
     }
+}
+
+async fn backup(file: Option<PathBuf>, keep: Option<NonZeroUsize>, context: &Context) -> Result {
+    refuse_strangers(context).await?;
+    let place = context.place().await?;
+    let (Some(keep), DbUrl::File(path)) = (keep, &place) else {
+        let file = file.unwrap_or_else(|| PathBuf::from("backup.db"));
+        return write_backup(&place, &file, context).await;
+    };
+    let folder = path.parent().unwrap_or(Path::new("")).join("backups");
+    std::fs::create_dir_all(&folder)?;
+    let prefix = format!("{}-", path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("tsuzuki"));
+    let stamp: String = context.clock.now().to_text().chars().filter(char::is_ascii_alphanumeric).collect();
+    let exit = write_backup(&place, &folder.join(format!("{prefix}{stamp}.db")), context).await?;
+    let gone = db::prune_backups(&folder, &prefix, keep.get())?;
+    if !gone.is_empty() {
+        context.out.note(phrase!(
+            "Deleted {count older backup}",
+            "古いバックアップ {count} 件を削除しました",
+            count = gone.len()
+        ));
+    }
+    Ok(exit)
+}
+
+async fn write_backup(place: &DbUrl, file: &Path, context: &Context) -> Result {
+    let report = db::backup(place, file, &context.clock).await?;
+    context.out.note(phrase!(
+        "Wrote {file} ({size})",
+        "{file} に書き出しました（{size}）",
+        file = file.display().to_string(),
+        size = Value::Bytes(report.bytes)
+    ));
+    Ok(Exit::Fine)
 }
 
 async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
@@ -189,8 +225,12 @@ async fn prune(keep: Option<Span>, context: &Context) -> Result {
     };
     let before = context.clock.now().minus(keep.into());
     let pruned = app::prune(context.db().await?, before).await?;
-    let older = context.times().await?.line(before);
-    context.out.note(format!("Pruned {} older than {older}", counted(pruned, "row")));
+    context.out.note(phrase!(
+        "Pruned {pruned row} older than {before}",
+        "{before} より古い {pruned} 行を削除しました",
+        pruned,
+        before
+    ));
     Ok(Exit::Fine)
 }
 
@@ -228,7 +268,7 @@ async fn reset(yes: bool, context: &Context) -> Result {
 
 /// Refuses a file that is not ours; one that only has another version of our schema is worth a copy.
 async fn refuse_strangers(context: &Context) -> Result<()> {
-    match Db::open(context.place().await?, Open::Look, context.clock.clone()).await {
+    match Db::open(context.place().await?, Open::ReadOnly, context.clock.clone()).await {
         Ok(db) => db.close().await,
         Err(error @ (db::Error::NotOurs { .. } | db::Error::NotADatabase(_))) => return Err(error.into()),
         Err(_) => {}

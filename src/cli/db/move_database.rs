@@ -5,6 +5,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::super::table::row;
 use super::super::{Column, Context, Error, Exit, Output, Result};
 use crate::app;
 use crate::channel::outbox;
@@ -12,6 +13,7 @@ use crate::config::{ConfigFile, SecretUrl};
 use crate::db::{self, DatabaseMove, DbUrl, MoveError, MoveReport, MoveStep, Open, TargetState, Tx};
 use crate::fail;
 use crate::ledger::{lease, presence};
+use crate::phrase;
 use crate::text::counted;
 use crate::time::Clock;
 
@@ -76,9 +78,13 @@ fn show(report: &MoveReport, context: &Context) -> Result<()> {
     if context.out.is_json() {
         return context.out.json(report);
     }
-    let columns = [Column::left("table"), Column::right("rows"), Column::left("checksum")];
+    let columns = [
+        Column::left(phrase!("table", "表")),
+        Column::right(phrase!("rows", "行数")),
+        Column::left(phrase!("checksum", "チェックサム")),
+    ];
     context.out.listing(&columns, &report.tables, |moved| {
-        vec![moved.table.clone(), moved.survey.rows.to_string(), moved.survey.checksum.clone()]
+        row![&moved.table, moved.survey.rows, &moved.survey.checksum]
     })?;
     let rows: u64 = report.tables.iter().map(|moved| moved.survey.rows).sum();
     context.out.note(format!(
@@ -87,9 +93,10 @@ fn show(report: &MoveReport, context: &Context) -> Result<()> {
         counted(report.tables.len(), "table"),
         report.to
     ));
-    context.out.note(format!(
-        "Nothing runs in {} any more, and nothing else in it was changed; keep it until you are sure",
-        report.from
+    context.out.note(phrase!(
+        "{from} is retired (nothing runs in it any more); keep it until you are sure",
+        "{from} は使われなくなりました（実行もされません）。確認できるまで残しておいてください",
+        from = &report.from
     ));
     Ok(())
 }
@@ -145,9 +152,8 @@ async fn plan(mover: DatabaseMove, context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     let rows: Vec<_> = plan.rows.iter().collect();
-    context.out.listing(&[Column::left("table"), Column::right("rows")], &rows, |(table, count)| {
-        vec![(*table).clone(), count.to_string()]
-    })?;
+    let columns = [Column::left(phrase!("table", "表")), Column::right(phrase!("rows", "行数"))];
+    context.out.listing(&columns, &rows, |(table, count)| row![*table, **count])?;
     let state = match plan.target {
         TargetState::Missing => "which would be made",
         TargetState::Empty => "which is empty",

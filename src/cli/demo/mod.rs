@@ -68,7 +68,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
 async fn open(args: &Args, context: &Context, place: &DemoDirectory) -> Result {
     let world = Arc::new(open_world(place.path(), context).await?);
     let config = place.path().join(FILE_NAME);
-    place::put_config(&config, &world, args.listen, context.global.lang)?;
+    place::put_config(&config, &world, args.listen, context)?;
     let mut context = context.apart(config);
     let outcome = play(args, &context, place, world).await;
     context.close().await;
@@ -102,7 +102,10 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
     if context.out.is_json() {
         context.out.json(&round)?;
     }
-    let Some(pages) = pages else { return Ok(round.exit) };
+    let Some(pages) = pages else {
+        demo.say("Next: `tsuzuki init`")?;
+        return Ok(round.exit);
+    };
     let listening = pages.addresses();
     let Some(address) = listening.first() else { return Ok(round.exit) };
     demo.say(format!("Dashboard:    http://{address}/"))?;
@@ -111,7 +114,7 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
     match args.world {
         true => pages.serve(&context.stop).await,
         false => {
-            demo.say("The world goes on, and so does tsuzuki. Ctrl-C ends both.\n")?;
+            demo.say("Still running. Press Ctrl-C to stop. Next: `tsuzuki init`\n")?;
             tokio::join!(
                 serve::until_stopped(context, &demo.app, &finders, Some(pages)),
                 watch::move_world(context, &demo.world),
@@ -156,8 +159,8 @@ impl Demo<'_> {
         }
         let before = self.figures().await?;
         let news = self.world.step()?;
-        let moved = if continued { "Now it moved on again" } else { "Then the world moved on" };
-        self.say(format!("{moved}: {news}. What the round after that found, decided and sent:\n"))?;
+        let moved = if continued { "Since then" } else { "Then came" };
+        self.say(format!("{moved}: {news}. What the next run found, decided and sent:\n"))?;
         let exit = self.run(|_| true).await?;
         let now = self.figures().await?;
         for line in now.render(&before) {
@@ -165,21 +168,21 @@ impl Demo<'_> {
         }
         let (posts, mails) = (self.world.posts().len(), self.world.mails().len());
         let received = format!("{} and {}", counted(posts, "post"), counted(mails, "mail"));
-        self.say(format!("\nReceived by the made-up servers, in all: {received}."))?;
+        self.say(format!("\nMessages the demo servers received, in all: {received}."))?;
         let (directory, steps) = (place.path().to_owned(), self.world.steps());
         Ok(Round { directory, continued, steps, before, now, posts, mails, exit })
     }
 
     async fn look(&self, place: &DemoDirectory) -> Result<()> {
         self.say(
-            "A made-up world runs on this machine: a ministry, Google Books, three blogs, GitLab, Gemini, Mastodon\n\
-             and a mail server. No account, no key, nothing leaves this machine.",
+            "Demo servers run on this machine: a ministry, Google Books, three blogs, GitLab, Gemini, Mastodon and\n\
+             a mail server. No account, no key; nothing leaves this machine.",
         )?;
         self.say(format!("Config and database: {}{}\n", place.path().display(), place.fate()))?;
         self.run(|job| [press::KIND, blogs::KIND].contains(&job.kind)).await?;
         let now = self.figures().await?;
         self.say(format!(
-            "First look: {} press items and {} blog entries were there already. They are recorded as already seen; nothing was sent.",
+            "First run: {} press items and {} blog entries were there already. Recorded as already seen; nothing was sent.",
             now.press.items, now.blogs.entries
         ))
     }
@@ -257,11 +260,6 @@ fn counted(count: usize, what: &str) -> String {
 
 fn failed(what: &str, failure: Failure) -> Error {
     let error = Error::from(failure);
-    Error {
-        message: super::error::Message::Text(format!(
-            "{what}: {}",
-            error.plain(crate::config::Colour::Never)
-        )),
-        ..error
-    }
+    let said = error.plain(crate::config::Colour::Never);
+    Error { hints: error.hints, ..Error::new(error.exit, format!("{what}: {said}")) }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::cli::{Error, Output, Result};
+use crate::cli::{Context, Error, Output, Result};
+use crate::config::value::Zone;
 use crate::demo::journal;
 use crate::demo::world::{self, World};
 use crate::text::Language;
@@ -81,8 +82,9 @@ pub(super) fn put_config(
     path: &Path,
     world: &World,
     listen: Option<SocketAddr>,
-    language: Option<Language>,
+    context: &Context,
 ) -> Result<()> {
+    let language = context.global.lang;
     let known = match std::fs::read_to_string(path) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -108,7 +110,9 @@ pub(super) fn put_config(
         }
         None => {
             let listen = listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
-            world.render_config(world::free_address(listen)?, language.unwrap_or(Language::En))
+            let language = language.or_else(|| context.env.find_language()).unwrap_or(Language::En);
+            let zone = context.env.find_zone().unwrap_or_else(Zone::utc);
+            world.render_config(world::free_address(listen)?, language, &zone)
         }
     };
     let keys = path.with_file_name("keys");

@@ -11,7 +11,7 @@ use crate::demo::world::World;
 /// How often the world moves on.
 const MOVE_EVERY: Duration = Duration::from_secs(25);
 /// How often we look whether there is something to tell.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// For how many looks a line waits for its messages to be sent.
 const PATIENCE: u32 = 10;
@@ -29,7 +29,7 @@ pub(super) async fn move_world(context: &Context, world: &World) {
 pub(super) async fn report_finds(demo: &Demo<'_>, mut told: Figures) {
     let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
     let (mut seen, mut waited) = (told, 0);
-    while is_time(demo.context, LOOK_EVERY).await {
+    while is_time(demo.context, POLL_EVERY).await {
         let Ok(now) = demo.figures().await else { continue };
         // What is found and what is sent about it belong in one line; but what cannot be sent is no reason for silence.
         let is_settled = now == seen && (now.under_way == 0 || waited > PATIENCE);

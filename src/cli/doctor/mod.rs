@@ -6,7 +6,9 @@ pub(super) mod keys;
 use futures_util::future::join_all;
 use serde::Serialize;
 
-use super::{Column, Context, Error, Exit, Result, waiting};
+use super::error::Message;
+use super::table::{Tone, row};
+use super::{Cell, Column, Context, Error, Exit, Result, waiting};
 use crate::app::{self, App};
 use crate::channel::outbox;
 use crate::config::{Colour, Config};
@@ -14,8 +16,8 @@ use crate::db::{DbUrl, Open};
 use crate::engine::attention;
 use crate::fetch::{Check, Wanted};
 use crate::ledger::pause;
-use crate::phrase::Speech;
-use crate::text::counted;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -37,26 +39,32 @@ enum Verdict {
 struct Finding {
     check: String,
     verdict: Verdict,
-    detail: String,
+    detail: Phrase,
     /// The exit code that an error leads to.
     #[serde(skip)]
     exit: Exit,
 }
 
 impl Finding {
-    fn new(check: &str, verdict: Verdict, detail: impl Into<String>) -> Self {
+    fn new(check: &str, verdict: Verdict, detail: impl Into<Phrase>) -> Self {
         let exit = if verdict == Verdict::Error { Exit::Failed } else { Exit::Fine };
         Self { check: check.to_owned(), verdict, detail: detail.into(), exit }
     }
 
-    fn of_credentials(check: &str, detail: impl Into<String>) -> Self {
+    fn of_credentials(check: &str, detail: impl Into<Phrase>) -> Self {
         Self { exit: Exit::Credentials, ..Self::new(check, Verdict::Error, detail) }
     }
 
     fn error(check: &str, error: &Error) -> Self {
-        let words = error.plain(Colour::Never);
-        let hints: String = error.hints.iter().map(|hint| format!(" ({hint})")).collect();
-        Self { exit: error.exit, ..Self::new(check, Verdict::Error, format!("{words}{hints}")) }
+        let words = match &error.message {
+            Message::Said(said) => said.clone(),
+            _ => Phrase::verbatim(error.plain(Colour::Never)),
+        };
+        let detail = error
+            .hints
+            .iter()
+            .fold(words, |words, hint| phrase!("{words} ({hint})", "{words}（{hint}）", words, hint));
+        Self { exit: error.exit, ..Self::new(check, Verdict::Error, detail) }
     }
 }
 
@@ -65,13 +73,18 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     if !args.offline {
         findings.extend(ask_around(context).await);
     }
-    context.out.listing(&["check", "verdict", "detail"].map(Column::left), &findings, |finding| {
+    let columns = [
+        Column::left(phrase!("check", "項目")),
+        Column::left(phrase!("verdict", "判定")),
+        Column::long(phrase!("detail", "詳細")),
+    ];
+    context.out.listing(&columns, &findings, |finding| {
         let verdict = match finding.verdict {
-            Verdict::Ok => "ok",
-            Verdict::Warning => "warning",
-            Verdict::Error => "error",
+            Verdict::Ok => Cell::toned(phrase!("ok", "正常"), Tone::Good),
+            Verdict::Warning => Cell::toned(phrase!("warning", "警告"), Tone::Warning),
+            Verdict::Error => Cell::toned(phrase!("error", "エラー"), Tone::Bad),
         };
-        vec![finding.check.clone(), verdict.into(), finding.detail.clone()]
+        row![&finding.check, verdict, &finding.detail]
     })?;
     // What has to be mended first: without the config nothing can be judged, without credentials little.
     let order = [Exit::Config, Exit::Credentials];
@@ -89,7 +102,8 @@ async fn examine(context: &Context) -> Vec<Finding> {
     findings.push(Finding::new("config", Verdict::Ok, config.path.display().to_string()));
     findings.extend(config.warnings.iter().chain(app::list_warnings(config).iter()).map(|warning| {
         let hint = warning.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        let detail = format!("line {}: {}{hint}", warning.line(), warning.message);
+        let text = format!("{}{hint}", warning.message);
+        let detail = phrase!("line {line}: {text}", "{line} 行目：{text}", line = warning.line(), text);
         Finding::new("config", Verdict::Warning, detail)
     }));
     findings.extend(secrets(config));
@@ -111,15 +125,20 @@ async fn examine(context: &Context) -> Vec<Finding> {
         Ok(false) => findings.push(Finding::new(
             "database",
             Verdict::Warning,
-            "not there yet; the first run creates it",
+            phrase!("not there yet; the first run creates it", "まだありません（初回の実行で作成されます）"),
         )),
-        Ok(true) => match context.app(Open::Look).await {
+        Ok(true) => match context.app(Open::ReadOnly).await {
             Ok(app) => {
                 let db = &app.env.db;
                 findings.push(Finding::new(
                     "database",
                     Verdict::Ok,
-                    format!("{} at {}", db.dialect().name(), db.place()),
+                    phrase!(
+                        "{kind} at {place}",
+                        "{kind}（{place}）",
+                        kind = db.dialect().name(),
+                        place = db.place().to_string()
+                    ),
                 ));
                 findings.push(clocks(context, db).await);
                 findings.extend(find_waiting(&app).await);
@@ -139,7 +158,8 @@ fn secrets(config: &Config) -> Vec<Finding> {
             _ => format!("{}.{}", missing.owner, missing.key),
         };
         let hint = keys::where_to_get(&missing.kind, &missing.key).map(|hint| format!("; {hint}"));
-        let detail = format!("{} (line {}){}", missing.why, missing.line, hint.unwrap_or_default());
+        let text = format!("{}{}", missing.why, hint.unwrap_or_default());
+        let detail = phrase!("{text} (line {line})", "{text}（{line} 行目）", text, line = missing.line);
         findings.push(Finding::of_credentials(&format!("secret {place}"), detail));
     }
     let warnings = config.list_secret_warnings();
@@ -198,7 +218,6 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
     let mut findings = Vec::new();
     let names = app.env.channels.names();
     let (now, jobs) = (app.env.clock.now(), app.jobs.clone());
-    let speech = Speech { zone: Some(app.env.app.timezone.time_zone().clone()), ..Speech::default() };
     let waiting = app.env.db.read(move |tx| {
         let of_people = attention::sum(attention::list_waiting(tx, now)?.values());
         let mut facts = Vec::new();
@@ -211,7 +230,8 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
     match waiting.await {
         Ok((orphans, pauses, of_people, facts)) => {
             for (job, fact) in facts {
-                let detail = format!("{}: {}", speech.phrase(&fact.label), speech.value(&fact.value));
+                let detail =
+                    phrase!("{label}: {value}", "{label}：{value}", label = fact.label, value = fact.value);
                 findings.push(Finding::new(&format!("job {job}"), Verdict::Warning, detail));
             }
             for sentence in
@@ -220,24 +240,42 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
                 findings.push(Finding::new("messages", Verdict::Warning, sentence));
             }
             for (channel, count) in orphans {
-                let detail =
-                    format!("the config does not name it, but it has {} waiting", counted(count, "message"));
+                let detail = phrase!(
+                    "the config does not name it, but {count message} wait for it",
+                    "設定にありませんが、{count} 件のメッセージが残っています",
+                    count
+                );
                 findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
             }
             for pause in pauses {
-                if let Some(provider) = pause.name.name_of("provider") {
-                    let until = pause.paused_until.map_or("further notice".to_owned(), |at| at.to_string());
-                    let detail = format!("paused until {until}: {}", pause.reason);
-                    findings.push(Finding::new(&format!("llm {provider}"), Verdict::Warning, detail));
-                }
-                let Some(channel) = pause.name.name_of("channel") else { continue };
-                let until =
-                    pause.paused_until.map_or("its credentials change".to_owned(), |at| at.to_string());
-                let detail = format!(
-                    "is paused until {until}: {} (`tsuzuki delivery retry --channel {channel}`)",
-                    pause.reason
-                );
-                findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
+                let until = match pause.paused_until {
+                    Some(until) => phrase!("{until}", "{until}", until),
+                    None => phrase!("further notice", "再開されるまで"),
+                };
+                let (channel, reason) = (pause.name.name_of("channel"), &pause.reason);
+                let (who, detail) = match (channel, pause.name.name_of("provider")) {
+                    (Some(channel), _) => (
+                        format!("channel {channel}"),
+                        phrase!(
+                            "paused until {until}: {reason} (`tsuzuki delivery retry --channel {channel}`)",
+                            "停止中（{until}）：{reason}（`tsuzuki delivery retry --channel {channel}` で再開）",
+                            until,
+                            reason,
+                            channel
+                        ),
+                    ),
+                    (None, Some(provider)) => (
+                        format!("llm {provider}"),
+                        phrase!(
+                            "paused until {until}: {reason}",
+                            "停止中（{until}）：{reason}",
+                            until,
+                            reason
+                        ),
+                    ),
+                    (None, None) => continue,
+                };
+                findings.push(Finding::new(&who, Verdict::Warning, detail));
             }
         }
         Err(error) => findings.push(Finding::error("channels", &error.into())),
@@ -252,11 +290,12 @@ async fn clocks(context: &Context, db: &crate::db::Db) -> Finding {
             let here = context.clock.now();
             let apart = here.since(there).max(there.since(here));
             let verdict = if apart.as_secs() > 30 { Verdict::Warning } else { Verdict::Ok };
-            Finding::new(
-                "clocks",
-                verdict,
-                format!("the database's clock is {} s away from ours", apart.as_secs()),
-            )
+            let detail = phrase!(
+                "the database's clock is {secs} s away from ours",
+                "データベースとの時計の差：{secs} 秒",
+                secs = apart.as_secs()
+            );
+            Finding::new("clocks", verdict, detail)
         }
         Err(error) => Finding::error("clocks", &error.into()),
     }

@@ -68,7 +68,7 @@ pub(super) async fn add_to_config(
     how: &How,
     context: &Context,
     said: &mut Said,
-) -> Result<list::Chosen> {
+) -> Result<list::ListSelection> {
     let config = context.config().await?;
     let job = job_name(how, context).await?;
     let chosen = list::choose(candidates, &import::config::list_blogs(config));

@@ -165,7 +165,7 @@ pub(super) async fn gitlab_analyzer(
     let config = context.config().await?;
     check_name(how, &BTreeSet::new(), IfNew::IsAwaited, context).await?;
     let job = find_job(how, commits::KIND, config)?;
-    let source = job.and_then(|job| commits::Source::read(job).ok());
+    let source = job.and_then(|job| commits::GitSource::read(job).ok());
     let address = match (gitlab, &source) {
         (Some(text), _) => text.parse::<HttpUrl>().map_err(|error| Error::usage(error.message()))?,
         (None, Some(source)) => source.address.clone(),

@@ -13,12 +13,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 use serde::Serialize;
 
+use super::table::row;
 use super::{Column, Context, Error, Exit, Result, sending};
 use crate::config::Config;
 use crate::config::value::Zone;
 use crate::db::{Db, DbUrl, Open};
 use crate::id::JobName;
 use crate::import::{Options, Report};
+use crate::phrase;
 use crate::text::nearest;
 
 /// Options of `import`.
@@ -164,20 +166,27 @@ impl Said {
             return Ok(exit);
         }
         let columns = [
-            Column::left("table"),
-            Column::right("found"),
-            Column::right(if self.dry_run { "would add" } else { "added" }),
-            Column::right("already there"),
-            Column::right("refused"),
+            Column::left(phrase!("table", "表")),
+            Column::right(phrase!("found", "件数")),
+            Column::right(match self.dry_run {
+                true => phrase!("would add", "追加予定"),
+                false => phrase!("added", "追加"),
+            }),
+            Column::right(phrase!("already there", "登録済み")),
+            Column::right(phrase!("refused", "対象外")),
         ];
         context.out.listing(&columns, &self.report.tables, |table| {
-            let counts = [table.found, table.added, table.known, table.refused];
-            std::iter::once(table.table.clone()).chain(counts.map(|count| count.to_string())).collect()
+            row![&table.table, table.found, table.added, table.known, table.refused]
         })?;
         if !self.blogs.is_empty() {
-            context.out.listing(&["id", "url", "feed"].map(Column::left), &self.blogs, |blog| {
-                vec![blog.id.clone(), blog.url.clone(), blog.feed.clone().unwrap_or_else(|| "-".into())]
-            })?;
+            let columns = [
+                Column::left(phrase!("id", "ID")),
+                Column::long(phrase!("address", "アドレス")),
+                Column::long(phrase!("feed", "フィード")),
+            ];
+            context
+                .out
+                .listing(&columns, &self.blogs, |blog| row![&blog.id, &blog.url, blog.feed.as_deref()])?;
         }
         for table in &self.report.tables {
             for reason in &table.reasons {
@@ -215,7 +224,7 @@ async fn open_db(how: &How, context: &Context) -> Result<(Db, Option<tempfile::T
         return Ok((Db::open(place, Open::Create, context.clock.clone()).await?, Some(dir)));
     }
     // An outdated schema is refused here, so that opening it for the rehearsal changes nothing.
-    Db::open(context.place().await?, Open::Look, context.clock.clone()).await?.close().await;
+    Db::open(context.place().await?, Open::ReadOnly, context.clock.clone()).await?.close().await;
     Ok((context.open_db(Open::Existing).await?.clone(), None))
 }
 

@@ -1,5 +1,7 @@
 //! `init`: a first config file, commented, for the pipelines that were named or with an example of each.
 
+mod ask;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -9,6 +11,7 @@ use super::{Context, Error, Exit, Result};
 use crate::app;
 use crate::config::FILE_NAME;
 use crate::config::value::Zone;
+use crate::phrase;
 use crate::text::Language;
 
 /// Stands for the zone in the general part.
@@ -31,39 +34,52 @@ fn list_kinds() -> PossibleValuesParser {
     PossibleValuesParser::new(values)
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Result {
+pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let path = context.global.config.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
-    let shown = path.display();
-    let language = context.global.lang.unwrap_or(Language::En);
+    let shown = path.display().to_string();
+    let language = context.out.speech().language;
     let zone =
         args.timezone.clone().or_else(|| zone_of_machine(context)).unwrap_or_else(|| usual_zone(language));
     let mut file = std::fs::File::create_new(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Error::failed(format!("{shown} exists already, and was left as it is"))
-                .hint("name another file: `tsuzuki init -c FILE`; `tsuzuki job add` adds a job to this one")
-        }
+        std::io::ErrorKind::AlreadyExists => Error::failed(phrase!(
+            "{shown} exists already, and was left as it is",
+            "{shown} はすでにあります。変更していません",
+            shown = &shown
+        ))
+        .hint(phrase!(
+            "name another file: `tsuzuki init -c FILE`; `tsuzuki job add` adds a job to this one",
+            "別のファイルは `tsuzuki init -c FILE`、このファイルへの追加は `tsuzuki job add` を使います"
+        )),
         _ => Error::failed(format!("{shown}: {error}")),
     })?;
+    if args.kinds.is_empty() && ask::is_possible(context) {
+        file.write_all(base(language).replace(ZONE, zone.name()).as_bytes())?;
+        let answered = ask::run(&path, language, context).await;
+        if answered.is_err() {
+            // Without a job the file would only be in the way of the next `init`.
+            let _ = std::fs::remove_file(&path);
+        }
+        return answered;
+    }
     file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
-    let next = match args.kinds.is_empty() {
-        true => "uncomment what you need",
-        false => "fill in your own addresses",
-    };
-    context.out.note(format!(
-        "Wrote {shown}: {next}, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`"
-    ));
+    context.out.note(match args.kinds.is_empty() {
+        true => phrase!(
+            "Wrote {shown}: uncomment what you need, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`",
+            "{shown} を作成しました。必要な箇所のコメントを外し、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください",
+            shown
+        ),
+        false => phrase!(
+            "Wrote {shown}: fill in your own addresses, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`",
+            "{shown} を作成しました。URL などを書き換え、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください",
+            shown
+        ),
+    });
     Ok(Exit::Fine)
 }
 
-/// What `TZ` or `/etc/localtime` names; UTC is what machines have that were told nothing.
+/// What the machine says; UTC is what machines have that were told nothing.
 fn zone_of_machine(context: &Context) -> Option<Zone> {
-    let named = context.env.find("TZ").map(|name| name.trim_start_matches(':').to_owned());
-    let linked = || {
-        let file = std::fs::read_link("/etc/localtime").ok()?;
-        Some(file.to_str()?.rsplit_once("zoneinfo/")?.1.to_owned())
-    };
-    let zone: Zone = named.or_else(linked)?.parse().ok()?;
-    Some(zone).filter(|zone| !matches!(zone.name(), "UTC" | "Etc/UTC"))
+    context.env.find_zone().filter(|zone| !matches!(zone.name(), "UTC" | "Etc/UTC"))
 }
 
 fn usual_zone(language: Language) -> Zone {

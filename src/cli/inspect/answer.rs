@@ -57,7 +57,7 @@ pub fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
     let content_type = document.content_type.as_deref();
     match kind {
         Kind::Feed => of_feed(document),
-        Kind::Sitemap => sitemap::parse(&document.bytes, content_type, base, &sitemap::Limits::default())
+        Kind::Sitemap => sitemap::parse(&document.bytes, content_type, base, &sitemap::SitemapLimits::default())
             .map(|sitemap| {
                 let children: Vec<String> = sitemap.children.into_iter().map(|child| child.loc).collect();
                 json!({ "urls": sitemap.urls, "children": children })

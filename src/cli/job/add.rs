@@ -7,7 +7,7 @@ use super::edit::key_and_value;
 use crate::app;
 use crate::app::new_job::{AddError, NewJob};
 use crate::config::value::Span;
-use crate::engine::pipeline::{Flag, Shape};
+use crate::engine::pipeline::{Flag, FlagShape};
 use crate::text::nearest;
 
 /// Options of `job add`.
@@ -151,7 +151,7 @@ impl clap::FromArgMatches for KindFlags {
 impl clap::Args for KindFlags {
     fn augment_args(command: clap::Command) -> clap::Command {
         list_flags().fold(command, |command, (kind, flag)| {
-            let is_many = !matches!(flag.shape, Shape::Text | Shape::Variable);
+            let is_many = !matches!(flag.shape, FlagShape::Text | FlagShape::Variable);
             let action = if is_many { ArgAction::Append } else { ArgAction::Set };
             let help = format!("{kind}: {}", flag.help);
             command.arg(Arg::new(flag.name).long(flag.name).value_name(flag.value).help(help).action(action))

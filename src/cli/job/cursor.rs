@@ -3,10 +3,12 @@
 use clap::Subcommand;
 
 use super::super::names::refuse_unknown_if_given;
-use super::super::{Column, Context, Error, Exit, Result};
+use super::super::table::row;
+use super::super::{Cell, Column, Context, Error, Exit, Result};
 use crate::engine::commands;
 use crate::hash;
 use crate::ledger::cursor::{self, Cursor};
+use crate::phrase;
 use crate::text::nearest;
 
 #[derive(Debug, Subcommand)]
@@ -37,21 +39,20 @@ async fn show(name: Option<String>, context: &Context) -> Result {
     let db = context.view().await?;
     refuse_unknown_if_given("job", name.as_deref(), &db, context).await?;
     let cursors = db.read(move |tx| cursor::list(tx, name.as_deref())).await?;
-    let times = context.times().await?;
     let columns = [
-        Column::left("job"),
-        Column::left("query set"),
-        Column::right("next"),
-        Column::left("exhausted"),
-        times.column("updated"),
+        Column::left(phrase!("job", "ジョブ")),
+        Column::left(phrase!("query set", "検索条件")),
+        Column::right(phrase!("next", "次の位置")),
+        Column::left(phrase!("exhausted", "枯渇")),
+        Column::moment(phrase!("updated", "更新")),
     ];
     context.out.listing(&columns, &cursors, |cursor| {
-        vec![
-            cursor.job_name.clone(),
-            hash::short(&cursor.query_set_hash).to_owned(),
-            cursor.start_index.to_string(),
-            if cursor.is_exhausted { "yes" } else { "no" }.into(),
-            times.cell(cursor.last_updated_at),
+        row![
+            &cursor.job_name,
+            hash::short(&cursor.query_set_hash),
+            cursor.start_index,
+            Cell::flag(cursor.is_exhausted),
+            cursor.last_updated_at,
         ]
     })?;
     Ok(Exit::Fine)
@@ -80,7 +81,7 @@ async fn reset(name: String, yes: bool, context: &Context) -> Result {
     let job_name = name.clone();
     let count = db.write(move |tx| cursor::reset_by_job(tx, &job_name)).await?;
     match context.out.is_json() {
-        true => context.out.json(&serde_json::json!({ "job": name, "reset": count }))?,
+        true => context.out.json(&serde_json::json!({ "job_name": name, "reset_count": count }))?,
         false => context.out.line(format!("Reset {count} cursor(s) for job: {name}"))?,
     }
     Ok(Exit::Fine)

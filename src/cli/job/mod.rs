@@ -6,17 +6,21 @@ mod edit;
 mod show;
 mod test;
 
+use std::time::Duration;
+
 use clap::Subcommand;
 use serde::Serialize;
 
 use super::names::no_such;
-use super::{Column, Context, Error, Exit, Result};
+use super::table::row;
+use super::{Cell, Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::config::ScheduleSpec;
 use crate::config::value::Span;
 use crate::engine::commands;
 use crate::engine::preview::Asking;
 use crate::id::JobName;
+use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
@@ -58,7 +62,7 @@ enum Command {
         #[arg(long)]
         yes: bool,
     },
-    /// Let a job rest, without touching the config file
+    /// Pause a job, without touching the config file
     Pause {
         /// The job
         name: String,
@@ -69,7 +73,7 @@ enum Command {
         #[arg(long, default_value = "by hand")]
         reason: String,
     },
-    /// End the rest of a job, and of its feed
+    /// Resume a job and clear the back-off of its feed
     Resume {
         /// The job
         name: String,
@@ -113,9 +117,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 #[derive(Serialize)]
 struct Listed {
-    name: JobName,
+    job_name: JobName,
     kind: String,
     schedule: String,
+    /// The same in the words of people.
+    #[serde(skip)]
+    schedule_words: Phrase,
     enabled: bool,
     deliver: Vec<String>,
 }
@@ -123,7 +130,7 @@ struct Listed {
 impl Listed {
     fn of(job: &crate::config::Job) -> Self {
         Self {
-            name: job.name.clone(),
+            job_name: job.name.clone(),
             kind: job.kind.clone(),
             schedule: match &job.schedule {
                 ScheduleSpec::Every(span) => format!("every {span}"),
@@ -131,6 +138,20 @@ impl Listed {
                 ScheduleSpec::Default => match app::default_every(&job.kind) {
                     Some(every) => format!("every {every} by default"),
                     None => "default".into(),
+                },
+            },
+            schedule_words: match &job.schedule {
+                ScheduleSpec::Every(span) => {
+                    phrase!("every {span}", "{span}ごと", span = Duration::from(*span))
+                }
+                ScheduleSpec::Cron(cron) => phrase!("cron {cron}", "cron {cron}", cron = cron.to_string()),
+                ScheduleSpec::Default => match app::default_every(&job.kind) {
+                    Some(every) => phrase!(
+                        "every {every} by default",
+                        "{every}ごと（既定）",
+                        every = Duration::from(every)
+                    ),
+                    None => phrase!("default", "既定"),
                 },
             },
             enabled: job.enabled,
@@ -141,17 +162,31 @@ impl Listed {
 
 async fn list(context: &Context) -> Result {
     let jobs: Vec<Listed> = context.config().await?.jobs.iter().map(Listed::of).collect();
-    let columns = ["name", "kind", "schedule", "enabled", "deliver"].map(Column::left);
+    let columns = [
+        Column::left(phrase!("job", "ジョブ")),
+        Column::left(phrase!("kind", "種類")),
+        Column::left(phrase!("schedule", "スケジュール")),
+        Column::left(phrase!("enabled", "有効")),
+        Column::long(phrase!("delivers to", "通知先")),
+    ];
     context.out.listing(&columns, &jobs, |job| {
-        vec![
-            job.name.to_string(),
-            job.kind.clone(),
-            job.schedule.clone(),
-            if job.enabled { "yes" } else { "no" }.into(),
-            job.deliver.join(", "),
-        ]
+        row![&job.job_name, &job.kind, &job.schedule_words, Cell::flag(job.enabled), job.deliver.join(", ")]
     })?;
     Ok(Exit::Fine)
+}
+
+/// Adds a job as `job add` with these words does.
+pub(super) async fn add_from_words(words: &[String], context: &Context) -> Result {
+    let command = <add::Args as clap::Args>::augment_args(clap::Command::new("add").no_binary_name(true));
+    let parsed = command.try_get_matches_from(words);
+    let args = parsed.and_then(|matches| <add::Args as clap::FromArgMatches>::from_arg_matches(&matches));
+    let args = args.map_err(|error| Error::usage(error.to_string()))?;
+    add::run(&args, context).await
+}
+
+/// Looks once at what a job watches, as `job test` does.
+pub(super) async fn test_by_name(name: &str, context: &Context) -> Result {
+    context.unless_stopped(test::run(name, context)).await
 }
 
 /// The error for a name that no job has, with the nearest one that exists.
@@ -170,9 +205,15 @@ async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context
         .await?;
     match until {
         Some(until) => {
-            context.out.note(format!("{name} is paused until {}", context.times().await?.line(until)));
+            let said =
+                phrase!("paused {name} until {until}", "{name} を {until} まで一時停止しました", name, until);
+            context.out.note(said);
         }
-        None => context.out.note(format!("{name} is paused until `tsuzuki job resume {name}`")),
+        None => context.out.note(phrase!(
+            "paused {name} until `tsuzuki job resume {name}`",
+            "{name} を一時停止しました。`tsuzuki job resume {name}` で再開します",
+            name
+        )),
     }
     Ok(Exit::Fine)
 }
@@ -183,9 +224,9 @@ async fn resume(name: &str, context: &Context) -> Result {
     let was_paused =
         context.db().await?.write(move |tx| commands::resume(tx, &job, app::PIPELINES, now)).await?;
     context.out.note(if was_paused {
-        format!("{name} runs again")
+        phrase!("{name} runs again", "{name} を再開しました", name)
     } else {
-        format!("{name} was not paused")
+        phrase!("{name} was not paused", "{name} は一時停止していません", name)
     });
     Ok(Exit::Fine)
 }

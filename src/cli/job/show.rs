@@ -48,9 +48,12 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
     let first_run =
         shown.first_run.clone().map(|first_run| first_run.unwrap_or_else(|| "default".to_owned()));
     let common = [
-        ("name", Some(listed.name.to_string())),
+        ("name", Some(listed.job_name.to_string())),
         ("kind", Some(listed.kind.clone())),
-        ("schedule", Some(format!("{} ({})", listed.schedule, shown.timezone))),
+        (
+            "schedule",
+            Some(format!("{} ({})", context.out.speech().phrase(&listed.schedule_words), shown.timezone)),
+        ),
         ("enabled", Some(if listed.enabled { "yes" } else { "no" }.to_owned())),
         ("deliver", Some(none_if_empty(&listed.deliver))),
         ("first_run", first_run),

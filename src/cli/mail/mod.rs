@@ -7,13 +7,14 @@ use clap::{Subcommand, ValueEnum};
 pub(super) use test::choose;
 
 use super::names::refuse_unknown_if_given;
+use super::since::SinceArgs;
+use super::table::row;
 use super::{Column, Context, Error, Exit, Result};
 use crate::books::{self, Books, deliver, select, view};
 use crate::config;
-use crate::config::value::{Since, Span};
 use crate::id::JobName;
+use crate::phrase;
 use crate::text::{counted, nearest};
-use crate::time::Timestamp;
 
 /// Options of `mail`.
 #[derive(Debug, clap::Args)]
@@ -48,9 +49,8 @@ enum Command {
         /// Only those of this job
         #[arg(long, value_name = "NAME")]
         job: Option<JobName>,
-        /// Only those since this day or moment, e.g. 2026-01-15, or of the last days, e.g. 7d
-        #[arg(long, value_name = "TIME")]
-        since: Option<String>,
+        #[command(flatten)]
+        since: SinceArgs,
         /// Do it
         #[arg(long)]
         yes: bool,
@@ -72,14 +72,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Status => status(context).await,
         Command::Preview { job, part } => preview(&job, part, context).await,
         Command::Test { channel, to } => test::run(channel.as_deref(), to.as_deref(), context).await,
-        Command::Reset { job, since, yes } => reset(job, since, yes, context).await,
+        Command::Reset { job, since, yes } => reset(job, &since, yes, context).await,
     }
 }
 
 async fn status(context: &Context) -> Result {
     let config = context.config().await?;
     let jobs: Vec<JobName> = books_jobs(config).map(|job| job.name.clone()).collect();
-    let times = context.times().await?;
     let rows = context
         .view()
         .await?
@@ -88,24 +87,23 @@ async fn status(context: &Context) -> Result {
         })
         .await?;
     let columns = [
-        Column::left("job"),
-        Column::right("books"),
-        Column::right("delivered"),
-        Column::right("undelivered"),
-        Column::right("on their way"),
-        times.column("last mail"),
+        Column::left(phrase!("job", "ジョブ")),
+        Column::right(phrase!("books", "書籍")),
+        Column::right(phrase!("delivered", "送信済み")),
+        Column::right(phrase!("undelivered", "未送信")),
+        Column::right(phrase!("queued", "送信待ち")),
+        Column::moment(phrase!("last mail", "最終メール")),
+        Column::right(phrase!("books in it", "その冊数")).secondary(),
     ];
     context.out.listing(&columns, &rows, |row| {
-        vec![
-            row.job_name.to_string(),
-            row.books.to_string(),
-            row.delivered.to_string(),
-            row.undelivered.to_string(),
-            row.on_their_way.to_string(),
-            row.last.as_ref().map_or_else(
-                || "-".to_owned(),
-                |last| format!("{} ({})", times.cell(last.delivered_at), counted(last.books, "book")),
-            ),
+        row![
+            &row.job_name,
+            row.books,
+            row.delivered,
+            row.undelivered,
+            row.on_their_way,
+            row.last.as_ref().map(|last| last.delivered_at),
+            row.last.as_ref().map(|last| last.books),
         ]
     })?;
     Ok(Exit::Fine)
@@ -142,9 +140,8 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-async fn reset(job: Option<JobName>, since: Option<String>, yes: bool, context: &Context) -> Result {
-    let zone = &context.config().await?.app.timezone;
-    let since = since.map(|text| read_moment(&text, zone, context.clock.now())).transpose()?;
+async fn reset(job: Option<JobName>, since: &SinceArgs, yes: bool, context: &Context) -> Result {
+    let since = since.find(context).await?;
     let whose = job.as_ref().map_or_else(|| "all jobs".to_owned(), |job| format!("job {job}"));
     if !yes {
         return Err(Error::usage(format!(
@@ -163,15 +160,4 @@ async fn reset(job: Option<JobName>, since: Option<String>, yes: bool, context: 
 
 fn books_jobs(config: &config::Config) -> impl Iterator<Item = &config::Job> {
     config.jobs.iter().filter(|job| job.kind == books::KIND)
-}
-
-/// A moment with its offset, a day that begins at local midnight, or how long ago.
-fn read_moment(text: &str, zone: &config::value::Zone, now: Timestamp) -> Result<Timestamp> {
-    if let Ok(since) = text.parse::<Since>() {
-        return Ok(since.moment(zone.time_zone()));
-    }
-    text.parse::<Span>().map(|ago| now.minus(ago.duration())).map_err(|_| {
-        Error::usage(format!("`{text}` is neither a moment nor a day nor a duration"))
-            .hint("write for example 2026-01-15, 2026-01-15T09:00:00+09:00 or 7d")
-    })
 }

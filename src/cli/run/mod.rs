@@ -13,9 +13,10 @@ use super::waiting::Before;
 use super::{Context, Error, Exit, Result, log};
 use crate::app::{self, App};
 use crate::db::Open;
-use crate::engine::{Delivery, Finished, Job, Runner, Selection, Skipped, runner, store};
+use crate::engine::{DeliveryMode, Finished, Job, Runner, Selection, Skipped, runner, store};
 use crate::fail;
 use crate::id::JobName;
+use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text::nearest;
 
@@ -124,8 +125,8 @@ fn choose_named(app: &App, names: &[String]) -> Result<Vec<Job>> {
         .collect()
 }
 
-fn delivery(no_deliver: bool) -> Delivery {
-    if no_deliver { Delivery::NoDeliver } else { Delivery::Queue }
+fn delivery(no_deliver: bool) -> DeliveryMode {
+    if no_deliver { DeliveryMode::NoDeliver } else { DeliveryMode::Queue }
 }
 
 /// Runs the jobs and sends beside them, then says what came of it. A reader that has gone ends nothing.
@@ -134,7 +135,7 @@ fn delivery(no_deliver: bool) -> Delivery {
 async fn run_jobs(
     context: &Context,
     selection: Selection,
-    delivery: Delivery,
+    delivery: DeliveryMode,
     report: &RunReporter<'_>,
     choose: impl FnOnce(&App) -> Result<Vec<Job>>,
 ) -> Result {
@@ -153,7 +154,7 @@ async fn run_jobs(
     let mut told = Ok(());
     let running = async {
         let finished = runner
-            .run_telling(chosen, selection, &context.stop, |job, finished| {
+            .run_reporting(chosen, selection, &context.stop, |job, finished| {
                 let line = bars.end(job, || report.tell(job, finished));
                 if told.is_ok() {
                     told = line;
@@ -167,7 +168,7 @@ async fn run_jobs(
     let sender = app.sender();
     let sending = async {
         match delivery {
-            Delivery::Queue => {
+            DeliveryMode::Queue => {
                 let mut sent = sending::send_beside(&jobs, &sender, &context.stop).await?;
                 // Sending may have shown what is wrong with a channel.
                 if app.announcer().update_if_possible().await > 0 {
@@ -175,12 +176,12 @@ async fn run_jobs(
                 }
                 sent.with_waits(&app, began_at).await
             }
-            Delivery::NoDeliver => Ok(Sent::default()),
+            DeliveryMode::NoDeliver => Ok(Sent::default()),
         }
     };
     let (finished, sent) = tokio::join!(running, sending);
     let sent = sent?;
-    sent.tell(&context.out, &context.speech().await?);
+    sent.tell(&context.out);
     before.tell(db, (sent.held, sent.failed), &context.out).await?;
     let is_first = |(name, finished): &&(JobName, Finished)| {
         matches!(finished, Finished::Ran(_)) && !known.iter().any(|state| state.job_name == name.as_str())
@@ -225,8 +226,17 @@ async fn plan(
     }
     for plan in &planned {
         match &plan.skipped {
-            Some(why) => context.out.line(format!("{}: would not run: {}", plan.job, speech.phrase(why)))?,
-            None => context.out.line(format!("{}: would run", plan.job))?,
+            Some(why) => context.out.line(speech.phrase(&phrase!(
+                "{job}: would not run: {why}",
+                "{job}：実行されません：{why}",
+                job = &plan.job,
+                why
+            )))?,
+            None => context.out.line(speech.phrase(&phrase!(
+                "{job}: would run",
+                "{job}：実行されます",
+                job = &plan.job
+            )))?,
         }
         for step in &plan.steps {
             context.out.line(format!("  {}", speech.phrase(step)))?;
@@ -237,6 +247,7 @@ async fn plan(
 
 #[derive(Serialize)]
 struct Planned {
+    #[serde(rename = "job_name")]
     job: JobName,
     skipped: Option<Phrase>,
     steps: Vec<Phrase>,

@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use super::super::{Context, Exit, Result};
-use crate::engine::{Failure, Finished, Outcome, Skipped};
+use crate::engine::{Failure, Finished, RunOutcome, Skipped};
 use crate::id::JobName;
-use crate::phrase::{Phrase, Speech};
+use crate::phrase;
+use crate::phrase::{Phrase, Speech, Value};
 
 /// Whether a job that another process holds is a reason to complain.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,7 @@ pub(super) enum Held {
 
 #[derive(Serialize)]
 struct RunLine<'a> {
+    #[serde(rename = "job_name")]
     job: &'a JobName,
     outcome: &'static str,
     message: Phrase,
@@ -58,21 +60,29 @@ impl<'a> RunReporter<'a> {
             Finished::Skipped(_) => !out.is_quiet() && self.held == Held::IsAnError,
             Finished::Ran(report) if report.is_held && self.held == Held::IsAnError => true,
             Finished::Ran(report) => {
-                !out.is_quiet() || matches!(report.outcome(), Outcome::Partly | Outcome::Failed)
+                !out.is_quiet() || matches!(report.outcome(), RunOutcome::Partly | RunOutcome::Failed)
             }
             Finished::Failed(_) => true,
         };
         if !is_news || out.is_json() {
             return Ok(());
         }
-        out.line(format!("{job}: {}: {}", told.outcome, self.speech.phrase(&told.message)))?;
+        let said = phrase!(
+            "{job}: {outcome}: {message}",
+            "{job}：{outcome}：{message}",
+            job,
+            outcome = phrase_of(told.outcome),
+            message = &told.message
+        );
+        out.line(self.speech.phrase(&said))?;
         told.problems
             .iter()
             .try_for_each(|problem| out.line(format!("  {}", self.speech.phrase(problem))))?;
         match finished {
-            Finished::Failed(Failure::Credentials(_)) => out.line(
+            Finished::Failed(Failure::Credentials(_)) => out.line(self.speech.choose(
                 "  hint: `tsuzuki doctor` says which keys are missing or refused, and where to get them",
-            ),
+                "  ヒント: 足りないキーや拒否されたキー、その取得先は `tsuzuki doctor` で確認できます",
+            )),
             _ => Ok(()),
         }
     }
@@ -90,10 +100,13 @@ impl<'a> RunReporter<'a> {
         let exit = exit_code(finished, self.held);
         match exit {
             Exit::Interrupted => {
-                out.note("Interrupted. Everything up to here is saved; `tsuzuki run-due` continues.");
+                out.note(phrase!(
+                    "Interrupted. Everything up to here is saved; `tsuzuki run-due` continues.",
+                    "中断しました。ここまでの内容は保存済みです。`tsuzuki run-due` で続きから再開します。"
+                ));
             }
             _ if !out.is_json() => {
-                if let Some(sentence) = summary(finished, &self.speech) {
+                if let Some(sentence) = summary(finished) {
                     out.note(sentence);
                 }
             }
@@ -104,7 +117,7 @@ impl<'a> RunReporter<'a> {
 }
 
 /// How several jobs ended, in one sentence; one job alone has said it all.
-fn summary(finished: &[(JobName, Finished)], speech: &Speech) -> Option<String> {
+fn summary(finished: &[(JobName, Finished)]) -> Option<Phrase> {
     let count = |outcome: &str| {
         let told = finished.iter().map(|(job, finished)| RunLine::new(job, finished).outcome);
         told.filter(|told| *told == outcome).count()
@@ -116,18 +129,34 @@ fn summary(finished: &[(JobName, Finished)], speech: &Speech) -> Option<String> 
             _ => None,
         });
         let (next, job) = next.min()?;
-        return Some(format!("Nothing is due; the next is `{job}` at {}.", speech.moment(*next)));
+        return Some(phrase!(
+            "Nothing is due; the next is `{job}` at {next}.",
+            "実行すべきジョブはありません。次は {next} の `{job}` です。",
+            job,
+            next = *next
+        ));
     }
     if finished.len() < 2 {
         return None;
     }
-    let words = Outcome::ALL.iter().map(|outcome| outcome.word()).chain(["skipped"]);
-    let counts: Vec<String> = words
+    let words = RunOutcome::ALL.iter().map(|outcome| outcome.word()).chain(["skipped"]);
+    let counts: Vec<Value> = words
         .map(|word| (word, count(word)))
         .filter(|(_, count)| *count > 0)
-        .map(|(word, count)| format!("{count} {word}"))
+        .map(|(word, count)| {
+            phrase!("{count} {word}", "{word} {count} 件", count, word = phrase_of(word)).into()
+        })
         .collect();
-    Some(format!("{} jobs: {}.", finished.len(), counts.join(", ")))
+    let jobs = finished.len();
+    Some(phrase!("{jobs} jobs: {counts}.", "ジョブ {jobs} 件：{counts}。", jobs, counts))
+}
+
+/// What the word of an outcome is called.
+fn phrase_of(word: &str) -> Phrase {
+    match RunOutcome::ALL.iter().find(|outcome| outcome.word() == word) {
+        Some(outcome) => outcome.phrase(),
+        None => phrase!("skipped", "対象外"),
+    }
 }
 
 fn exit_code(finished: &[(JobName, Finished)], held: Held) -> Exit {
@@ -138,9 +167,9 @@ fn exit_code(finished: &[(JobName, Finished)], held: Held) -> Exit {
             Finished::Failed(failure) => failures.push(failure),
             Finished::Ran(report) if report.is_held => is_held = true,
             Finished::Ran(report) => match report.outcome() {
-                Outcome::Failed => all_failed += 1,
-                Outcome::Partly => partly += 1,
-                Outcome::Success | Outcome::Waiting | Outcome::Interrupted => ran_well += 1,
+                RunOutcome::Failed => all_failed += 1,
+                RunOutcome::Partly => partly += 1,
+                RunOutcome::Success | RunOutcome::Waiting | RunOutcome::Interrupted => ran_well += 1,
             },
             Finished::Skipped(Skipped::Held(_)) => is_held = true,
             Finished::Skipped(_) => {}

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::model::Commit;
 use super::super::store::pages::{self, BranchRef};
 use super::sweep::WRITTEN_AT_ONCE;
-use super::{Collector, Halt};
+use super::{Halt, TargetCollector};
 use crate::commits::events::BranchCode;
 use crate::db::{self, Tx};
 use crate::id::RunId;
@@ -13,7 +13,7 @@ use crate::ledger::{Subject, event};
 use crate::text::counted;
 use crate::time::Timestamp;
 
-impl Collector {
+impl TargetCollector {
     /// The end of a target that is up to date: commits that could not be read make it a failure, once.
     pub(super) async fn check_left_out(&self) -> Result<(), Halt> {
         let claimed = self.claimed.clone();
@@ -31,7 +31,7 @@ impl Collector {
         }
     }
 
-    /// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides anew.
+    /// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides again.
     pub(super) async fn reset_left_out(&self) -> Result<(), Halt> {
         while self.write(|tx, place| pages::reset_left_out(tx, place, WRITTEN_AT_ONCE)).await? > 0 {
             self.check_stop()?;

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::super::host;
 use super::super::store::{branches, projects};
-use super::{Collector, Halt};
+use super::{Halt, TargetCollector};
 use crate::commits::events::{self, BranchCode, ProjectCode};
 use crate::ledger::event;
 
-impl Collector {
+impl TargetCollector {
     /// The branch is not there: find out whether the project, or everything in it, is gone too.
     pub(super) async fn without_branch(&self) -> Result<(), Halt> {
         let (path, branch) = (self.project.path.clone(), self.claimed.branch_name.clone());
@@ -46,12 +46,13 @@ impl Collector {
                     })
                     .await?;
                 // Told once: a branch that stays away is nothing to do about every hour.
-                match news {
-                    false => Ok(()),
-                    true => Err(Halt::Failed(format!(
+                if !news {
+                    Ok(())
+                } else {
+                    Err(Halt::Failed(format!(
                         "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up \
-                         again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking"
-                    ))),
+                     again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking"
+                    )))
                 }
             }
         }

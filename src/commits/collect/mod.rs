@@ -10,11 +10,11 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-pub use reading::Reading;
+pub use reading::BranchProgress;
 
-use super::history::{self, FirstPage, Step};
+use super::history::{self, BranchStep, FirstPage};
 use super::host::{self, Host, Range};
-use super::model::{BranchState, Commit, Page, Project, Walk};
+use super::model::{BranchState, Commit, CommitPage, Project, Walk};
 use super::run::{self, Claimed};
 use super::store::branches;
 use super::store::pages::{self, BranchRef};
@@ -30,16 +30,11 @@ use crate::time::{Clock, Timestamp};
 const MOST_WALKS: usize = 5;
 
 /// A target under a lease, and what is needed to collect it.
-pub struct Collector {
-    /// The host it is on.
+pub struct TargetCollector {
     pub client: Arc<dyn Host>,
-    /// The database.
     pub db: Db,
-    /// The time.
     pub clock: Clock,
-    /// The lease.
     pub claimed: Claimed,
-    /// Its project.
     pub project: Project,
     /// What is older is not stored.
     pub since: Option<Timestamp>,
@@ -48,7 +43,7 @@ pub struct Collector {
     /// Cancelled when the work is to stop or the lease is lost.
     pub stop: CancellationToken,
     /// Is told of every page.
-    pub on_page: Box<dyn Fn(Reading) + Send + Sync>,
+    pub on_page: Box<dyn Fn(BranchProgress) + Send + Sync>,
 }
 
 /// Why a target did not end well; all but the first give it back as it is.
@@ -83,7 +78,7 @@ enum Walked {
 }
 
 /// What storing a page did.
-enum Stored {
+enum StoredPage {
     Page,
     /// Every page is stored; what the branch no longer contains is to be found and marked.
     Pages,
@@ -91,7 +86,7 @@ enum Stored {
     Holes(i64),
 }
 
-impl Collector {
+impl TargetCollector {
     /// Brings the branch up to date.
     pub async fn collect(&self) -> Result<(), Halt> {
         let branch = &self.claimed.branch_name;
@@ -108,9 +103,9 @@ impl Collector {
                     .await?;
             }
             let (walk, fresh) = match (whole.take(), history::next_step(&state, &head, self.since)) {
-                (Some(walk), _) | (None, Step::Begin(walk)) => (walk, true),
-                (None, Step::Continue(walk)) => (walk, false),
-                (None, Step::Nothing) => return self.check_left_out().await,
+                (Some(walk), _) | (None, BranchStep::Begin(walk)) => (walk, true),
+                (None, BranchStep::Continue(walk)) => (walk, false),
+                (None, BranchStep::Nothing) => return self.check_left_out().await,
             };
             let walk = if fresh { self.begin(walk).await? } else { walk };
             let was_whole = walk.base.is_none() && fresh;
@@ -187,18 +182,18 @@ impl Collector {
                 }
                 None => (storing.await?, None),
             };
-            (self.on_page)(Reading::at(pages, commits, total, self.clock.now().since(began)));
+            (self.on_page)(BranchProgress::at(pages, commits, total, self.clock.now().since(began)));
             match stored {
-                Stored::Complete => return Ok(Walked::Complete),
-                Stored::Pages => return self.after_pages(&after, state).await,
-                Stored::Holes(missing) => {
+                StoredPage::Complete => return Ok(Walked::Complete),
+                StoredPage::Pages => return self.after_pages(&after, state).await,
+                StoredPage::Holes(missing) => {
                     return Ok(Walked::NeedsWhole(format!(
                         "the list of {} lacks {}",
                         self.client.name(),
                         counted(missing, "parent commit")
                     )));
                 }
-                Stored::Page => {}
+                StoredPage::Page => {}
             }
             walk = after;
             page = match fetched {
@@ -209,7 +204,7 @@ impl Collector {
         }
     }
 
-    async fn fetch(&self, walk: &Walk, page: u32) -> Result<Page, host::Error> {
+    async fn fetch(&self, walk: &Walk, page: u32) -> Result<CommitPage, host::Error> {
         let range = Range { base: walk.base.as_deref(), head: &walk.head };
         self.client.fetch_commits(self.project.remote_id, range, page, &self.stop).await
     }
@@ -224,7 +219,7 @@ impl Collector {
         after: &Walk,
         is_last: bool,
         state: &BranchState,
-    ) -> Result<Stored, Halt> {
+    ) -> Result<StoredPage, Halt> {
         let (claimed, after, state) = (self.claimed.clone(), after.clone(), state.clone());
         let (subject, now) = (self.subject(), self.clock.now());
         let stored = self.write(move |tx, place| {
@@ -239,20 +234,20 @@ impl Collector {
             crate::fail::point("commits.page");
             if !is_last {
                 pages::put_walk(tx, place, &after)?;
-                return Ok(Stored::Page);
+                return Ok(StoredPage::Page);
             }
             let missing = pages::count_missing(tx, place, &after.open)?;
             if missing > 0 {
                 pages::reset_walk(tx, place)?;
                 pages::mark_open(tx, place, missing, now)?;
-                return Ok(Stored::Holes(missing));
+                return Ok(StoredPage::Holes(missing));
             }
             if !after.met_base {
                 pages::put_walk(tx, place, &Walk { page: 0, ..after.clone() })?;
-                return Ok(Stored::Pages);
+                return Ok(StoredPage::Pages);
             }
             sweep::finish(tx, place, &after, &state, &subject, now)?;
-            Ok(Stored::Complete)
+            Ok(StoredPage::Complete)
         });
         let stored = stored.await?;
         crate::fail::point("commits.stored");
@@ -272,12 +267,11 @@ impl Collector {
                 Ok(is_known)
             })
             .await?;
-        match is_known {
-            true => self.after_pages(walk, state).await,
-            false => {
-                let name = self.client.name();
-                Ok(Walked::NeedsWhole(format!("{name} no longer knows the commit that was read last")))
-            }
+        if is_known {
+            self.after_pages(walk, state).await
+        } else {
+            let name = self.client.name();
+            Ok(Walked::NeedsWhole(format!("{name} no longer knows the commit that was read last")))
         }
     }
 

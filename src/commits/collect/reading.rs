@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How far a branch is read in this run.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Reading {
+pub struct BranchProgress {
     /// Pages stored.
     pub pages: u64,
     /// Commits on them, new or known.
@@ -16,7 +16,7 @@ pub struct Reading {
     pub left_secs: Option<u64>,
 }
 
-impl Reading {
+impl BranchProgress {
     /// How far a walk is after so many pages and commits of `total` in `elapsed`.
     pub(super) fn at(pages: u64, commits: u64, total: Option<u64>, elapsed: Duration) -> Self {
         let rate = commits as f64 / elapsed.as_secs_f64().max(0.001);
@@ -25,7 +25,7 @@ impl Reading {
     }
 }
 
-impl std::fmt::Display for Reading {
+impl std::fmt::Display for BranchProgress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} commits, {} pages, {:.0}/s", self.commits, self.pages, self.rate)?;
         match self.left_secs {
@@ -41,10 +41,10 @@ mod tests {
 
     #[test]
     fn an_estimate_is_given_where_the_host_gives_a_total() {
-        let at = |total| Reading::at(3, 300, total, Duration::from_secs(6)).to_string();
+        let at = |total| BranchProgress::at(3, 300, total, Duration::from_secs(6)).to_string();
         assert_eq!(at(None), "300 commits, 3 pages, 50/s");
         assert_eq!(at(Some(1_000)), "300 commits, 3 pages, 50/s, 14 s left");
         assert_eq!(at(Some(10)), "300 commits, 3 pages, 50/s, 0 s left");
-        assert!(Reading::at(1, 100, Some(200), Duration::ZERO).rate.is_finite());
+        assert!(BranchProgress::at(1, 100, Some(200), Duration::ZERO).rate.is_finite());
     }
 }

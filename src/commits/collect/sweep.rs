@@ -7,7 +7,7 @@ use super::super::model::{BranchState, Walk};
 use super::super::reach::{Graph, Reached};
 use super::super::store::pages::{self, BranchRef};
 use super::super::store::unreachable;
-use super::{Collector, Halt};
+use super::{Halt, TargetCollector};
 use crate::commits::events::BranchCode;
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, event};
@@ -18,13 +18,14 @@ const READ_AT_ONCE: usize = 20_000;
 /// Rows written in one transaction: few, so that other writers get in between.
 pub(super) const WRITTEN_AT_ONCE: usize = 1_000;
 
-impl Collector {
+impl TargetCollector {
     /// Marks the stored commits that are not reachable from the head of `walk`, and then says that the walk is over;
     /// answers how many were marked.
     ///
     /// Nothing of it is remembered but the marks: whoever continues after a crash finds those that are left.
     pub(super) async fn sweep(&self, walk: &Walk, state: &BranchState) -> Result<i64, Halt> {
         let (reached, now) = (self.find_reached(&walk.head).await?, self.clock.now());
+        self.db.write(unreachable::prepare_marking).await?;
         let mut after = String::new();
         loop {
             self.check_stop()?;
@@ -69,10 +70,7 @@ impl Collector {
     }
 
     pub(super) fn check_stop(&self) -> Result<(), Halt> {
-        match self.stop.is_cancelled() {
-            true => Err(Halt::Stopped),
-            false => Ok(()),
-        }
+        if self.stop.is_cancelled() { Err(Halt::Stopped) } else { Ok(()) }
     }
 }
 

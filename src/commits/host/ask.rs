@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 use super::Error;
-use crate::fetch::{Answer, Fetcher, Request, header};
+use crate::fetch::{ApiAnswer, Fetcher, Request, header};
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
@@ -32,7 +32,9 @@ pub(super) struct Asker {
     clock: Clock,
     limit: RateLimit,
     /// The host said that nothing is left until then.
-    rest_until: Mutex<Option<Timestamp>>,
+    pause_until: Mutex<Option<Timestamp>>,
+    /// The longest wait that was left to the next run, and why.
+    left: Mutex<Option<(Timestamp, String)>>,
     /// Why the last request that got no answer at all was given up; `None` as soon as something answers.
     silence: Mutex<Option<String>>,
 }
@@ -57,7 +59,13 @@ pub(super) struct RateLimit {
 impl Asker {
     /// Somebody who asks `host`, as it calls itself.
     pub(super) fn new(host: &'static str, fetcher: Fetcher, clock: Clock, limit: RateLimit) -> Self {
-        Self { host, fetcher, clock, limit, rest_until: Mutex::new(None), silence: Mutex::new(None) }
+        let (pause_until, left, silence) = (Mutex::new(None), Mutex::new(None), Mutex::new(None));
+        Self { host, fetcher, clock, limit, pause_until, left, silence }
+    }
+
+    /// Until when the host is to be left alone, if that is too long for this run, and why.
+    pub(super) fn find_pause(&self) -> Option<(Timestamp, String)> {
+        lock(&self.left).clone()
     }
 
     /// Why there is no answer, if the host has given none to the last request that was given up, nor to any since.
@@ -75,7 +83,7 @@ impl Asker {
         request: &Request,
         refusal: impl Fn(u16, &[u8]) -> Error,
         stop: &CancellationToken,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ApiAnswer, Error> {
         let host = self.host;
         let attempts = if patience == Patience::Usual { ATTEMPTS } else { FEW_ATTEMPTS };
         let mut failures = 0;
@@ -84,8 +92,8 @@ impl Asker {
         let silence = lock(&self.silence).clone();
         let mut last = None;
         loop {
-            let rest = *lock(&self.rest_until);
-            if let Some(until) = rest {
+            let pause = *lock(&self.pause_until);
+            if let Some(until) = pause {
                 self.wait_until(until, "the rate limit is used up", stop).await?;
             }
             let outcome = tokio::select! {
@@ -97,33 +105,34 @@ impl Asker {
                 *lock(&self.silence) = None;
             }
             // What a host asks for is granted patiently; an address that does not answer is not asked for ever.
-            let (told, why) = match outcome {
+            let (retry_at, why) = match outcome {
                 Ok(answer) if answer.head.is_success() => {
-                    self.note_rest(&answer.head.headers, now);
+                    self.note_pause(&answer.head.headers, now);
                     return Ok(answer);
                 }
                 Ok(answer) => match answer.head.status {
                     status @ (408 | 425 | 429 | 500..=599) => {
-                        let told = header::retry_after(&answer.head.headers, now)
+                        let retry_at = header::retry_after(&answer.head.headers, now)
                             .filter(|wait| !wait.is_zero())
                             .map(|wait| now.plus(wait))
                             .or_else(|| self.reset_at(&answer.head.headers).filter(|_| status == 429));
-                        (told, format!("{host} answers with status {status}"))
+                        (retry_at, format!("{host} answers with status {status}"))
                     }
                     status => return Err(refusal(status, &answer.body)),
                 },
                 Err(error) if error.is_retryable() && error.status().is_none() => {
-                    let rest = error.retry_after();
-                    // The fetcher's own rest from this host was no try.
-                    if rest.is_none() {
+                    let pause = error.retry_after();
+                    // The fetcher's own pause of this host was no attempt.
+                    if pause.is_none() {
                         failures += 1;
                         last = Some(error.to_string());
                     }
                     let why = last.clone().unwrap_or_else(|| error.to_string());
-                    let wait = rest.unwrap_or_else(|| pause_after(failures));
-                    let is_over = match error.may_have_been_received() {
-                        true => rest.is_none() && patience == Patience::Little,
-                        false => now.plus(wait).since(began) > UNREACHED_PATIENCE,
+                    let wait = pause.unwrap_or_else(|| pause_after(failures));
+                    let is_over = if error.may_have_been_received() {
+                        pause.is_none() && patience == Patience::Little
+                    } else {
+                        now.plus(wait).since(began) > UNREACHED_PATIENCE
                     };
                     if let Some(silence) = silence {
                         return Err(Error::Failed(silence));
@@ -144,38 +153,41 @@ impl Asker {
                     continue;
                 }
                 Err(error) if error.is_retryable() => {
-                    let told = error.retry_after().map(|wait| now.plus(wait));
-                    (told, error.to_string())
+                    let retry_at = error.retry_after().map(|wait| now.plus(wait));
+                    (retry_at, error.to_string())
                 }
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
-                    return Err(Error::Failed(format!("{error}{hint}")));
+                    let why = format!("{error}{hint}");
+                    return Err(if error.needs_config() { Error::Config(why) } else { Error::Failed(why) });
                 }
             };
-            match told.is_some() {
-                true => asked += 1,
-                false => failures += 1,
+            if retry_at.is_some() {
+                asked += 1;
+            } else {
+                failures += 1;
             }
-            let until = match told {
+            let until = match retry_at {
                 Some(until) => until.min(now.plus(header::LONGEST_WAIT)),
                 None => now.plus(pause_after(failures)),
             };
             if failures >= attempts || asked >= ASKED_ATTEMPTS {
                 return Err(Error::Failed(format!("{why}, after {}", counted(failures + asked, "try"))));
             }
-            match until.since(now) > LONG_WAIT {
-                true => info!(%until, "Waiting for {host}: {why}"),
-                false => debug!(%until, "Waiting for {host}: {why}"),
+            if until.since(now) > LONG_WAIT {
+                info!(%until, "Waiting for {host}: {why}");
+            } else {
+                debug!(%until, "Waiting for {host}: {why}");
             }
             self.wait_until(until, &why, stop).await?;
         }
     }
 
     /// Remembers that the host has nothing left for us, so that we are not refused first.
-    fn note_rest(&self, headers: &HeaderMap, now: Timestamp) {
+    fn note_pause(&self, headers: &HeaderMap, now: Timestamp) {
         let spent = number(headers, &self.limit.remaining) == Some(0);
         let until = self.reset_at(headers).filter(|until| spent && *until > now);
-        *lock(&self.rest_until) = until;
+        *lock(&self.pause_until) = until;
     }
 
     fn reset_at(&self, headers: &HeaderMap) -> Option<Timestamp> {
@@ -184,6 +196,8 @@ impl Asker {
 
     async fn wait_until(&self, until: Timestamp, why: &str, stop: &CancellationToken) -> Result<(), Error> {
         if until.since(self.clock.now()) > PATIENCE {
+            let mut left = lock(&self.left);
+            *left = left.take().max(Some((until, why.to_owned())));
             return Err(Error::Later { host: self.host, until, why: why.to_owned() });
         }
         tokio::select! {

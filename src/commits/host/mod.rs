@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::author::Emails;
-use super::model::{Page, RemoteProject};
+use super::model::{CommitPage, RemoteProject};
 use crate::engine::job::Boxed;
 use crate::fetch::{AllowPrivate, Fetcher};
 use crate::time::{Clock, Timestamp};
@@ -60,6 +60,9 @@ pub trait Host: Send + Sync {
         stop: &'a CancellationToken,
     ) -> Boxed<'a, Result<Vec<String>, Error>>;
 
+    /// Until when the host asks to be left alone for longer than a run waits, and what it says.
+    fn find_pause(&self) -> Option<(Timestamp, String)>;
+
     /// The commit that a branch points to.
     fn fetch_head<'a>(
         &'a self,
@@ -83,7 +86,7 @@ pub trait Host: Send + Sync {
         range: Range<'a>,
         page: u32,
         stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Page, Error>>;
+    ) -> Boxed<'a, Result<CommitPage, Error>>;
 }
 
 /// Which projects are to be listed.
@@ -117,7 +120,6 @@ pub enum TokenKind {
 pub struct Range<'a> {
     /// `None` for the whole history.
     pub base: Option<&'a str>,
-    /// A SHA.
     pub head: &'a str,
 }
 
@@ -126,18 +128,15 @@ pub struct HostKind {
     /// What it calls itself.
     pub name: &'static str,
     /// Makes a client; nothing is asked yet.
-    pub connect: fn(Access) -> Arc<dyn Host>,
+    pub connect: fn(HostAccess) -> Arc<dyn Host>,
 }
 
 /// What a client is made of.
-pub struct Access {
-    /// Who asks.
+pub struct HostAccess {
     pub fetcher: Fetcher,
-    /// The time.
     pub clock: Clock,
     /// The address of the host.
     pub base: Url,
-    /// The token.
     pub token: Option<SecretString>,
     /// How the token is shown.
     pub token_kind: TokenKind,
@@ -186,11 +185,13 @@ pub enum Error {
     Later {
         /// What the host calls itself.
         host: &'static str,
-        /// When.
         until: Timestamp,
         /// What it says.
         why: String,
     },
+    /// Only another config ends it.
+    #[error("{0}")]
+    Config(String),
     /// It keeps failing.
     #[error("{0}")]
     Failed(String),

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use crate::commits::stats::{PersonSeries, Series, Sum, cumulative};
 use crate::engine::chart::{Bars, Calendar, Chart, Figure, Mirror, Scale, Series as Drawn};
 use crate::engine::page::{Block, Sheet};
-use crate::engine::table::Field;
+use crate::engine::table::Cell;
 use crate::phrase;
 use crate::phrase::Phrase;
 
@@ -178,19 +178,19 @@ impl Figures {
         let mut columns = vec![phrase!("name", "名前")];
         columns.extend(self.periods().into_iter().map(Phrase::from));
         columns.push(phrase!("total", "合計"));
-        let row = |name: Field, values: &[i64]| {
+        let row = |name: Cell, values: &[i64]| {
             let numbers = values.iter().copied().chain([values.iter().sum()]);
-            std::iter::once(name).chain(numbers.map(Field::Int)).collect::<Vec<_>>()
+            std::iter::once(name).chain(numbers.map(Cell::Int)).collect::<Vec<_>>()
         };
         let ranked = self.ranked();
         let mut rows: Vec<_> =
-            ranked.iter().map(|(person, values)| row(Field::text(&person.name), values)).collect();
+            ranked.iter().map(|(person, values)| row(Cell::text(&person.name), values)).collect();
         if ranked.len() > 1 {
             let mut sums = vec![0; self.periods().len()];
             for (_, values) in &ranked {
                 sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
             }
-            rows.push(row(Field::Null, &sums));
+            rows.push(row(Cell::Null, &sums));
         }
         let title = phrase!("Table: {what}", "一覧：{what}", what);
         Sheet { name: "commits", title, columns, rows }

@@ -77,7 +77,7 @@ fn give_up(
     host: &str,
     job: Option<&str>,
     why: &str,
-    teller: Option<&JobName>,
+    owner: Option<&JobName>,
 ) -> db::Result<Option<String>> {
     let (failed, completed_run) = store::give_up(tx, &run_id, host, job, why)?;
     if failed == 0 {
@@ -85,9 +85,9 @@ fn give_up(
     }
     let (subject, now) = (events::run(&run_id), tx.now());
     let detail = json!({ "host": host, "job": job, "targets": failed, "why": why });
-    event::add(tx, teller, &subject, RunCode::GivenUp, &detail, now)?;
+    event::add(tx, owner, &subject, RunCode::GivenUp, &detail, now)?;
     if completed_run {
-        event::add(tx, teller, &subject, RunCode::Completed, &json!({}), now)?;
+        event::add(tx, owner, &subject, RunCode::Completed, &json!({}), now)?;
     }
     let of = job.map(|job| format!(" of `{job}`")).unwrap_or_default();
     Ok(Some(format!(

@@ -7,7 +7,6 @@ use crate::ledger::lease::Holder;
 /// A run that is `running`, and who works on it at this moment besides us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// The run.
     pub run: RunRow,
     /// A live worker of another process, if there is one.
     pub worker: Option<Holder>,
@@ -49,7 +48,7 @@ pub fn begin(running: Option<Running>, sharing: Sharing) -> Begin {
 /// Which targets of an earlier run are to be taken up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// Those that were never settled (`bulk resume`).
+    /// Those that never ended (`bulk resume`).
     Pending,
     /// Those that failed (`bulk retry-failed`).
     Failed,
@@ -78,7 +77,6 @@ pub fn reopen(wanted: &RunRow, again: Again, running: Option<Running>) -> Begin 
 /// A `commits` job of the config, as far as it matters to the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostJob {
-    /// The job.
     pub job: JobName,
     /// The host it collects from.
     pub host: String,

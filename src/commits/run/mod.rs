@@ -33,12 +33,12 @@ use self::decide::{Again, Begin, Running, Sharing};
 pub use self::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
 pub use self::store::*;
 use self::worker::{Findings, Worker};
-use super::collect::Reading;
+use super::collect::BranchProgress;
 use super::store::branches;
-use super::{Source, lines, list_host_jobs, message};
+use super::{GitSource, lines, list_host_jobs, message};
 use crate::commits::events::{self, RunCode};
 use crate::db;
-use crate::engine::{Delivery, Failure, JobEnv, Progress, Update};
+use crate::engine::{DeliveryMode, Failure, JobEnv, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
 use crate::ledger::event;
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
@@ -56,12 +56,12 @@ fn lease_name(run_id: &RunId) -> String {
 #[derive(Clone)]
 pub struct Bulk {
     pub(super) env: JobEnv,
-    sources: Vec<Arc<Source>>,
+    sources: Vec<Arc<GitSource>>,
     pub(super) owner: Owner,
     pub(super) progress: Progress,
     pub(super) stop: CancellationToken,
     pub(super) watch: Option<Watch>,
-    delivery: Delivery,
+    delivery: DeliveryMode,
     only: Only,
 }
 
@@ -75,31 +75,31 @@ pub struct Only {
 }
 
 /// Who is told of every step of a run.
-pub type Watch = Arc<dyn Fn(&Step) + Send + Sync>;
+pub type Watch = Arc<dyn Fn(&RunProgress) + Send + Sync>;
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
-pub struct Step {
-    /// Targets settled.
+pub struct RunProgress {
+    /// Targets that have ended.
     pub done: i64,
     /// Targets in all.
     pub total: i64,
     /// Targets that failed.
     pub failed: i64,
-    /// Commits stored by the targets that this process has settled.
+    /// Commits stored by the targets that this process has completed.
     pub new_commits: i64,
-    /// The target that was taken, read on or settled last.
+    /// The target that was taken, read on or completed last.
     pub target: String,
     /// How far that target is, while it is being read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reading: Option<Reading>,
+    pub reading: Option<BranchProgress>,
 }
 
 /// What came of wanting to collect.
 #[derive(Debug)]
 pub enum Ended {
-    /// The targets we could get at are settled.
-    Worked(Outcome),
+    /// The targets we could get at have ended.
+    Worked(WorkedRun),
     /// Another process works on the run.
     Busy(RunRow, Holder),
     /// There is nothing to collect; the lines say what could not be found.
@@ -108,7 +108,7 @@ pub enum Ended {
 
 /// What our part in a run came to.
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct Outcome {
+pub struct WorkedRun {
     /// The run as it stands now.
     #[serde(flatten)]
     pub run: Summary,
@@ -120,13 +120,18 @@ pub struct Outcome {
 
 impl Bulk {
     /// A worker that begins runs for `sources`; a run that it goes on with is worked on for every job of the config.
-    pub fn new(env: JobEnv, sources: Vec<Arc<Source>>, progress: Progress, stop: CancellationToken) -> Self {
-        let (owner, delivery) = (Owner::this_process(), Delivery::Queue);
+    pub fn new(
+        env: JobEnv,
+        sources: Vec<Arc<GitSource>>,
+        progress: Progress,
+        stop: CancellationToken,
+    ) -> Self {
+        let (owner, delivery) = (Owner::this_process(), DeliveryMode::Queue);
         Self { env, sources, owner, progress, stop, watch: None, delivery, only: Only::default() }
     }
 
     /// The same worker, which tells the end of runs or leaves it to the next that may.
-    pub fn delivering(self, delivery: Delivery) -> Self {
+    pub fn delivering(self, delivery: DeliveryMode) -> Self {
         Self { delivery, ..self }
     }
 
@@ -272,7 +277,7 @@ impl Bulk {
     /// Works on a run until nothing is left that we can get at.
     ///
     /// Other processes see by `claim` that it is being worked on, unless one of them shows it already.
-    async fn work(&self, run: RunRow, claim: Claim, findings: Findings) -> Result<Outcome, Failure> {
+    async fn work(&self, run: RunRow, claim: Claim, findings: Findings) -> Result<WorkedRun, Failure> {
         let present = match claim {
             Claim::Taken(lease) => Some(KeptLease::keep(self.env.db.clone(), lease, LEASE, &self.stop)),
             Claim::Held(_) => None,
@@ -290,7 +295,12 @@ impl Bulk {
         worker::lock(&findings).problems.extend(given_up);
         let mut workers = JoinSet::new();
         let mut clients = Vec::new();
-        for source in Source::list(&self.env).into_iter().filter(|source| jobs.contains(&source.job)) {
+        for source in GitSource::list(&self.env).into_iter().filter(|source| jobs.contains(&source.job)) {
+            if let Some(until) = source.find_pause(&self.env.db, self.env.clock.now()).await? {
+                let mut findings = worker::lock(&findings);
+                findings.waiting_until = findings.waiting_until.max(Some(until));
+                continue;
+            }
             let client = match source.client(&self.env) {
                 Ok(client) => client,
                 Err(failure) => {
@@ -319,6 +329,9 @@ impl Bulk {
                 worker::lock(&findings).broken = Some(crash);
             }
         }
+        for (source, client) in &clients {
+            source.keep_pause(&self.env.db, &**client).await?;
+        }
         let mut findings = std::mem::take(&mut *worker::lock(&findings));
         if present.is_some() {
             self.step_over_refused(run_id, &mut findings).await?;
@@ -343,14 +356,14 @@ impl Bulk {
             (Some(error), _) => Err(error.into()),
             (None, Some(why)) => Err(Failure::Credentials(why.into())),
             _ if findings.stopped && summary.run.status == RunStatus::Running => Err(Failure::Interrupted),
-            _ => Ok(Outcome { run: summary, problems, waiting_until: findings.waiting_until }),
+            _ => Ok(WorkedRun { run: summary, problems, waiting_until: findings.waiting_until }),
         }
     }
 
     async fn notify_ended(&self) -> db::Result<Vec<String>> {
         match self.delivery {
-            Delivery::Queue => message::notify_ended(&self.env).await,
-            Delivery::NoDeliver => Ok(Vec::new()),
+            DeliveryMode::Queue => message::notify_ended(&self.env).await,
+            DeliveryMode::NoDeliver => Ok(Vec::new()),
         }
     }
 

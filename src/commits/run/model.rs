@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 pub enum RunStatus {
     /// Targets are pending.
     Running,
-    /// Every target is settled.
+    /// Every target has ended.
     Completed,
     /// Somebody ended it early.
     Cancelled,
@@ -79,14 +79,12 @@ impl TargetStatus {
 /// A run, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RunRow {
-    /// Its id.
     #[serde(serialize_with = "as_text")]
     pub run_id: RunId,
     /// When it was registered.
     pub started_at_utc: Timestamp,
     /// When it was completed or cancelled.
     pub completed_at_utc: Option<Timestamp>,
-    /// Its state.
     pub status: RunStatus,
     /// How many targets it has.
     pub total_targets: i64,
@@ -105,7 +103,7 @@ fn as_text<S: serde::Serializer>(run_id: &RunId, serializer: S) -> Result<S::Ok,
 }
 
 impl RunRow {
-    /// How many targets are not settled.
+    /// How many targets have not ended.
     pub fn pending_count(&self) -> i64 {
         self.total_targets - self.completed_count - self.failed_count
     }
@@ -122,7 +120,6 @@ impl RunRow {
 /// A run in a list of runs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ListedRun {
-    /// The run.
     #[serde(flatten)]
     pub run: RunRow,
     /// How it stands, for people.
@@ -132,14 +129,13 @@ pub struct ListedRun {
 /// The seed's summary of a run.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
-    /// The run.
     #[serde(flatten)]
     pub run: RunRow,
     /// How it stands, for people.
     pub state: &'static str,
     /// The processes that work on it at this moment.
     pub workers: Vec<Holder>,
-    /// Targets not settled.
+    /// Targets that have not ended.
     pub pending_count: i64,
     /// Commits stored by the run so far.
     pub new_commits_count: i64,
@@ -148,9 +144,7 @@ pub struct Summary {
 /// What a run works on: one branch of one project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
-    /// The project.
     pub project_id: i64,
-    /// The branch.
     pub branch_name: String,
     /// The host that has it; a worker takes only targets of hosts that it can reach.
     pub host: String,
@@ -161,23 +155,19 @@ pub struct Target {
 /// A target of a run, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TargetRow {
-    /// The project.
     pub project_id: i64,
-    /// The branch.
     pub branch_name: String,
-    /// Its state.
     pub status: TargetStatus,
     /// How many commits were new; only when it ended well.
     pub new_commits_count: Option<i64>,
     /// Why it failed.
     pub error_message: Option<String>,
-    /// When it was settled.
+    /// When it ended.
     pub processed_at_utc: Option<Timestamp>,
     /// Commits stored so far, whatever the state.
     pub stored_count: i64,
     /// Who works on it at this moment.
     pub lease_owner: Option<String>,
-    /// Until when.
     pub lease_until: Option<Timestamp>,
     /// Whether it failed as it had failed before.
     pub is_known_failure: bool,

@@ -10,7 +10,7 @@ use super::super::pattern::{any_matches, is_pattern};
 use super::super::store::branches::{self, Owned};
 use super::super::store::projects;
 use super::super::sync::{self, Synced};
-use super::super::{Source, list_host_jobs};
+use super::super::{GitSource, list_host_jobs};
 use super::decide::{self, HostJob};
 use super::worker::Findings;
 use super::{Bulk, Only, Target};
@@ -29,7 +29,7 @@ impl Bulk {
                     wanted.extend(targets);
                     findings.problems.extend(problems);
                 }
-                Err(failure @ (Failure::Credentials(_) | Failure::Failed(_))) => {
+                Err(failure @ (Failure::Credentials(_) | Failure::Config(_) | Failure::Failed(_))) => {
                     match &failure {
                         Failure::Credentials(why) => findings.refuse(&source.job, &why.to_string()),
                         _ => findings.problems.push(format!("{}: {failure}", source.job)),
@@ -64,17 +64,32 @@ impl Bulk {
     /// The targets of one source, and a line for each project that could not be looked up.
     async fn find_targets_of(
         &self,
-        source: &Source,
+        source: &GitSource,
         jobs_on_host: &[HostJob],
     ) -> Result<(Vec<Target>, Vec<String>), Failure> {
-        let (client, db, stop) = (source.client(&self.env)?, &self.env.db, &self.stop);
-        let now = self.env.clock.now();
+        let db = &self.env.db;
+        if let Some(until) = source.find_pause(db, self.env.clock.now()).await? {
+            return Err(Failure::Failed(source.waiting(until)));
+        }
+        let client = source.client(&self.env)?;
+        let found = self.look_for_targets(source, &*client, jobs_on_host).await;
+        source.keep_pause(db, &*client).await?;
+        found
+    }
+
+    async fn look_for_targets(
+        &self,
+        source: &GitSource,
+        client: &dyn Host,
+        jobs_on_host: &[HostJob],
+    ) -> Result<(Vec<Target>, Vec<String>), Failure> {
+        let (db, stop, now) = (&self.env.db, &self.stop, self.env.clock.now());
         let Synced { projects, mut problems, mut is_whole } =
-            sync::sync_projects(source, &*client, db, now, stop).await?;
+            sync::sync_projects(source, client, db, now, stop).await?;
         let mut named: BTreeSet<(i64, String)> = BTreeSet::new();
         for Project { project_id, remote_id, path, default_branch, .. } in &projects {
             let (branches, problem) =
-                fetch_wanted_branches(source, &*client, *remote_id, default_branch.as_ref(), stop).await?;
+                fetch_wanted_branches(source, client, *remote_id, default_branch.as_ref(), stop).await?;
             is_whole &= problem.is_none();
             problems.extend(problem.map(|why| format!("branches of `{path}`: {why}")));
             named.extend(branches.into_iter().map(|branch| (*project_id, branch)));
@@ -138,7 +153,7 @@ fn take_branches(
 
 /// The branches of a project that the config names, and why some of them may be missing.
 pub(in crate::commits) async fn fetch_wanted_branches(
-    source: &Source,
+    source: &GitSource,
     client: &dyn Host,
     remote_id: i64,
     default_branch: Option<&String>,

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::super::Source;
-use super::super::collect::{Collector, Halt};
+use super::super::GitSource;
+use super::super::collect::{Halt, TargetCollector};
 use super::super::host::Host;
 use super::super::store::projects;
-use super::{Bulk, Claimed, LEASE, RunRow, RunStatus, Step, store};
+use super::{Bulk, Claimed, LEASE, RunProgress, RunRow, RunStatus, store};
 use crate::commits::events::{self, BranchCode, RunCode};
 use crate::db;
 use crate::engine::Update;
@@ -26,7 +26,7 @@ const LISTED: usize = 20;
 /// What workers find out for all of them.
 #[derive(Default)]
 pub(super) struct Findings {
-    pub(super) step: Step,
+    pub(super) step: RunProgress,
     pub(super) problems: Vec<String>,
     /// Targets that failed: the first of them and how many more, by what went wrong.
     failed: Vec<(String, String, usize)>,
@@ -45,11 +45,11 @@ impl Findings {
 
     /// The same, with the figures of `run` as it stands.
     pub(super) fn at(self, run: &RunRow) -> Self {
-        let step = Step {
+        let step = RunProgress {
             done: run.completed_count + run.failed_count,
             total: run.total_targets,
             failed: run.failed_count,
-            ..Step::default()
+            ..RunProgress::default()
         };
         Self { step, ..self }
     }
@@ -93,7 +93,7 @@ pub(super) struct Worker {
     pub(super) bulk: Bulk,
     pub(super) run_id: RunId,
     pub(super) label: JobName,
-    pub(super) source: Arc<Source>,
+    pub(super) source: Arc<GitSource>,
     pub(super) client: Arc<dyn Host>,
     pub(super) stop: CancellationToken,
     pub(super) findings: Arc<Mutex<Findings>>,
@@ -139,7 +139,7 @@ impl Worker {
         };
         let held = claimed.clone();
         let alive = KeepAlive::start(db.clone(), LEASE, &self.stop, move |tx| store::renew(tx, &held, 0));
-        let collector = Collector {
+        let collector = TargetCollector {
             client: Arc::clone(&self.client),
             db: db.clone(),
             clock: self.bulk.env.clock.clone(),
@@ -214,13 +214,13 @@ impl Worker {
     }
 
     /// Notes how far the run is and tells whoever watches.
-    fn report_step(&self, change: impl FnOnce(&mut Step)) {
+    fn report_step(&self, change: impl FnOnce(&mut RunProgress)) {
         let step = {
             let mut findings = lock(&self.findings);
             change(&mut findings.step);
             findings.step.clone()
         };
-        let Step { failed, new_commits, target, reading, .. } = &step;
+        let RunProgress { failed, new_commits, target, reading, .. } = &step;
         let failures = if *failed > 0 { format!(" · {failed} failed") } else { String::new() };
         let reading = reading.as_ref().map(|reading| format!(" ({reading})")).unwrap_or_default();
         let now = format!("{target}{reading} · {new_commits} new commits{failures}");

@@ -24,13 +24,11 @@ pub struct Behind {
 /// One of the commits.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct CommitBehind {
-    /// When it was committed.
     pub committed_date_utc: Timestamp,
     /// The project's path.
     pub project: String,
     /// One of the branches that it is on.
     pub branch_name: String,
-    /// Its SHA.
     pub sha: String,
     /// Its first line.
     pub title: String,

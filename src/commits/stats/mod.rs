@@ -24,7 +24,7 @@ use super::store::projects;
 use super::store::reading::{self, Counted, Grain, Repeats, Scope};
 use crate::config::value::Zone;
 use crate::db::{self, Tx};
-use crate::engine::Field;
+use crate::engine::Cell;
 
 /// What the rows are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -73,7 +73,6 @@ pub struct StatRow {
     /// The project's path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The person's name; a mark follows where two people have the same.
@@ -82,7 +81,6 @@ pub struct StatRow {
     /// How many people it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub people: Option<usize>,
-    /// The figures.
     #[serde(flatten)]
     pub sum: Sum,
 }
@@ -96,9 +94,7 @@ impl StatRow {
 /// Commits that the config leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LeftOut {
-    /// By their authors.
     pub authors: i64,
-    /// By their titles.
     pub titles: i64,
 }
 
@@ -159,19 +155,19 @@ pub fn count(tx: &mut Tx<'_>, counting: &Counting, by: By) -> db::Result<Stats> 
 }
 
 /// Something that is counted by itself.
-struct Part {
+struct StatsPart {
     scope: Scope,
     /// The path of its project, if the row is about one.
     project: Option<String>,
 }
 
 /// The whole scope, or each of its projects or branches.
-fn list_parts(tx: &mut Tx<'_>, counting: &Counting, by: By) -> db::Result<Vec<Part>> {
+fn list_parts(tx: &mut Tx<'_>, counting: &Counting, by: By) -> db::Result<Vec<StatsPart>> {
     let scope = &counting.scope;
     if !matches!(by, By::Project | By::Branch) {
-        return Ok(vec![Part { scope: scope.clone(), project: None }]);
+        return Ok(vec![StatsPart { scope: scope.clone(), project: None }]);
     }
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<StatsPart> = Vec::new();
     for (project_id, branch) in reading::list_pairs_of(tx, scope)? {
         let branch_name = if by == By::Branch { Some(branch) } else { scope.branch_name.clone() };
         let scope = Scope { project_id: Some(project_id), branch_name, ..scope.clone() };
@@ -180,7 +176,7 @@ fn list_parts(tx: &mut Tx<'_>, counting: &Counting, by: By) -> db::Result<Vec<Pa
         }
         let path =
             projects::find(tx, project_id)?.map_or_else(|| project_id.to_string(), |project| project.path);
-        parts.push(Part { scope, project: Some(path) });
+        parts.push(StatsPart { scope, project: Some(path) });
     }
     Ok(parts)
 }
@@ -279,12 +275,12 @@ impl Stats {
     }
 
     /// The values of a row, one for each heading.
-    pub fn fields(&self, row: &StatRow) -> Vec<Field> {
+    pub fn fields(&self, row: &StatRow) -> Vec<Cell> {
         let StatRow { period, project, branch, author, people, sum } = row;
-        let mut fields: Vec<Field> = period.iter().map(Field::word).collect();
-        fields.extend([project, branch, author].into_iter().flatten().map(Field::from));
-        fields.extend(people.map(|people| Field::Int(i64::try_from(people).unwrap_or(i64::MAX))));
-        fields.extend([sum.commits, sum.merges, sum.additions, sum.deletions].map(Field::Int));
+        let mut fields: Vec<Cell> = period.iter().map(Cell::word).collect();
+        fields.extend([project, branch, author].into_iter().flatten().map(Cell::from));
+        fields.extend(people.map(|people| Cell::Int(i64::try_from(people).unwrap_or(i64::MAX))));
+        fields.extend([sum.commits, sum.merges, sum.additions, sum.deletions].map(Cell::Int));
         fields
     }
 }

@@ -28,7 +28,6 @@ pub struct Series {
 /// One person's commits. Days and hours count merges, too: they are activity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PersonSeries {
-    /// The name.
     pub name: String,
     /// The figures of each month of the series.
     pub months: Vec<Sum>,

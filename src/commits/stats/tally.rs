@@ -27,9 +27,10 @@ pub struct Sum {
 impl Sum {
     fn add(&mut self, commit: &Counted<'_>, with_merges: bool) -> db::Result<()> {
         let (number, is_merge) = (commit.commits()?, commit.is_merge()?);
-        match is_merge {
-            true => self.merges += number,
-            false => self.commits += number,
+        if is_merge {
+            self.merges += number;
+        } else {
+            self.commits += number;
         }
         if !is_merge || with_merges {
             let (additions, deletions) = commit.lines()?;

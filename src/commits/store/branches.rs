@@ -15,7 +15,6 @@ pub struct BranchRow {
     pub project_id: i64,
     /// The project's path.
     pub project: String,
-    /// The branch.
     pub branch_name: String,
     /// Commits stored.
     pub commits: i64,
@@ -43,7 +42,6 @@ pub struct BranchRow {
     pub ignored_at: Option<Timestamp>,
     /// Since when it cannot be collected.
     pub failing_since: Option<Timestamp>,
-    /// Why not.
     pub failing_why: Option<String>,
 }
 
@@ -145,7 +143,6 @@ pub fn put_owner(
 pub struct Owned {
     /// The project's number.
     pub project_id: i64,
-    /// The branch.
     pub branch_name: String,
     /// Whose it is.
     pub owner: Owner,
@@ -224,11 +221,9 @@ pub fn reset_failing(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db:
 pub struct Failing {
     /// The project's path.
     pub project: String,
-    /// The branch.
     pub branch_name: String,
     /// Since when.
     pub since: Timestamp,
-    /// Why.
     pub why: String,
 }
 

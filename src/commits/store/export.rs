@@ -8,11 +8,8 @@ use crate::{params, sql};
 /// The last commit of a page: where the next one begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct After {
-    /// Our number of its project.
     pub project_id: i64,
-    /// Its branch.
     pub branch_name: String,
-    /// Its SHA.
     pub sha: String,
 }
 

@@ -9,17 +9,13 @@ use crate::{params, sql};
 /// A commit of another program, under our number of its project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedCommit {
-    /// Our number of the project.
     pub project_id: i64,
-    /// The branch.
     pub branch_name: String,
-    /// Its SHA.
     pub sha: String,
     /// Its author's name.
     pub author_name: String,
     /// Its author's address, a fingerprint of it, or the name when there is none.
     pub author_email: String,
-    /// When it was committed.
     pub committed_at: Timestamp,
     /// Lines added.
     pub additions: i64,

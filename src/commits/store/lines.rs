@@ -8,13 +8,10 @@ use crate::{params, sql};
 /// A row that lacks its line counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The project.
     pub project_id: i64,
     /// The host's number of it.
     pub remote_id: i64,
-    /// The branch.
     pub branch_name: String,
-    /// The commit.
     pub sha: String,
 }
 

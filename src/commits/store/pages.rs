@@ -9,9 +9,7 @@ use crate::{params, sql};
 /// Which branch a page belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct BranchRef<'a> {
-    /// The project.
     pub project_id: i64,
-    /// The branch.
     pub branch_name: &'a str,
 }
 

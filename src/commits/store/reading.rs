@@ -249,13 +249,10 @@ pub fn list_roots(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
 pub struct CommitRow {
     /// The project's path.
     pub project: String,
-    /// The branch.
     pub branch_name: String,
-    /// Its SHA.
     pub sha: String,
     /// Its author's name.
     pub author_name: String,
-    /// When it was committed.
     pub committed_date_utc: Timestamp,
     /// Lines added.
     pub additions: i64,

@@ -59,6 +59,11 @@ pub fn list_stored(
     )
 }
 
+/// Do it before many are marked.
+pub fn prepare_marking(tx: &mut Tx<'_>) -> db::Result<()> {
+    db::analyze(tx, "commits")
+}
+
 /// Marks commits that the branch no longer contains; answers how many were not marked before.
 ///
 /// From the first mark on the branch has no complete head: not all that the old one reaches is unmarked any more, and if

@@ -20,7 +20,6 @@ pub struct Change {
     pub author: &'static str,
     /// Its first line.
     pub title: String,
-    /// Its date.
     pub at: Timestamp,
     /// Lines added and removed.
     pub lines: (u32, u32),

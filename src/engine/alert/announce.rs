@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::causes::Changes;
 use super::store::{self, Alert};
 use crate::channel::outbox::{self, Batch, Provenance};
-use crate::channel::{ChannelEnv, ChannelSet, News, Notice};
+use crate::channel::{ChannelEnv, ChannelSet, News, Notice, NoticeEntry};
 use crate::config::redact;
 use crate::db::{self, Db};
 use crate::engine::JobEnv;
@@ -18,6 +18,10 @@ use crate::text;
 
 /// Whose messages these are, and the job that they are listed under.
 const TOPIC: &str = "alert";
+/// Alerts of one kind that have a message each.
+const MAX_SINGLE: usize = 3;
+/// Alerts that one message names.
+const MAX_NAMED: usize = 50;
 /// Columns of a notice, at most: reasons can be as long as a server likes.
 const MAX_COLUMNS: usize = 400;
 
@@ -59,12 +63,12 @@ impl Announcer {
             !matches!(subject.word(), "job" | "channel") || configured.contains(subject.as_str())
         };
         // Mostly nothing has changed, and a look keeps nobody from writing.
-        let look = is_configured.clone();
-        let looked = self.db.read(move |tx| {
-            let changes = Changes::find(tx, &look, tx.now())?;
+        let is_known = is_configured.clone();
+        let found = self.db.read(move |tx| {
+            let changes = Changes::find(tx, &is_known, tx.now())?;
             Ok((changes.is_empty(), store::list_unannounced(tx)?))
         });
-        let unannounced = match looked.await? {
+        let unannounced = match found.await? {
             (true, unannounced) => unannounced,
             (false, _) => {
                 let update = self.db.write(move |tx| {
@@ -76,8 +80,8 @@ impl Announcer {
         };
         let mut queued = 0;
         if !self.names.is_empty() {
-            for alert in unannounced {
-                queued += self.announce(alert).await?;
+            for alerts in group(unannounced) {
+                queued += self.announce(alerts).await?;
             }
         }
         Ok(queued)
@@ -91,8 +95,9 @@ impl Announcer {
         })
     }
 
-    async fn announce(&self, alert: Alert) -> db::Result<usize> {
-        let about = alert.subject();
+    async fn announce(&self, alerts: Vec<Alert>) -> db::Result<usize> {
+        let [first, rest @ ..] = alerts.as_slice() else { return Ok(0) };
+        let about = first.subject();
         // A channel that lets nothing leave is not the one to say so.
         let names: Vec<String> = self
             .names
@@ -100,14 +105,24 @@ impl Announcer {
             .filter(|name| about.name_of("channel") != Some(name.as_str()))
             .cloned()
             .collect();
-        let news = News::from(Notice::new(self.headline(&alert), self.speech.language));
-        let (rendered, failed) = self.channels.render(&names, &self.channel_env, &news).await;
+        let mut notice = Notice::new(self.headline(first, rest.len()), self.speech.language);
+        if !rest.is_empty() {
+            let entry =
+                |alert| NoticeEntry { title: self.headline(alert, 0), link: None, date: None, note: None };
+            notice.entries = alerts.iter().take(MAX_NAMED).map(entry).collect();
+        }
+        let (rendered, failed) = self.channels.render(&names, &self.channel_env, &News::from(notice)).await;
         self.db
             .write(move |tx| {
                 let now = tx.now();
-                if !store::mark_announced(tx, &alert, now)? {
-                    return Ok(0);
+                let mut announced = None;
+                for alert in &alerts {
+                    if store::mark_announced(tx, alert, now)? {
+                        announced = announced.or(Some(alert));
+                    }
                 }
+                // Another process was first.
+                let Some(alert) = announced else { return Ok(0) };
                 let job: JobName = TOPIC.parse().expect("a literal name");
                 let word = if alert.over_at.is_some() { "over" } else { "began" };
                 let batch = Batch {
@@ -124,8 +139,13 @@ impl Announcer {
             .await
     }
 
-    fn headline(&self, alert: &Alert) -> String {
+    /// What is wrong or over, and how many alerts of the same kind the message names besides.
+    fn headline(&self, alert: &Alert, more: usize) -> String {
         let (about, message) = (alert.subject().spoken(), &alert.message);
+        let message = match more {
+            0 => message.clone(),
+            more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）", message, more),
+        };
         let said = match alert.over_at {
             None => phrase!("tsuzuki: {about}: {message}", "tsuzuki：{about}：{message}", about, message),
             Some(_) => {
@@ -139,4 +159,21 @@ impl Announcer {
         };
         text::shorten(&redact(&text::one_line(&self.speech.phrase(&said))), MAX_COLUMNS)
     }
+}
+
+/// One message each, but a single one for many of the same kind: when a network is down, a hundred blogs fail at once.
+fn group(alerts: Vec<Alert>) -> Vec<Vec<Alert>> {
+    let mut groups: Vec<Vec<Alert>> = Vec::new();
+    for alert in alerts {
+        let key = |alert: &Alert| {
+            (alert.kind().map(<&str>::from), alert.subject().word().to_owned(), alert.over_at.is_some())
+        };
+        let is_channel = alert.subject().name_of("channel").is_some();
+        match groups.iter_mut().find(|group| !is_channel && key(&group[0]) == key(&alert)) {
+            Some(group) => group.push(alert),
+            None => groups.push(vec![alert]),
+        }
+    }
+    let (single, many): (Vec<_>, Vec<_>) = groups.into_iter().partition(|group| group.len() <= MAX_SINGLE);
+    single.into_iter().flatten().map(|alert| vec![alert]).chain(many).collect()
 }

@@ -14,7 +14,7 @@ mod store;
 pub use announce::Announcer;
 pub use store::{Alert, clear, list_open, raise};
 
-use super::Outcome;
+use super::RunOutcome;
 use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::ledger::Subject;
@@ -52,14 +52,14 @@ impl AlertKind {
 pub(super) fn note_run(
     tx: &mut Tx<'_>,
     job: &JobName,
-    (outcome, message): (Outcome, &Phrase),
+    (outcome, message): (RunOutcome, &Phrase),
     failures: i64,
     may_pass: bool,
     now: Timestamp,
 ) -> db::Result<()> {
     let subject = Subject::job(job);
     match outcome {
-        Outcome::Failed if failures >= FAILURES || !may_pass => {
+        RunOutcome::Failed if failures >= FAILURES || !may_pass => {
             let said = phrase!(
                 "failed {failures time} in a row: {message}",
                 "{failures} 回続けて失敗：{message}",
@@ -68,7 +68,9 @@ pub(super) fn note_run(
             );
             raise(tx, AlertKind::Failing, &subject, &said, now)
         }
-        Outcome::Failed | Outcome::Interrupted => Ok(()),
-        Outcome::Success | Outcome::Waiting | Outcome::Partly => clear(tx, AlertKind::Failing, &subject, now),
+        RunOutcome::Failed | RunOutcome::Interrupted => Ok(()),
+        RunOutcome::Success | RunOutcome::Waiting | RunOutcome::Partly => {
+            clear(tx, AlertKind::Failing, &subject, now)
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Messages on their way out, by state: what each says, when it leaves, and why not sooner.
 
 use crate::channel;
-use crate::channel::outbox::{self, ChannelWait, Filter, Row, State, Tally};
+use crate::channel::outbox::{self, ChannelWait, DeliveryCount, DeliveryFilter, Row, State};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::page::{
@@ -23,7 +23,7 @@ pub(super) static PAGE: Page =
     Page { slug: "deliveries", title: || phrase!("Deliveries", "配信"), load, sheet: None };
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
-    let filter = Filter {
+    let filter = DeliveryFilter {
         state: query.find("state").and_then(State::parse),
         job: query.find("job").map(str::to_owned),
         channel: query.find("channel").map(str::to_owned),
@@ -89,7 +89,7 @@ fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
 }
 
 /// States with how many messages stand there; of what was sent there are too many to count.
-fn list_filters(finder: &Finder, filter: &Filter, tallies: &[Tally]) -> Vec<PageFilter> {
+fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCount]) -> Vec<PageFilter> {
     let count = |state: State| -> i64 {
         tallies.iter().filter(|tally| tally.state == state.as_str()).map(|tally| tally.count).sum()
     };

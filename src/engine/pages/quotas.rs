@@ -5,7 +5,7 @@ use crate::engine::chart::{Bars, Chart, Figure, Meter, Scale, Series};
 use crate::engine::page::{Block, Page, PageQuery, PageView, TableBlock, TableRow};
 use crate::engine::view::Fact;
 use crate::engine::{Finder, view};
-use crate::ledger::quota::{self, Quota, Usage};
+use crate::ledger::quota::{self, Quota, QuotaUsage};
 use crate::ledger::{Subject, pause};
 use crate::llm::store::{self, ModelUse};
 use crate::phrase;
@@ -103,7 +103,7 @@ fn forecast(used: i64, per_day: i64, began_at: Timestamp, now: Timestamp) -> For
     Forecast::FullAt(now.plus(std::time::Duration::from_millis(left.unsigned_abs())))
 }
 
-fn draw(quota: &Quota, used: i64, usage: &[Usage], now: Timestamp) -> Vec<Chart> {
+fn draw(quota: &Quota, used: i64, usage: &[QuotaUsage], now: Timestamp) -> Vec<Chart> {
     let limit = i64::from(quota.rule.per_day);
     let meter = Chart {
         title: phrase!("today", "本日"),

@@ -185,27 +185,27 @@ pub static MESSAGES: table::Table = table::Table {
     owner: |_, job| Some(job.to_owned()),
 };
 
-fn fields(row: &Row) -> Vec<table::Field> {
-    use table::Field;
+fn fields(row: &Row) -> Vec<table::Cell> {
+    use table::Cell;
     vec![
-        Field::Int(row.id),
-        Field::text(row.job_name.as_str()),
-        Field::word(&row.topic),
-        Field::text(&row.subject),
-        Field::Int(row.generation.into()),
-        Field::text(&row.channel),
-        Field::text(&row.recipient),
-        Field::word(row.state.as_str()),
+        Cell::Int(row.id),
+        Cell::text(row.job_name.as_str()),
+        Cell::word(&row.topic),
+        Cell::text(&row.subject),
+        Cell::Int(row.generation.into()),
+        Cell::text(&row.channel),
+        Cell::text(&row.recipient),
+        Cell::word(row.state.as_str()),
         row.created_at.into(),
         row.not_before.into(),
-        Field::Int(row.attempts.into()),
+        Cell::Int(row.attempts.into()),
         row.first_attempt_at.into(),
         row.last_attempt_at.into(),
         row.settled_at.into(),
         row.remote_id.as_ref().into(),
         row.last_error
             .as_deref()
-            .map(|error| Field::Text(Phrase::from_stored(error).to_string()))
-            .unwrap_or(Field::Null),
+            .map(|error| Cell::Text(Phrase::from_stored(error).to_string()))
+            .unwrap_or(Cell::Null),
     ]
 }

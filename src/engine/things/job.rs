@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use super::delivery::phrase_of;
 use super::external::add_pause;
-use crate::channel::outbox::{self, Filter, State as MessageState};
+use crate::channel::outbox::{self, DeliveryFilter, State as MessageState};
 use crate::db::{self, Tx};
 use crate::engine::attention::Waiting;
 use crate::engine::events::RunEvent;
 use crate::engine::pipeline::Thing;
-use crate::engine::standing::{self, Known};
+use crate::engine::standing::{self, JobFacts};
 use crate::engine::view::{Line, View};
 use crate::engine::{
     Finder, Job, JobState, Selection, Skipped, Standing, Verb, commands, overview, runner, store,
@@ -174,7 +174,7 @@ fn list_waiting(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<WaitingMessages>>
     for tally in outbox::tally(tx)?.into_iter().filter(|tally| tally.job_name == name) {
         let Some(state) = MessageState::parse(&tally.state) else { continue };
         let channel = Some(tally.channel.clone());
-        let filter = Filter { state: Some(state), job: Some(name.to_owned()), channel, before: None };
+        let filter = DeliveryFilter { state: Some(state), job: Some(name.to_owned()), channel, before: None };
         let ids = outbox::list(tx, &filter, SHOWN)?.into_iter().map(|row| row.id).collect();
         waiting.push(WaitingMessages { channel: tally.channel, state, count: tally.count, ids });
     }
@@ -187,7 +187,7 @@ fn find_standing(
     job: Option<&Job>,
     details: &JobDetails,
 ) -> db::Result<Standing> {
-    let Some(job) = job else { return Ok(standing::decide(Known::default())) };
+    let Some(job) = job else { return Ok(standing::decide(JobFacts::default())) };
     let held = details.waiting.iter().filter(|waiting| waiting.state == MessageState::Held);
     let waiting = Waiting { held: held.map(|waiting| waiting.count).sum(), failed: 0 };
     let moved = db::find_moved_away(tx)?;

@@ -21,7 +21,6 @@ const ECHO_CHARS: usize = 50;
 /// What a model thinks of a page.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Verdict {
-    /// The verdict.
     pub worth: Worth,
     /// Why, in one line.
     pub reason: String,
@@ -33,9 +32,7 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Worth {
-    /// It is.
     Worth,
-    /// It is not.
     NotWorth,
     /// It is not finished yet.
     NotReady,

@@ -8,11 +8,11 @@ use serde_json::json;
 use url::Url;
 
 use super::{Gemini, KEY_HEADER, judge, lost};
-use crate::llm::call::{CallError, Line, Repair, Rest, Usage};
+use crate::llm::call::{CallError, Line, ProviderPause, Repair, TokenUsage};
 
 /// How often we look whether an upload can be used, and how long we wait in between.
-const LOOKS: u32 = 30;
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const MAX_POLLS: u32 = 30;
+const POLL_EVERY: Duration = Duration::from_secs(2);
 /// Deleting is a courtesy: the other side deletes after two days by itself.
 const DELETE_WITHIN: Duration = Duration::from_secs(20);
 
@@ -57,7 +57,7 @@ impl Gemini {
         let target = target.and_then(|target| Url::parse(target).ok());
         // The file and our key go where we started, and nowhere else.
         let Some(target) = target.filter(|target| target.origin() == start.origin()) else {
-            return Err(Rest::down("the Files API names no usable place to upload to").into());
+            return Err(ProviderPause::down("the Files API names no usable place to upload to").into());
         };
         let request = line
             .client(&target)?
@@ -69,29 +69,33 @@ impl Gemini {
             .body(reqwest::Body::from(file));
         let answer = line.ask(request, self.config.timeout() * 2, judge).await?;
         let uploaded: Uploaded = serde_json::from_slice(&answer.body)
-            .map_err(|_| Rest::down("the Files API does not say where the upload went"))?;
+            .map_err(|_| ProviderPause::down("the Files API does not say where the upload went"))?;
         self.wait_until_usable(line, uploaded.file).await
     }
 
     async fn wait_until_usable(&self, line: &Line<'_>, mut upload: Upload) -> Result<Upload, CallError> {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_POLLS {
             match upload.state.as_str() {
                 "ACTIVE" | "" => return Ok(upload),
                 "FAILED" => {
                     self.delete(line, &upload).await;
                     let why = "the provider cannot read the file".to_owned();
-                    return Err(CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None });
+                    return Err(CallError::Unusable {
+                        why,
+                        usage: TokenUsage::Nothing,
+                        repair: Repair::None,
+                    });
                 }
-                _ => tokio::time::sleep(LOOK_EVERY).await,
+                _ => tokio::time::sleep(POLL_EVERY).await,
             }
             let url = self.url(&format!("v1beta/{}", upload.name))?;
             let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
             let answer = line.ask(request, self.config.timeout(), judge).await?;
             upload = serde_json::from_slice(&answer.body)
-                .map_err(|_| Rest::down("the Files API does not say how the upload is"))?;
+                .map_err(|_| ProviderPause::down("the Files API does not say how the upload is"))?;
         }
         self.delete(line, &upload).await;
-        Err(Rest::down("the Files API did not get ready with an upload").into())
+        Err(ProviderPause::down("the Files API did not get ready with an upload").into())
     }
 
     /// Deletes an upload; a failure is no matter.

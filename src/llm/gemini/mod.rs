@@ -10,7 +10,9 @@ use serde_json::{Value as Json, json};
 use url::Url;
 
 use super::Content;
-use super::call::{CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
+use super::call::{
+    CallError, Line, ProviderPause, Question, Repair, Reply, TokenUsage, quote, secret_header,
+};
 use super::config::{Tuning, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
@@ -44,6 +46,7 @@ pub(super) const KIND: ProviderKind = ProviderKind {
         ja: "https://aistudio.google.com/apikey で API キーを作ります",
     }],
     zone: Some("America/Los_Angeles"),
+    limits_each_model: true,
     open,
 };
 
@@ -71,9 +74,10 @@ fn open(section: &Section) -> Result<Opened, Problems> {
     let config: GeminiConfig = section.keys().cloned()?;
     let model = |key: &str, wanted: &Option<String>, usual: &str| {
         let model = wanted.as_deref().unwrap_or(usual);
-        match model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
-            true => Ok(model.to_owned()),
-            false => Err(section.problem(key, format!("`{model}` is not the name of a model"))),
+        if model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
+            Ok(model.to_owned())
+        } else {
+            Err(section.problem(key, format!("`{model}` is not the name of a model")))
         }
     };
     Ok(Opened {
@@ -108,7 +112,8 @@ impl Provider for Gemini {
             }
             let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
             let answer = line.ask(request, within, judge).await?;
-            let listed: Listed = serde_json::from_slice(&answer.body).map_err(|_| Rest::unclear())?;
+            let listed: ModelList =
+                serde_json::from_slice(&answer.body).map_err(|_| ProviderPause::unclear())?;
             names.extend(listed.models.into_iter().filter(Model::answers).map(Model::into_name));
             page = listed.next_page_token.filter(|token| !token.is_empty());
             if page.is_none() {
@@ -191,12 +196,12 @@ impl Gemini {
 
     fn url(&self, path: &str) -> Result<Url, CallError> {
         Url::parse(&format!("{}/{path}", self.address().trim_end_matches('/')))
-            .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")).into())
+            .map_err(|error| ProviderPause::down(format!("`base_url` does not work: {error}")).into())
     }
 }
 
 fn lost(error: &std::io::Error) -> CallError {
-    Rest::down(format!("a fetched file cannot be read: {error}")).into()
+    ProviderPause::down(format!("a fetched file cannot be read: {error}")).into()
 }
 
 /// How the answer is wanted. What is not set is left to the model: newer ones answer badly at temperatures not theirs.
@@ -219,7 +224,7 @@ fn generation_config(schema: Schema, tuning: Tuning) -> Json {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ModelList {
     #[serde(default)]
     models: Vec<Model>,
     next_page_token: Option<String>,
@@ -263,11 +268,11 @@ struct Candidate {
 #[derive(Deserialize)]
 struct ContentParts {
     #[serde(default)]
-    parts: Vec<Part>,
+    parts: Vec<ContentPart>,
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct ContentPart {
     text: Option<String>,
     #[serde(default)]
     thought: bool,
@@ -281,9 +286,9 @@ struct Feedback {
 
 /// The text of an answer that was finished; everything else has a reason.
 fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
-    let generated: Generated = serde_json::from_slice(body).map_err(|_| Rest::unclear())?;
+    let generated: Generated = serde_json::from_slice(body).map_err(|_| ProviderPause::unclear())?;
     let outputs = ["candidatesTokenCount", "thoughtsTokenCount"];
-    let usage = Usage::read(&generated.usage_metadata, "promptTokenCount", &outputs);
+    let usage = TokenUsage::read(&generated.usage_metadata, "promptTokenCount", &outputs);
     let unusable = |why: String, repair| Err(CallError::Unusable { why: quote(&why), usage, repair });
     if let Some(reason) = generated.prompt_feedback.and_then(|feedback| feedback.block_reason) {
         return unusable(format!("the prompt was blocked ({reason})"), Repair::None);
@@ -349,23 +354,23 @@ fn judge(answer: &ApiReply) -> CallError {
     let is_bad_key = details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
         || message.to_ascii_lowercase().contains("api key");
     match answer.status {
-        401 | 403 => Rest::Locked { why }.into(),
-        400 if is_bad_key => Rest::Locked { why }.into(),
+        401 | 403 => ProviderPause::Locked { why }.into(),
+        400 if is_bad_key => ProviderPause::Locked { why }.into(),
         // No billing, or not from this country: nothing that another document would change.
-        400 if code == "FAILED_PRECONDITION" => Rest::Locked { why }.into(),
-        404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
-        429 if is_about_the_day(details) => Rest::UsedUp { why }.into(),
+        400 if code == "FAILED_PRECONDITION" => ProviderPause::Locked { why }.into(),
+        404 => ProviderPause::Refused { why: format!("there is no such model or API: {why}") }.into(),
+        429 if is_about_the_day(details) => ProviderPause::UsedUp { why }.into(),
         429 => {
             let after = retry_delay(details).or(answer.retry_after).unwrap_or(USUAL_WAIT);
-            Rest::Busy { why, after }.into()
+            ProviderPause::Busy { why, after }.into()
         }
-        413 => CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None },
-        400 | 422 if is_about_a_field(details) => Rest::Refused { why }.into(),
+        413 => CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None },
+        400 | 422 if is_about_a_field(details) => ProviderPause::Refused { why }.into(),
         400 | 422 if is_about_the_document(&message) => {
-            CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None }
+            CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None }
         }
         400 | 422 => CallError::Refused { why },
-        _ => Rest::Down { why, after: answer.retry_after, may_have_counted: false }.into(),
+        _ => ProviderPause::Down { why, after: answer.retry_after, may_have_counted: false }.into(),
     }
 }
 

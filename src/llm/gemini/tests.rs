@@ -21,7 +21,10 @@ fn a_finished_answer_is_read_without_its_thoughts() {
         { "text": "thinking", "thought": true }, { "text": "{\"a\":" }, { "text": "1}" }] }, "finishReason": "STOP" }],
         "usageMetadata": { "promptTokenCount": 10, "candidatesTokenCount": 4, "thoughtsTokenCount": 6 } });
     let reply = reply(body).unwrap();
-    assert_eq!(reply, Reply { text: "{\"a\":1}".into(), usage: Usage::Tokens { input: 10, output: 10 } });
+    assert_eq!(
+        reply,
+        Reply { text: "{\"a\":1}".into(), usage: TokenUsage::Tokens { input: 10, output: 10 } }
+    );
 }
 
 #[test]
@@ -45,7 +48,7 @@ fn an_answer_without_use_says_whether_asking_again_helps() {
             other => panic!("{body}: {other:?}"),
         }
     }
-    assert!(matches!(read_reply(b"<html>"), Err(CallError::Rest(Rest::Down { .. }))));
+    assert!(matches!(read_reply(b"<html>"), Err(CallError::ProviderPause(ProviderPause::Down { .. }))));
 }
 
 #[test]
@@ -56,7 +59,7 @@ fn minute_and_day_are_told_apart() {
     let minute =
         judged(429, error(json!([quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier"), delay])));
     assert!(
-        matches!(minute, CallError::Rest(Rest::Busy { after, .. }) if after == Duration::from_secs_f64(34.07))
+        matches!(minute, CallError::ProviderPause(ProviderPause::Busy { after, .. }) if after == Duration::from_secs_f64(34.07))
     );
     let day = judged(
         429,
@@ -66,9 +69,9 @@ fn minute_and_day_are_told_apart() {
             delay
         ])),
     );
-    assert!(matches!(day, CallError::Rest(Rest::UsedUp { .. })), "{day:?}");
+    assert!(matches!(day, CallError::ProviderPause(ProviderPause::UsedUp { .. })), "{day:?}");
     assert!(
-        matches!(judged(429, json!({})), CallError::Rest(Rest::Busy { after, .. }) if after == USUAL_WAIT)
+        matches!(judged(429, json!({})), CallError::ProviderPause(ProviderPause::Busy { after, .. }) if after == USUAL_WAIT)
     );
 }
 
@@ -96,11 +99,11 @@ fn a_status_says_who_is_to_blame() {
     ] {
         let found = match judged(status, body.clone()) {
             CallError::Unusable { .. } => "document",
-            CallError::Rest(Rest::Locked { .. }) => "locked",
+            CallError::ProviderPause(ProviderPause::Locked { .. }) => "locked",
             CallError::Refused { .. } => "either",
-            CallError::Rest(Rest::Refused { .. }) => "refused",
-            CallError::Rest(Rest::Down { .. }) => "down",
-            CallError::Rest(_) => "other",
+            CallError::ProviderPause(ProviderPause::Refused { .. }) => "refused",
+            CallError::ProviderPause(ProviderPause::Down { .. }) => "down",
+            CallError::ProviderPause(_) => "other",
         };
         assert_eq!(found, blame, "{status} {body}");
     }

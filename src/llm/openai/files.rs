@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::super::call::{CallError, Rest};
-use super::super::{Content, Document, File};
+use super::super::call::{CallError, ProviderPause};
+use super::super::{Content, File, ModelInput};
 use crate::parse::decode::{self, decode};
 use crate::parse::pdf;
 use crate::text;
@@ -20,7 +20,7 @@ const MAX_NAME: usize = 200;
 /// The document with the text of its PDFs and text files in their place, as much of it as a prompt may hold.
 ///
 /// A file that is gone from the disk stays as it is, for [`show`] to complain about.
-pub(super) async fn read_files(document: &Document) -> Document {
+pub(super) async fn read_files(document: &ModelInput) -> ModelInput {
     let mut document = document.clone();
     let mut left = MAX_CHARS;
     for file in &mut document.files {
@@ -75,7 +75,7 @@ pub(super) fn show(files: &[File]) -> Result<Vec<String>, CallError> {
                 all.push(format!("[{name}]\n{text}"));
             }
             Content::Saved { media_type, .. } if super::takes(media_type) => {
-                return Err(Rest::down("a fetched file is gone from the disk".to_owned()).into());
+                return Err(ProviderPause::down("a fetched file is gone from the disk".to_owned()).into());
             }
             _ => {}
         }
@@ -97,7 +97,7 @@ mod tests {
             File { name: format!("別紙\n{number}"), bytes: None, content }
         };
         let files = [0, 20, 0, 0, 0].map(saved).to_vec();
-        let document = read_files(&Document { files, ..Document::default() }).await;
+        let document = read_files(&ModelInput { files, ..ModelInput::default() }).await;
         let kept: Vec<Option<(usize, bool)>> = document
             .files
             .iter()
@@ -140,7 +140,7 @@ mod tests {
             saved(picture),
             saved(folder.path().join("gone.pdf")),
         ];
-        let document = read_files(&Document { files, ..Document::default() }).await;
+        let document = read_files(&ModelInput { files, ..ModelInput::default() }).await;
         let contents: Vec<&Content> = document.files.iter().map(|file| &file.content).collect();
         assert!(
             matches!(contents[0], Content::Read { text, is_cut: false } if text.contains("調査結果：48％"))

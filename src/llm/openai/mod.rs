@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use url::Url;
 
-use super::Document;
-use super::call::{CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
+use super::ModelInput;
+use super::call::{
+    CallError, Line, ProviderPause, Question, Repair, Reply, TokenUsage, quote, secret_header,
+};
 use super::config::{Thinking, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
@@ -45,6 +47,7 @@ pub(super) const KIND: ProviderKind = ProviderKind {
         ja: "https://platform.openai.com/api-keys か、`base_url` のサービスの管理画面で API キーを作ります",
     }],
     zone: None,
+    limits_each_model: false,
     open,
 };
 
@@ -83,7 +86,7 @@ impl Provider for OpenAi {
         takes(media_type)
     }
 
-    async fn prepare<'a>(&self, document: &'a Document) -> Cow<'a, Document> {
+    async fn prepare<'a>(&self, document: &'a ModelInput) -> Cow<'a, ModelInput> {
         Cow::Owned(files::read_files(document).await)
     }
 
@@ -102,7 +105,7 @@ impl Provider for OpenAi {
         match answer.status {
             404 | 405 => Ok(None),
             _ if answer.is_success() => {
-                let listed: Option<Listed> = serde_json::from_slice(&answer.body).ok();
+                let listed: Option<ModelList> = serde_json::from_slice(&answer.body).ok();
                 Ok(listed.map(|listed| listed.data.into_iter().map(|model| model.id).collect()))
             }
             _ => Err(judge(&answer)),
@@ -156,7 +159,7 @@ impl Provider for OpenAi {
 impl OpenAi {
     fn url(&self, path: &str) -> Result<Url, CallError> {
         Url::parse(&format!("{}/{path}", self.address().trim_end_matches('/')))
-            .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")).into())
+            .map_err(|error| ProviderPause::down(format!("`base_url` does not work: {error}")).into())
     }
 
     fn signed(&self, request: reqwest::RequestBuilder) -> Result<reqwest::RequestBuilder, CallError> {
@@ -196,7 +199,7 @@ struct NamedSchema {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ModelList {
     data: Vec<Model>,
 }
 
@@ -208,26 +211,26 @@ struct Model {
 #[derive(Deserialize)]
 struct Completion {
     #[serde(default)]
-    choices: Vec<Choice>,
+    choices: Vec<CompletionChoice>,
     #[serde(default)]
     usage: Json,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    message: Message,
+struct CompletionChoice {
+    message: CompletionMessage,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct CompletionMessage {
     content: Option<String>,
     refusal: Option<String>,
 }
 
 fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
-    let completion: Completion = serde_json::from_slice(body).map_err(|_| Rest::unclear())?;
-    let usage = Usage::read(&completion.usage, "prompt_tokens", &["completion_tokens"]);
+    let completion: Completion = serde_json::from_slice(body).map_err(|_| ProviderPause::unclear())?;
+    let usage = TokenUsage::read(&completion.usage, "prompt_tokens", &["completion_tokens"]);
     let unusable = |why: String, repair| Err(CallError::Unusable { why: quote(&why), usage, repair });
     let Some(choice) = completion.choices.into_iter().next() else {
         return unusable("the answer is empty: no choice".to_owned(), Repair::Complain);
@@ -255,18 +258,22 @@ fn judge(answer: &ApiReply) -> CallError {
     let param = body["error"]["param"].as_str().unwrap_or_default();
     let why = quote(&format!("status {}: {message}", answer.status));
     match answer.status {
-        401 | 403 => Rest::Locked { why }.into(),
-        404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
-        429 if code == "insufficient_quota" || message.contains("per day") => Rest::UsedUp { why }.into(),
-        429 => Rest::Busy { why, after: answer.retry_after.unwrap_or(USUAL_WAIT) }.into(),
-        413 => CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None },
-        400 | 422 if ABOUT_THE_DOCUMENT.contains(&code) || message.contains("context length") => {
-            CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None }
+        401 | 403 => ProviderPause::Locked { why }.into(),
+        404 => ProviderPause::Refused { why: format!("there is no such model or API: {why}") }.into(),
+        429 if code == "insufficient_quota" || message.contains("per day") => {
+            ProviderPause::UsedUp { why }.into()
         }
-        400 | 422 if !param.is_empty() && !param.starts_with("messages") => Rest::Refused { why }.into(),
-        400 | 422 if code == "model_not_found" => Rest::Refused { why }.into(),
+        429 => ProviderPause::Busy { why, after: answer.retry_after.unwrap_or(USUAL_WAIT) }.into(),
+        413 => CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None },
+        400 | 422 if ABOUT_THE_DOCUMENT.contains(&code) || message.contains("context length") => {
+            CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None }
+        }
+        400 | 422 if !param.is_empty() && !param.starts_with("messages") => {
+            ProviderPause::Refused { why }.into()
+        }
+        400 | 422 if code == "model_not_found" => ProviderPause::Refused { why }.into(),
         400 | 422 => CallError::Refused { why },
-        _ => Rest::Down { why, after: answer.retry_after, may_have_counted: false }.into(),
+        _ => ProviderPause::Down { why, after: answer.retry_after, may_have_counted: false }.into(),
     }
 }
 
@@ -286,7 +293,7 @@ mod tests {
     #[test]
     fn a_finished_answer_is_read_and_others_say_why_not() {
         let good = reply(choice(json!({ "content": "{}" }), "stop")).unwrap();
-        assert_eq!((good.text.as_str(), good.usage), ("{}", Usage::Tokens { input: 7, output: 3 }));
+        assert_eq!((good.text.as_str(), good.usage), ("{}", TokenUsage::Tokens { input: 7, output: 3 }));
         for (body, repair) in [
             (choice(json!({ "content": "{" }), "length"), Repair::MoreRoom),
             (choice(json!({ "content": "" }), "stop"), Repair::Complain),
@@ -300,7 +307,10 @@ mod tests {
             }
         }
         let unreadable = read_reply(b"<html>").unwrap_err();
-        assert!(matches!(&unreadable, CallError::Rest(rest) if rest.may_have_counted()), "{unreadable:?}");
+        assert!(
+            matches!(&unreadable, CallError::ProviderPause(pause) if pause.may_have_counted()),
+            "{unreadable:?}"
+        );
     }
 
     #[test]
@@ -320,10 +330,10 @@ mod tests {
             let body = body.to_string();
             let reply = ApiReply { status, body: body.clone().into(), ..ApiReply::default() };
             let found = match judge(&reply) {
-                CallError::Rest(Rest::Refused { .. }) => "request",
+                CallError::ProviderPause(ProviderPause::Refused { .. }) => "request",
                 CallError::Unusable { .. } => "document",
                 CallError::Refused { .. } => "either",
-                CallError::Rest(_) => "rest",
+                CallError::ProviderPause(_) => "rest",
             };
             assert_eq!(found, blame, "{status} {body}");
         }
@@ -341,13 +351,17 @@ mod tests {
         ] {
             let mut body = choice(json!({ "content": "{}" }), "stop");
             body["usage"] = usage.clone();
-            assert_eq!(reply(body).unwrap(), Reply { text: "{}".into(), usage: Usage::Unsaid }, "{usage}");
+            assert_eq!(
+                reply(body).unwrap(),
+                Reply { text: "{}".into(), usage: TokenUsage::Unsaid },
+                "{usage}"
+            );
         }
         let mut body = choice(json!({ "content": "{" }), "length");
         body.as_object_mut().unwrap().remove("usage");
-        assert!(matches!(reply(body), Err(CallError::Unusable { usage: Usage::Unsaid, .. })));
+        assert!(matches!(reply(body), Err(CallError::Unusable { usage: TokenUsage::Unsaid, .. })));
         let boast = json!({ "prompt_tokens": u64::MAX, "completion_tokens": u64::MAX });
-        let (input, output) = Usage::read(&boast, "prompt_tokens", &["completion_tokens"]).said();
+        let (input, output) = TokenUsage::read(&boast, "prompt_tokens", &["completion_tokens"]).said();
         assert!(input == output && input < 1 << 40, "it cannot overflow a sum: {input}");
     }
 }

@@ -1,5 +1,7 @@
 //! What reading a feed brought, counted, and in words.
 
+use crate::engine::cut;
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 
@@ -21,27 +23,29 @@ pub struct Collected {
     /// Entries without an address that can be used.
     pub unusable: usize,
     /// Why the posts of the new items wait for a person, if they do.
-    pub held: Option<Held>,
+    pub held: Option<HoldReason>,
+    /// What of the feed was left out at a limit.
+    pub cut: Option<Cut>,
 }
 
 /// Why the posts of new items wait for a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum HoldReason {
     /// They are more than `hold_above`.
     TooMany,
     /// They are most of the feed.
     MostOfTheFeed,
 }
 
-impl Held {
+impl HoldReason {
     /// Why, for people.
     pub(in crate::press) fn phrase(self) -> Phrase {
         match self {
-            Held::TooMany => phrase!(
+            HoldReason::TooMany => phrase!(
                 "their posts need approval: more than `hold_above` at once",
                 "確認待ち：一度に `hold_above` を超えました"
             ),
-            Held::MostOfTheFeed => phrase!(
+            HoldReason::MostOfTheFeed => phrase!(
                 "their posts need approval: more than half of the feed at once",
                 "確認待ち：一度にフィードの半分を超えました"
             ),
@@ -81,8 +85,14 @@ impl Collected {
         }
         parts.extend(left_out(self.future, self.unusable));
         parts.extend(self.held.map(|held| Value::from(held.phrase())));
+        parts.extend(self.cut.map(|cut| Value::from(read_in_part(cut))));
         phrase!("{parts}", "{parts}", parts)
     }
+}
+
+/// That a part of the feed was left out.
+fn read_in_part(cut: Cut) -> Phrase {
+    phrase!("read in part: {why}", "一部のみ読み込み：{why}", why = cut::phrase(cut))
 }
 
 /// Entries that are no items, and why.

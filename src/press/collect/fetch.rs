@@ -7,6 +7,7 @@ use super::super::store::FeedState;
 use crate::fail;
 use crate::fetch::error::Why;
 use crate::fetch::{Error, Head, Request, Response, Validators};
+use crate::parse::Cut;
 use crate::parse::feed::{self, Entry};
 use crate::parse::url::Url;
 use crate::phrase::Phrase;
@@ -15,7 +16,7 @@ use crate::time::Timestamp;
 /// The whole feed is read at least this often, whatever its validators say.
 pub(super) const WHOLE_EVERY: Duration = Duration::from_secs(7 * 24 * 3600);
 /// No server is left alone for longer, whatever it asks for.
-pub(super) const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// What we like to get.
 const ACCEPT: &str = "application/rss+xml, application/rdf+xml, application/atom+xml, application/feed+json, \
                       application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5";
@@ -29,6 +30,8 @@ pub(in crate::press) enum Fetched {
     /// The server asks us to come back after a while, in these words.
     Later(Duration, Phrase),
     Feed(FeedAnswer, Vec<Entry>),
+    /// Only another config ends what stands in the way, in these words.
+    Blocked(Phrase),
 }
 
 /// What the server said about a feed that could be read.
@@ -36,11 +39,13 @@ pub(in crate::press) struct FeedAnswer {
     pub(in crate::press) validators: Validators,
     /// Where permanent redirects led.
     pub(in crate::press) moved_to: Option<Url>,
+    /// What was left out at a limit.
+    pub(in crate::press) cut: Option<Cut>,
 }
 
 impl From<Head> for FeedAnswer {
     fn from(head: Head) -> Self {
-        Self { validators: head.validators, moved_to: head.permanent_url }
+        Self { validators: head.validators, moved_to: head.permanent_url, cut: None }
     }
 }
 
@@ -56,11 +61,12 @@ pub(in crate::press) async fn fetch_feed(
         Ok(Response::Unchanged(head)) => return Ok(Fetched::Unchanged(head.into())),
         Ok(Response::Fetched(head, body)) => (head, body),
         Err(Error::Gone) => return Ok(Fetched::Gone),
-        Err(error @ Error::NotFound) => return Ok(Fetched::NotFound(error.told().into())),
+        Err(error @ Error::NotFound) => return Ok(Fetched::NotFound(error.describe().into())),
         Err(error @ Error::Later { after, why: Why::Asked(_), .. }) => {
-            return Ok(Fetched::Later(after, error.told().into()));
+            return Ok(Fetched::Later(after, error.describe().into()));
         }
-        Err(error) => return Err(error.told().into()),
+        Err(error) if error.needs_config() => return Ok(Fetched::Blocked(error.describe().into())),
+        Err(error) => return Err(error.describe().into()),
     };
     fail::point("press.feed_fetched");
     let context = feed::Context {
@@ -70,12 +76,20 @@ pub(in crate::press) async fn fetch_feed(
         ..feed::Context::default()
     };
     let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
-    Ok(Fetched::Feed(head.into(), feed.entries))
+    Ok(Fetched::Feed(FeedAnswer { cut: feed.cut, ..head.into() }, feed.entries))
+}
+
+/// How long a server asks to be left alone, if it does.
+pub(in crate::press) fn asked_wait(error: &Error) -> Option<Duration> {
+    match error {
+        Error::Later { after, why: Why::Asked(_), .. } => Some(*after),
+        _ => None,
+    }
 }
 
 /// Until when the server wants to be left alone, if that is not over; a clock that was ahead does not count.
 pub(super) fn left_alone_until(known: &FeedState, now: Timestamp) -> Option<Timestamp> {
-    known.not_before.filter(|until| now < *until && *until <= now.plus(LONGEST_REST))
+    known.not_before.filter(|until| now < *until && *until <= now.plus(MAX_PAUSE))
 }
 
 /// What to ask by; nothing, when the whole feed is due.

@@ -7,13 +7,13 @@ mod fetch;
 use serde_json::json;
 
 pub use collected::Collected;
-pub(super) use collected::{Held, left_out};
+pub(super) use collected::{HoldReason, left_out};
 pub(super) use entries::{Read, read_entries, url_key};
 pub use entries::{item_title, item_url};
-pub(super) use fetch::{Fetched, fetch_feed};
+pub(super) use fetch::{Fetched, asked_wait, fetch_feed};
 
 use self::entries::mark_baseline;
-use self::fetch::{FeedAnswer, LONGEST_REST, left_alone_until, usable_validators};
+use self::fetch::{FeedAnswer, MAX_PAUSE, left_alone_until, usable_validators};
 use super::events::{self, FeedCode, ItemCode};
 use super::model::{NewItem, Recorded};
 use super::store::{self, FeedState};
@@ -21,17 +21,21 @@ use super::{Failure, Press, RunContext, gone, view};
 use crate::channel::outbox;
 use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
+use crate::engine::alert::{self, AlertKind};
+use crate::engine::cut;
 use crate::engine::silence::SilenceNotice;
 use crate::fail;
 use crate::fetch::Moved;
 use crate::id::JobName;
 use crate::ledger::{Subject, event};
+use crate::parse::Cut;
 use crate::parse::url::Url;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Reads one feed once. The outer error ends the run, the inner one is the feed's, as a sentence.
+/// Reads one feed once. The outer error ends the run unless other feeds can be read, the inner one is the feed's, as a
+/// sentence.
 pub(super) async fn collect(
     press: &Press,
     ctx: &RunContext,
@@ -58,15 +62,16 @@ pub(super) async fn collect(
             return Ok(Err(move_back(press, ctx, feed, asked).await?));
         }
         Ok(Fetched::Gone) => {
-            gone::rest(press, ctx, feed).await?;
+            gone::pause(press, ctx, feed).await?;
             return Ok(Err(unread(gone::words(&press.name))));
         }
         Ok(Fetched::Later(after, why)) => {
             let (job, address) = (press.name.clone(), feed.to_string());
-            let until = ctx.now().plus(after.min(LONGEST_REST));
+            let until = ctx.now().plus(after.min(MAX_PAUSE));
             ctx.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
             return Ok(Err(unread(why)));
         }
+        Ok(Fetched::Blocked(why)) => return Err(Failure::Config(unread(why))),
         Ok(Fetched::NotFound(why)) | Err(why) => return Ok(Err(unread(why))),
     };
     if let Some(had) = known.entry_count.filter(|had| *had > 0 && entries.is_empty()) {
@@ -92,11 +97,13 @@ async fn note_unchanged(
     answer: FeedAnswer,
 ) -> Result<(), Failure> {
     let (job, feed, now) = (press.name.clone(), feed.clone(), ctx.now());
+    let feeds: Vec<String> = press.feeds().map(Url::to_string).collect();
     ctx.write(move |tx| {
         let mut state = FeedState { validators: answer.validators.clone(), ..known.clone() };
         note_redirect(tx, &job, &feed, &mut state, answer.moved_to.as_ref(), now)?;
-        note_silence(tx, &job, &feed, state.silence.look(false, now), now)?;
-        store::put_feed(tx, &job, feed.as_str(), &state, now)
+        let notice = state.silence.check(false, now);
+        store::put_feed(tx, &job, feed.as_str(), &state, now)?;
+        note_silence(tx, &job, &feed, &feeds, notice, now)
     })
     .await
 }
@@ -138,10 +145,23 @@ async fn move_back(press: &Press, ctx: &RunContext, feed: &Url, lost: &Url) -> R
     )))
 }
 
+/// Notes that a part of a feed is left out from now on, or no longer.
+fn note_cut(tx: &mut Tx<'_>, job: &JobName, feed: &Url, cut: Option<Cut>, now: Timestamp) -> db::Result<()> {
+    let address = Value::link(feed.as_str());
+    let (code, why) = match cut.map(cut::phrase) {
+        Some(why) => (FeedCode::ReadInPart, phrase!("{feed}: {why}", "{feed}：{why}", feed = address, why)),
+        None => (FeedCode::ReadWhole, Phrase::verbatim(feed.as_str())),
+    };
+    let detail = json!({ "feed": feed.as_str(), "why": why.to_stored() });
+    event::add(tx, Some(job), &Subject::job(job), code, &detail, now)
+}
+
+/// Notes that a feed has fallen silent or brings something again, and keeps the alert of the job, whose `feeds` these are.
 fn note_silence(
     tx: &mut Tx<'_>,
     job: &JobName,
     feed: &Url,
+    feeds: &[String],
     notice: Option<SilenceNotice>,
     now: Timestamp,
 ) -> db::Result<()> {
@@ -156,8 +176,15 @@ fn note_silence(
             )
         }
     };
+    let about = Subject::job(job);
+    let is_any_silent = store::list_silent(tx, job)?.iter().any(|(url, _)| feeds.contains(url));
+    match code {
+        FeedCode::Silent => alert::raise(tx, AlertKind::Silent, &about, &why, now)?,
+        _ if is_any_silent => {}
+        _ => alert::clear(tx, AlertKind::Silent, &about, now)?,
+    }
     let detail = json!({ "feed": feed.as_str(), "why": why.to_stored() });
-    event::add(tx, Some(job), &Subject::job(job), code, &detail, now)
+    event::add(tx, Some(job), &about, code, &detail, now)
 }
 
 fn unread(why: Phrase) -> Phrase {
@@ -171,7 +198,7 @@ pub(super) struct New {
     /// When it first read the feed; `None` on the first look.
     pub(super) first_success_at: Option<Timestamp>,
     /// Why the posts wait for a person, if they do.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HoldReason>,
 }
 
 /// Looks what of `items` is new.
@@ -198,7 +225,7 @@ pub(super) fn find_new(
     }
     if let Some(last) = known.last_success_at
         && unknown.len() == whole
-        && is_any_told(tx, job, &unknown)?
+        && is_any_announced(tx, job, &unknown)?
     {
         for item in unknown.iter_mut().filter(|item| item.published_at < last) {
             item.recorded = Some(Recorded::Rewritten);
@@ -208,16 +235,16 @@ pub(super) fn find_new(
     let hold_above = usize::try_from(hold_above).unwrap_or(usize::MAX);
     let past_first_run = first_success_at.is_some();
     let held = if outbox::should_hold(new_count, hold_above, past_first_run) {
-        Some(Held::TooMany)
+        Some(HoldReason::TooMany)
     } else {
-        outbox::is_most_of(new_count, whole, past_first_run).then_some(Held::MostOfTheFeed)
+        outbox::is_most_of(new_count, whole, past_first_run).then_some(HoldReason::MostOfTheFeed)
     };
     Ok(New { items: unknown, first_success_at, held })
 }
 
 /// Whether the job knows title and date of one of the entries: then a feed of strangers has rewritten its addresses. A short
 /// feed whose entries were all replaced is full of strangers, too, but tells other things.
-fn is_any_told(tx: &mut Tx<'_>, job: &JobName, items: &[NewItem]) -> db::Result<bool> {
+fn is_any_announced(tx: &mut Tx<'_>, job: &JobName, items: &[NewItem]) -> db::Result<bool> {
     for item in items {
         if store::is_announced(tx, job, item)? {
             return Ok(true);
@@ -235,14 +262,16 @@ async fn write(
 ) -> Result<Collected, Failure> {
     let (job, feed, first_run, hold_above, now) =
         (press.name.clone(), feed.clone(), press.first_run, press.hold_above, ctx.now());
+    let feeds: Vec<String> = press.feeds().map(Url::to_string).collect();
     ctx.write(move |tx| {
         let new = find_new(tx, &job, feed.as_str(), &read.items, first_run, hold_above)?;
         let known = store::find_feed(tx, &job, feed.as_str())?;
-        let is_held = new.held.is_some();
+        let (is_held, cut_before) = (new.held.is_some(), known.cut);
         let mut collected = Collected {
             future: read.future,
             unusable: read.unusable,
             held: new.held,
+            cut: answer.cut,
             ..Collected::default()
         };
         for item in &new.items {
@@ -265,16 +294,21 @@ async fn write(
             last_read_at: Some(now),
             read_again_at: read.read_again_at,
             entry_count: Some(read.entry_count),
+            cut: answer.cut,
             ..known
         };
-        note_redirect(tx, &job, &feed, &mut state, answer.moved_to.as_ref(), now)?;
-        if new.first_success_at.is_none() {
-            state.silence.begin(read.items.iter().map(|item| item.published_at), now);
-        } else {
-            let is_news = collected.added + collected.filtered > 0;
-            note_silence(tx, &job, &feed, state.silence.look(is_news, now), now)?;
+        if cut_before != answer.cut {
+            note_cut(tx, &job, &feed, answer.cut, now)?;
         }
+        note_redirect(tx, &job, &feed, &mut state, answer.moved_to.as_ref(), now)?;
+        let notice = if new.first_success_at.is_none() {
+            state.silence.begin(read.items.iter().map(|item| item.published_at), now);
+            None
+        } else {
+            state.silence.check(collected.added + collected.filtered > 0, now)
+        };
         store::put_feed(tx, &job, feed.as_str(), &state, now)?;
+        note_silence(tx, &job, &feed, &feeds, notice, now)?;
         Ok(collected)
     })
     .await

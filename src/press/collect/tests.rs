@@ -15,8 +15,8 @@ fn at(text: &str) -> Timestamp {
 /// A link, a title and a date, as a feed tells them.
 type Listed<'a> = (&'a str, &'a str, Option<&'a str>);
 
-fn entries(told: &[Listed<'_>]) -> Vec<Entry> {
-    let items: Vec<_> = told
+fn entries(listed: &[Listed<'_>]) -> Vec<Entry> {
+    let items: Vec<_> = listed
         .iter()
         .map(|(url, title, date)| json!({ "url": url, "title": title, "date_published": date }))
         .collect();

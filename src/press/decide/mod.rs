@@ -61,18 +61,18 @@ impl Event {
     }
 }
 
-/// How patient a job is.
+/// How often and how long a job tries an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// An item is closed when it was tried in vain more often than this.
+pub struct RetryLimits {
+    /// An item is closed after more failed attempts than this.
     pub max_retries: u32,
     /// What becomes of an item that is not worth a summary.
     pub not_valuable: NotValuable,
-    /// How long an item whose page does not change is looked at again.
+    /// How long an item whose page does not change is checked again.
     pub wait_for_page: Duration,
 }
 
-impl Limits {
+impl RetryLimits {
     fn are_exceeded_by(&self, retry_count: u32) -> bool {
         retry_count > self.max_retries
     }
@@ -98,14 +98,22 @@ pub struct Transition {
     pub status: Status,
     /// The new reason; none while it is on its way.
     pub reason: Option<Reason>,
-    /// The new number of tries in vain.
+    /// The new number of failed attempts.
     pub retry_count: u32,
-    /// When it was looked at.
     pub last_checked_at: Timestamp,
     /// Not to be looked at earlier.
     pub not_before: Option<Timestamp>,
     /// Since when it is put off.
     pub deferred_since: Option<Timestamp>,
+}
+
+impl Transition {
+    /// The same, but not before the wait is over that a server has asked for.
+    #[must_use]
+    pub fn not_within(self, wait: Option<Duration>) -> Self {
+        let asked = wait.map(|wait| self.last_checked_at.plus(wait.min(GAPS[GAPS.len() - 1])));
+        Self { not_before: self.not_before.map(|at| asked.map_or(at, |asked| asked.max(at))), ..self }
+    }
 }
 
 /// The gaps between tries; the last one repeats.
@@ -121,7 +129,7 @@ pub const LONGEST_WAIT: Duration = GAPS[GAPS.len() - 1].saturating_add(Duration:
 
 /// Whether an item was tried too often already: its last failure was a post, which knows no limits, or the limit was
 /// lowered since.
-pub fn retries_exhausted(item: &Item, limits: &Limits) -> bool {
+pub fn retries_exhausted(item: &Item, limits: &RetryLimits) -> bool {
     limits.are_exceeded_by(item.retry_count)
 }
 
@@ -129,7 +137,7 @@ pub fn retries_exhausted(item: &Item, limits: &Limits) -> bool {
 ///
 /// An item that is processed stays processed, whatever happens; only a person can open it again. Where the config is
 /// not at hand there are no `limits`: nothing is closed then, and the next look finds out whether it is spent.
-pub fn after(item: &Item, event: Event, limits: Option<&Limits>, now: Timestamp) -> Option<Transition> {
+pub fn after(item: &Item, event: Event, limits: Option<&RetryLimits>, now: Timestamp) -> Option<Transition> {
     use Status::{Deferred, Pending, Processed, Unprocessed};
     let over = |reason, retry_count| Transition {
         status: Processed,
@@ -189,7 +197,7 @@ pub fn after(item: &Item, event: Event, limits: Option<&Limits>, now: Timestamp)
 
 /// What a verdict comes to that was known before, about a page that is as it was: no try and no story while it is put off for
 /// the same reason, until it was waited for long enough.
-pub fn on_unchanged(item: &Item, verdict: Event, limits: &Limits, now: Timestamp) -> Event {
+pub fn on_unchanged(item: &Item, verdict: Event, limits: &RetryLimits, now: Timestamp) -> Event {
     let reason = match (verdict, limits.not_valuable) {
         (Event::NotReady, _) => Reason::PageNotReady,
         (Event::NotWorth, NotValuable::Defer) => Reason::NotValuable,
@@ -204,7 +212,7 @@ pub fn on_unchanged(item: &Item, verdict: Event, limits: &Limits, now: Timestamp
     }
 }
 
-fn defer_or_close(item: &Item, reason: Reason, limits: Option<&Limits>, now: Timestamp) -> Transition {
+fn defer_or_close(item: &Item, reason: Reason, limits: Option<&RetryLimits>, now: Timestamp) -> Transition {
     let retry_count = item.retry_count.saturating_add(1);
     if limits.is_some_and(|limits| limits.are_exceeded_by(retry_count)) {
         return Transition {

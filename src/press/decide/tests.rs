@@ -34,11 +34,11 @@ fn item(status: Status, retry_count: u32) -> Item {
     }
 }
 
-fn limits() -> Limits {
-    Limits { max_retries: 3, not_valuable: NotValuable::Defer, wait_for_page: 30 * DAY }
+fn limits() -> RetryLimits {
+    RetryLimits { max_retries: 3, not_valuable: NotValuable::Defer, wait_for_page: 30 * DAY }
 }
 
-/// `status/reason/retry` after the event, with one try in vain before; `-` where the event means nothing.
+/// `status/reason/retry` after the event, with one failed attempt before; `-` where the event means nothing.
 ///
 /// Section 3.3 of the document: worth → 2; posted → 3/0; not worth and not ready → 1 with 1 or 2, retry + 1;
 /// downloads and APIs → 1 with 3, 4 or 5, retry + 1. Section 3.4: processed items are left alone.
@@ -59,7 +59,7 @@ const TABLE: &[(Event, [&str; 4])] = &[
     (Event::LimitReached, ["3/6/1", "3/6/1", "3/6/1", "-"]),
 ];
 
-fn told(transition: Option<Transition>) -> String {
+fn describe(transition: Option<Transition>) -> String {
     let Some(to) = transition else { return "-".to_owned() };
     let reason = to.reason.map_or("-".to_owned(), |reason| reason.code().to_string());
     format!("{}/{reason}/{}", to.status.code(), to.retry_count)
@@ -72,7 +72,7 @@ fn every_state_and_event_goes_where_the_document_says() {
         let (_, row) = TABLE.iter().find(|(listed, _)| *listed == event).unwrap();
         for (status, expected) in Status::ALL.iter().copied().zip(row) {
             let to = after(&item(status, 1), event, Some(&limits()), now());
-            assert_eq!(told(to), *expected, "{status:?} and {event:?}");
+            assert_eq!(describe(to), *expected, "{status:?} and {event:?}");
             assert!(to.is_none_or(|to| to.last_checked_at == now()), "last_checked_at always moves");
         }
     }
@@ -96,13 +96,13 @@ fn the_limit_closes_only_when_it_is_exceeded() {
             "{event:?} reaches the limit"
         );
         let beyond = after(&item(status, 3), event, Some(&limits()), now());
-        assert_eq!(told(beyond), "3/6/4", "{event:?} exceeds it");
+        assert_eq!(describe(beyond), "3/6/4", "{event:?} exceeds it");
         assert_eq!(
-            told(after(&item(status, u32::MAX), event, Some(&limits()), now())),
+            describe(after(&item(status, u32::MAX), event, Some(&limits()), now())),
             format!("3/6/{}", u32::MAX)
         );
-        let none = Limits { max_retries: 0, ..limits() };
-        assert_eq!(told(after(&item(status, 0), event, Some(&none), now())), "3/6/1");
+        let none = RetryLimits { max_retries: 0, ..limits() };
+        assert_eq!(describe(after(&item(status, 0), event, Some(&none), now())), "3/6/1");
     }
 }
 
@@ -117,7 +117,7 @@ fn without_limits_nothing_is_closed_and_the_next_look_finds_the_item_spent() {
         assert_eq!((to.status, to.retry_count), (Status::Deferred, 4), "{event:?}");
     }
     for (retry_count, max_retries, is_over) in [(0, 0, false), (1, 0, true), (3, 3, false), (4, 3, true)] {
-        let limits = Limits { max_retries, ..limits() };
+        let limits = RetryLimits { max_retries, ..limits() };
         assert_eq!(
             retries_exhausted(&item(Status::Deferred, retry_count), &limits),
             is_over,
@@ -128,7 +128,7 @@ fn without_limits_nothing_is_closed_and_the_next_look_finds_the_item_spent() {
 
 #[test]
 fn gaps_grow_and_stay_at_a_day() {
-    let patient = Limits { max_retries: 9, ..limits() };
+    let patient = RetryLimits { max_retries: 9, ..limits() };
     for (retries, gap) in [(0, 15 * 60), (1, 3600), (2, 6 * 3600), (3, 24 * 3600), (7, 24 * 3600)] {
         let to = after(&item(Status::Deferred, retries), Event::NotReady, Some(&patient), now()).unwrap();
         assert_eq!(to.not_before, Some(now().plus(Duration::from_secs(gap))), "after {retries}");
@@ -141,7 +141,7 @@ fn a_page_that_does_not_change_costs_no_try_while_the_reason_stays() {
     let since = now().minus(29 * DAY);
     let waiting =
         Item { reason: Some(Reason::PageNotReady), deferred_since: Some(since), ..item(Status::Deferred, 1) };
-    let close = Limits { not_valuable: NotValuable::Close, ..limits() };
+    let close = RetryLimits { not_valuable: NotValuable::Close, ..limits() };
     let not_valuable = Item { reason: Some(Reason::NotValuable), ..waiting.clone() };
     let new = Item { status: Status::Unprocessed, ..waiting.clone() };
     let later = now().plus(DAY);
@@ -169,9 +169,15 @@ fn a_page_that_does_not_change_costs_no_try_while_the_reason_stays() {
 
 #[test]
 fn what_is_not_valuable_can_be_closed_at_once() {
-    let strict = Limits { not_valuable: NotValuable::Close, ..limits() };
-    assert_eq!(told(after(&item(Status::Unprocessed, 0), Event::NotWorth, Some(&strict), now())), "3/1/1");
-    assert_eq!(told(after(&item(Status::Unprocessed, 0), Event::NotReady, Some(&strict), now())), "1/2/1");
+    let strict = RetryLimits { not_valuable: NotValuable::Close, ..limits() };
+    assert_eq!(
+        describe(after(&item(Status::Unprocessed, 0), Event::NotWorth, Some(&strict), now())),
+        "3/1/1"
+    );
+    assert_eq!(
+        describe(after(&item(Status::Unprocessed, 0), Event::NotReady, Some(&strict), now())),
+        "1/2/1"
+    );
 }
 
 #[test]

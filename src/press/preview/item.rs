@@ -5,10 +5,10 @@ use serde_json::json;
 use super::super::collect::{Fetched, fetch_feed, item_title, item_url, read_entries};
 use super::super::config::Future;
 use super::super::decide::NotValuable;
-use super::super::files::{self, Broken, Trouble};
+use super::super::files::{self, Broken, NoFiles};
 use super::super::model::{Item, NewItem, Status};
-use super::super::page::{self, Page};
-use super::super::post::{self, Text};
+use super::super::page::{self, ItemPage};
+use super::super::post::{self, PostText};
 use super::super::workspace::Workspace;
 use super::super::{Failure, Press, store, summarize, view};
 use crate::channel::News;
@@ -17,7 +17,7 @@ use crate::db::Db;
 use crate::engine::preview::Asking;
 use crate::engine::view::{Line, View};
 use crate::fetch::Validators;
-use crate::llm::{AskError, Document, Purpose, Worth};
+use crate::llm::{AskError, ModelInput, Purpose, Worth};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 
@@ -26,7 +26,7 @@ const MAX_LINES: usize = 60;
 
 /// What the model said, in the words of the view.
 struct Opinion {
-    text: Option<Text>,
+    text: Option<PostText>,
     verdict: Option<Phrase>,
     summary: Option<String>,
 }
@@ -53,7 +53,7 @@ pub(in crate::press) async fn preview(
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
         Err(error) => {
-            let why = error.told();
+            let why = error.describe();
             return Err(Failure::Failed(phrase!(
                 "{url} could not be read: {why}",
                 "{url} を読めません：{why}",
@@ -120,15 +120,15 @@ async fn find_item(press: &Press, db: &Db, url: &str) -> Result<Item, Failure> {
         return Ok(item);
     }
     let now = press.env.clock.now();
-    let mut told: Option<NewItem> = None;
+    let mut listed: Option<NewItem> = None;
     for feed in press.feeds() {
         if let Ok(Fetched::Feed(_, entries)) = fetch_feed(press, feed, &Validators::default()).await {
             let read = read_entries(&entries, Future::Now, &press.keys.patterns(), now);
-            told = told.or_else(|| read.items.into_iter().find(|item| item.url == url));
+            listed = listed.or_else(|| read.items.into_iter().find(|item| item.url == url));
         }
     }
-    let (title, published_at, excerpt) = match told {
-        Some(told) => (told.title, told.published_at, told.excerpt),
+    let (title, published_at, excerpt) = match listed {
+        Some(listed) => (listed.title, listed.published_at, listed.excerpt),
         None => (item_title("", &url), now, None),
     };
     Ok(Item {
@@ -154,7 +154,7 @@ async fn find_item(press: &Press, db: &Db, url: &str) -> Result<Item, Failure> {
     })
 }
 
-fn show_page(shown: &mut View, press: &Press, page: &Page) {
+fn show_page(shown: &mut View, press: &Press, page: &ItemPage) {
     if page.lacks_block {
         shown.fact(phrase!("warning", "警告"), press.block_warning(&shown.name));
     }
@@ -172,17 +172,17 @@ fn show_page(shown: &mut View, press: &Press, page: &Page) {
     shown.section(phrase!("attachments", "添付ファイル"), page.files.iter().map(file));
 }
 
-fn without_model(press: &Press, item: &Item, page: &Page) -> Opinion {
+fn without_model(press: &Press, item: &Item, page: &ItemPage) -> Opinion {
     let text = summarize::excerpt_of(press, item.excerpt.as_deref().unwrap_or(&page.text));
-    Opinion { text: Some(Text::Excerpt { text }), verdict: None, summary: None }
+    Opinion { text: Some(PostText::Excerpt { text }), verdict: None, summary: None }
 }
 
 /// What stands where the summary will be.
-fn placeholder() -> Text {
-    Text::Excerpt { text: "…".to_owned() }
+fn placeholder() -> PostText {
+    PostText::Excerpt { text: "…".to_owned() }
 }
 
-async fn ask(press: &Press, item: &Item, page: Page, screened: Document) -> Result<Opinion, Failure> {
+async fn ask(press: &Press, item: &Item, page: ItemPage, screened: ModelInput) -> Result<Opinion, Failure> {
     let llm = press.llm()?;
     let options = press.options(item, press.keys.screen_prompt.as_ref());
     let verdict =
@@ -198,28 +198,28 @@ async fn ask(press: &Press, item: &Item, page: Page, screened: Document) -> Resu
     };
     let is_short = verdict.worth == Worth::NotWorth && press.keys.not_valuable == NotValuable::PostTitle;
     if verdict.worth != Worth::Worth {
-        let text = is_short.then(|| Text::None { why: verdict.reason.clone() });
+        let text = is_short.then(|| PostText::None { why: verdict.reason.clone() });
         return Ok(Opinion { text, verdict: Some(says), summary: None });
     }
     let sizes: Vec<u64> = page.files.iter().map(|file| file.bytes.unwrap_or(0)).collect();
     if let Some(obstacle) = llm.find_obstacle(&press.name, Purpose::Summary, &sizes).await? {
-        return Err(no_answer(press, AskError::Resting(obstacle)));
+        return Err(no_answer(press, AskError::Paused(obstacle)));
     }
     let workspace = Workspace::open().map_err(|error| Failure::Failed(error.to_string().into()))?;
     let has_text = !page.text.trim().is_empty();
     let files = files::fetch_all(press, llm, &page.files, &workspace, Broken::IsLeftOut, has_text).await;
     let files = files.map_err(|trouble| match trouble {
-        Trouble::Failed(why) => Failure::Failed(why.into()),
-        Trouble::AllTooLarge => Failure::Failed(phrase!("its files are too large", "ファイルが大きすぎます")),
+        NoFiles::Failed(why, _) => Failure::Failed(why.into()),
+        NoFiles::AllTooLarge => Failure::Failed(phrase!("its files are too large", "ファイルが大きすぎます")),
     })?;
-    let document = Document { title: item.title.clone(), text: page.text, files };
+    let document = ModelInput { title: item.title.clone(), text: page.text, files };
     let options = press.options(item, press.keys.summary_prompt.as_ref());
     let answered =
         llm.summarize(&press.name, &document, &options).await.map_err(|error| no_answer(press, error))?;
     let text = answered.answer.text;
     Ok(Opinion {
         summary: Some(text.clone()),
-        text: Some(Text::Summary { text, is_cached: answered.is_cached, tokens: 0 }),
+        text: Some(PostText::Summary { text, is_cached: answered.is_cached, tokens: 0 }),
         verdict: Some(says),
     })
 }
@@ -247,7 +247,7 @@ async fn show_posts(
     shown: &mut View,
     press: &Press,
     item: &Item,
-    text: &Text,
+    text: &PostText,
 ) -> Result<Vec<serde_json::Value>, Failure> {
     let notice = post::notice(press, item, text).map_err(|why| Failure::Failed(why.into()))?;
     let news = News::from(notice);

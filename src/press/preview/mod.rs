@@ -32,8 +32,10 @@ pub(super) async fn preview(
     let entries = match fetch_feed(press, feed, &Validators::default()).await {
         Ok(Fetched::Feed(_, entries)) => entries,
         Ok(Fetched::Unchanged(_)) => Vec::new(),
-        Ok(Fetched::Gone) => return failed(fetch::Error::Gone.told().into()),
-        Ok(Fetched::Later(_, why) | Fetched::NotFound(why)) | Err(why) => return failed(why),
+        Ok(Fetched::Gone) => return failed(fetch::Error::Gone.describe().into()),
+        Ok(Fetched::Later(_, why) | Fetched::NotFound(why) | Fetched::Blocked(why)) | Err(why) => {
+            return failed(why);
+        }
     };
     let read = read_entries(&entries, press.keys.future, &press.keys.patterns(), now);
     let page = match newest_page(&read.items) {
@@ -65,18 +67,18 @@ pub(super) async fn preview(
     let titles = new.iter().map(|item| item.title.clone());
     let any = entries.iter().filter_map(|entry| entry.title.as_deref().map(text::one_line));
     let first = if new.is_empty() { any.take(MAX_NAMED).collect() } else { titles.take(MAX_NAMED).collect() };
-    let told: Vec<_> = new
+    let entries: Vec<_> = new
         .iter()
         .map(|item| json!({ "url": item.url, "title": item.title, "published_at": item.published_at }))
         .collect();
     let detail = json!({
         "entries": entries.len(),
-        "new": told,
+        "new": entries,
         "is_first_run": is_first,
         "future": read.future,
         "unusable": read.unusable,
     });
-    Ok((PreviewItem { first, detail, ..PreviewItem::fine(address, found) }, page.map(|told| told.words)))
+    Ok((PreviewItem { first, detail, ..PreviewItem::fine(address, found) }, page.map(|page| page.words)))
 }
 
 /// What a run would do now.
@@ -93,14 +95,17 @@ pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<P
             Ok((feeds, pending, store::find_to_screen(tx, &name, now)?, waiting))
         })
         .await?;
-    let read = |(feed, is_gone): (String, bool)| match is_gone {
-        false => phrase!("read {feed}", "{feed} を読み込む", feed),
-        true => phrase!(
-            "skip {feed}: {why}",
-            "{feed} は読み込まない：{why}",
-            feed,
-            why = gone::words(&press.name)
-        ),
+    let read = |(feed, is_gone): (String, bool)| {
+        if !is_gone {
+            phrase!("read {feed}", "{feed} を読み込む", feed)
+        } else {
+            phrase!(
+                "skip {feed}: {why}",
+                "{feed} は読み込まない：{why}",
+                feed,
+                why = gone::words(&press.name)
+            )
+        }
     };
     let mut steps: Vec<Phrase> = feeds.into_iter().map(read).collect();
     match (pending, to_screen) {
@@ -142,11 +147,11 @@ pub(super) async fn check_page(press: &Press, feed: &Url) -> Option<Check> {
         return None;
     };
     let read = read_entries(&entries, press.keys.future, &press.keys.patterns(), press.env.clock.now());
-    let told = preview_page(press, newest_page(&read.items)?).await;
-    Some(if told.is_fine {
-        Check::fine("page", told.words.to_string())
+    let page = preview_page(press, newest_page(&read.items)?).await;
+    Some(if page.is_fine {
+        Check::fine("page", page.words.to_string())
     } else {
-        Check::warning("page", told.words.to_string())
+        Check::warning("page", page.words.to_string())
     })
 }
 
@@ -174,7 +179,7 @@ async fn preview_page(press: &Press, url: &str) -> PagePreview {
             PagePreview { is_fine: true, words }
         }
         Err(error) => {
-            let why = error.told();
+            let why = error.describe();
             PagePreview {
                 is_fine: false,
                 words: phrase!("{url} could not be read: {why}", "{url} を読めません：{why}", url, why),

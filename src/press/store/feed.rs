@@ -6,6 +6,7 @@ use crate::db::{self, Row, Tx};
 use crate::engine::silence::Silence;
 use crate::fetch::{Moved, Validators};
 use crate::id::JobName;
+use crate::parse::Cut;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -32,16 +33,23 @@ pub struct FeedState {
     pub adopted_url: Option<Url>,
     /// How often it brings something, and whether it has fallen silent.
     pub silence: Silence,
+    /// What was left out at a limit when it was last read whole.
+    pub cut: Option<Cut>,
 }
 
 fn read_url(row: &Row<'_>, column: &str) -> db::Result<Option<Url>> {
     Ok(row.get::<Option<String>>(column)?.and_then(|url| url.parse().ok()))
 }
 
+/// What cannot be read is as good as nothing: it is only told.
+fn read_cut(row: &Row<'_>, column: &str) -> db::Result<Option<Cut>> {
+    Ok(row.get::<Option<String>>(column)?.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
 macro_rules! columns {
     () => {
         "etag, last_modified, validated_url, first_success_at, last_read_at, read_again_at, entry_count,
-         last_success_at, not_before, moved_to, moved_count, adopted_url, news_days, silent_at"
+         last_success_at, not_before, moved_to, moved_count, adopted_url, news_days, silent_at, cut"
     };
 }
 
@@ -85,17 +93,8 @@ fn read_feed(row: &Row<'_>) -> db::Result<FeedState> {
         moved: Moved { to: read_url(row, "moved_to")?, count: row.get("moved_count")? },
         adopted_url: read_url(row, "adopted_url")?,
         silence: Silence::from_stored(days.as_deref(), row.get("silent_at")?),
+        cut: read_cut(row, "cut")?,
     })
-}
-
-/// When a feed was last read, or had not changed.
-pub fn find_last_success(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<Option<Timestamp>> {
-    let last = tx.find(
-        sql!("SELECT last_success_at FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2"),
-        params![job, feed_url],
-        |row| row.get(0),
-    )?;
-    Ok(last.flatten())
 }
 
 /// Remembers a feed that was read, or that has not changed.
@@ -110,15 +109,16 @@ pub fn put_feed(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, etag, last_modified, validated_url, first_success_at,
                last_success_at, last_read_at, read_again_at, entry_count, moved_to, moved_count, adopted_url, news_days,
-               silent_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+               silent_at, cut)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
              ON CONFLICT (job_name, feed_url) DO UPDATE SET etag = excluded.etag,
                last_modified = excluded.last_modified, validated_url = excluded.validated_url,
                first_success_at = COALESCE(press_feeds.first_success_at, excluded.first_success_at),
                last_success_at = excluded.last_success_at, last_read_at = excluded.last_read_at,
                read_again_at = excluded.read_again_at, entry_count = excluded.entry_count, gone_at = NULL,
                not_before = NULL, moved_to = excluded.moved_to, moved_count = excluded.moved_count,
-               adopted_url = excluded.adopted_url, news_days = excluded.news_days, silent_at = excluded.silent_at"
+               adopted_url = excluded.adopted_url, news_days = excluded.news_days, silent_at = excluded.silent_at,
+               cut = excluded.cut"
         ),
         params![
             job,
@@ -135,7 +135,8 @@ pub fn put_feed(
             state.moved.count,
             state.adopted_url.as_ref().map(Url::as_str),
             state.silence.stored(),
-            state.silence.noted_at
+            state.silence.noted_at,
+            state.cut.and_then(|cut| serde_json::to_string(&cut).ok())
         ],
     )?;
     Ok(())
@@ -165,6 +166,17 @@ pub fn list_silent(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<(String, Si
             let days: Option<String> = row.get(1)?;
             Ok((row.get(0)?, Silence::from_stored(days.as_deref(), row.get(2)?)))
         },
+    )
+}
+
+/// The feeds of a job of which a part is left out.
+pub fn list_cut(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<(String, Option<Cut>)>> {
+    tx.list(
+        sql!(
+            "SELECT feed_url, cut FROM press_feeds WHERE job_name = ?1 AND cut IS NOT NULL ORDER BY feed_url"
+        ),
+        params![job],
+        |row| Ok((row.get(0)?, read_cut(row, "cut")?)),
     )
 }
 

@@ -12,19 +12,13 @@ use crate::{params, sql};
 pub struct ImportedItem {
     /// Its address, in the form that [`super::super::item_url`] gives.
     pub url: String,
-    /// Its title.
     pub title: String,
-    /// When it was published.
     pub published_at: Timestamp,
-    /// Where it stands.
     pub status: Status,
-    /// Why.
     pub reason: Option<Reason>,
-    /// How often it was tried in vain.
+    /// How many attempts failed.
     pub retry_count: i64,
-    /// When it was found.
     pub created_at: Timestamp,
-    /// When it was last checked.
     pub last_checked_at: Timestamp,
 }
 

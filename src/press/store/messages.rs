@@ -21,19 +21,17 @@ pub fn find_messages(tx: &mut Tx<'_>, job: &str, url: &str, except: i64) -> db::
 
 /// A message about an item, as people are told.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Delivery {
-    /// Its number.
+pub struct ItemDelivery {
     pub id: i64,
     /// The channel it goes through.
     pub channel: String,
-    /// Where it stands.
     pub state: String,
     /// What went wrong last, or why it waits.
     pub last_error: Option<String>,
 }
 
 /// The messages about an item, oldest first.
-pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<Delivery>> {
+pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<ItemDelivery>> {
     tx.list(
         sql!(
             "SELECT id, channel, state, last_error FROM outbox
@@ -41,7 +39,7 @@ pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<
         ),
         params![TOPIC, url, job],
         |row| {
-            Ok(Delivery {
+            Ok(ItemDelivery {
                 id: row.get(0)?,
                 channel: row.get(1)?,
                 state: row.get(2)?,

@@ -8,14 +8,16 @@ mod transition;
 
 pub use export::list_after;
 pub use feed::{
-    FeedState, find_feed, find_last_success, is_gone, list_silent, mark_gone, put_feed, put_not_before,
-    reset_adopted, reset_gone,
+    FeedState, find_feed, is_gone, list_cut, list_silent, mark_gone, put_feed, put_not_before, reset_adopted,
+    reset_gone,
 };
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 pub use listing::{Standing, count_newest, list_before, list_of_status_before};
-pub use messages::{Delivery, Messages, find_messages, list_deliveries};
+pub use messages::{ItemDelivery, Messages, find_messages, list_deliveries};
 pub use new::{add, find_found_since, is_announced, is_known};
-pub use transition::{apply, mark_answered, mark_ask_anew, mark_short, note, put, put_summary, put_verdict};
+pub use transition::{
+    apply, mark_answered, mark_bypass_cache, mark_short, note, put, put_summary, put_verdict,
+};
 
 use super::TOPIC;
 use super::decide::LONGEST_WAIT;
@@ -159,7 +161,7 @@ pub fn list_by_url(tx: &mut Tx<'_>, url: &str) -> db::Result<Vec<Item>> {
 
 /// Which items to list; what is not given does not matter.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct ItemFilter {
     /// Only those of this job.
     pub job: Option<String>,
     /// Only those in this status.
@@ -171,7 +173,7 @@ pub struct Filter {
 /// The newest items first; those of one status by when they were last checked.
 ///
 /// One statement for each way to ask, so that each walks along an index of its own.
-pub fn list(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<Item>> {
+pub fn list(tx: &mut Tx<'_>, filter: &ItemFilter, limit: usize) -> db::Result<Vec<Item>> {
     let reason = filter.reason.map_or(-1, Reason::code);
     match (filter.job.as_deref(), filter.status.map(Status::code)) {
         (None, None) => tx.list(

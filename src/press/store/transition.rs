@@ -70,12 +70,12 @@ pub fn put_verdict(tx: &mut Tx<'_>, id: i64, page_hash: &str, verdict: Option<&s
 }
 
 /// Has the model asked about an item although its answer may be known, until it has answered.
-pub fn mark_ask_anew(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
+pub fn mark_bypass_cache(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
     tx.execute(sql!("UPDATE items SET bypass_cache = 1, is_short = 0 WHERE id = ?1"), params![id])?;
     Ok(())
 }
 
-/// Notes that the model has answered anew, and that this was all it was to be asked.
+/// Notes that the model has answered past the cache, which it does once.
 pub fn mark_answered(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
     tx.execute(sql!("UPDATE items SET bypass_cache = 0 WHERE id = ?1 AND bypass_cache = 1"), params![id])?;
     Ok(())

@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
     use crate::engine::events::RunEvent;
-    use crate::engine::{Outcome, store};
+    use crate::engine::{RunOutcome, store};
     use crate::ledger::{Subject, event};
     use crate::phrase;
     use crate::web::tests::{AUTH, Answer, Site};
@@ -106,9 +106,9 @@ mod tests {
             let ended = site.pages.db.write(move |tx| {
                 let said = phrase!("{count entry}", "{count} 件", count);
                 store::mark_begun(tx, "feeds", now)?;
-                store::mark_ended(tx, "feeds", Outcome::Success, &said, None, now)?;
+                store::mark_ended(tx, "feeds", RunOutcome::Success, &said, None, now)?;
                 let run =
-                    RunEvent { code: Outcome::Success, message: said, began_at: Some(now), new_count: 0 };
+                    RunEvent { code: RunOutcome::Success, message: said, began_at: Some(now), new_count: 0 };
                 event::record(tx, Some(&"feeds".parse().unwrap()), &Subject::job("feeds"), &run, now)
             });
             ended.await.unwrap();
@@ -125,7 +125,7 @@ mod tests {
         let site = site("").await;
         let overview = json(&site.get("/api/v1/overview?lang=en", &[]).await);
         assert_eq!(
-            (&overview["jobs"][0]["job"], &overview["jobs"][0]["state"]),
+            (&overview["jobs"][0]["job_name"], &overview["jobs"][0]["state"]),
             (&"feeds".into(), &"ok".into())
         );
         assert_eq!(
@@ -214,7 +214,8 @@ mod tests {
         site.get("/metrics", &[]).await;
         let now = site.clock.now();
         let ended = site.pages.db.write(move |tx| {
-            let run = RunEvent { code: Outcome::Failed, message: "x".into(), began_at: None, new_count: 0 };
+            let run =
+                RunEvent { code: RunOutcome::Failed, message: "x".into(), began_at: None, new_count: 0 };
             event::record(tx, None, &Subject::job("feeds"), &run, now)
         });
         ended.await.unwrap();

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::engine::overview::{JobOverview, Notice, QuotaUse};
 use crate::engine::table::TablePage;
-use crate::engine::{Field, View};
+use crate::engine::{Cell, View};
 use crate::ledger::event::{Event, Numbered};
 use crate::phrase::{Phrase, Speech};
 
@@ -180,14 +180,14 @@ impl RowsBody {
     }
 }
 
-fn field(field: Field) -> Json {
+fn field(field: Cell) -> Json {
     match field {
-        Field::Null => Json::Null,
-        Field::Int(number) => json!(number),
-        Field::Flag(flag) => json!(flag),
-        Field::Word(text) | Field::Text(text) => json!(text),
-        Field::List(texts) => json!(texts),
-        Field::Json(value) => value,
+        Cell::Null => Json::Null,
+        Cell::Int(number) => json!(number),
+        Cell::Flag(flag) => json!(flag),
+        Cell::Word(text) | Cell::Text(text) => json!(text),
+        Cell::List(texts) => json!(texts),
+        Cell::Json(value) => value,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The newest runs of a job: a strip for the eye, and a table of the same.
 
 use super::render::{Markup, Renderer};
-use crate::engine::Outcome;
+use crate::engine::RunOutcome;
 use crate::engine::chart::{Chart, Figure, StripCell, StripMark};
 use crate::engine::overview::RunMark;
 use crate::phrase;
@@ -27,11 +27,11 @@ pub(super) fn strip(r: &Renderer, job: &str, runs: &[RunMark], id: &str) -> Mark
 
 fn mark(run: &RunMark) -> StripMark {
     match run.outcome {
-        Outcome::Failed | Outcome::Partly => StripMark::Failed,
-        Outcome::Waiting => StripMark::Quota,
-        Outcome::Interrupted => StripMark::Unchanged,
-        Outcome::Success if run.new_count > 0 => StripMark::New,
-        Outcome::Success => StripMark::Same,
+        RunOutcome::Failed | RunOutcome::Partly => StripMark::Failed,
+        RunOutcome::Waiting => StripMark::Quota,
+        RunOutcome::Interrupted => StripMark::Unchanged,
+        RunOutcome::Success if run.new_count > 0 => StripMark::New,
+        RunOutcome::Success => StripMark::Same,
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Visit, layout, missing, visit};
 use crate::app;
 use crate::app::new_job::{AddError, NewJob};
 use crate::config::{Config, EditError, Problems, Severity, Web};
-use crate::engine::pipeline::{Flag, Shape};
+use crate::engine::pipeline::{Flag, FlagShape};
 use crate::engine::{Finder, Pipeline};
 use crate::phrase;
 use crate::web::Pages;
@@ -54,7 +54,7 @@ impl JobForm {
 
     /// Whether a field takes a line for each value.
     fn is_list(flag: &Flag) -> bool {
-        !matches!(flag.shape, Shape::Text | Shape::Variable)
+        !matches!(flag.shape, FlagShape::Text | FlagShape::Variable)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::site::Site;
-use tsuzuki::engine::Outcome;
+use tsuzuki::engine::RunOutcome;
 
 use super::{HOUR, World, config_text, feed_only, site};
 use crate::test_env::{TestEnv, code, ends_with, out, said};
@@ -24,13 +24,13 @@ on_both_databases! {
         asks.edit(|content| content.fault = Some(busy("20000")));
         let until = fixture.clock.now().plus(std::time::Duration::from_secs(20_000));
         let report = world.run().await;
-        assert_eq!(report.outcome(), Outcome::Partly, "{report:?}");
+        assert_eq!(report.outcome(), RunOutcome::Partly, "{report:?}");
         assert!(report.problems[0].to_string().contains(&format!("not checked before {until}")), "{report:?}");
         asks.take_log();
         for _ in 0..5 {
             fixture.clock.advance(HOUR);
             let report = world.run().await;
-            assert_eq!((report.outcome(), report.problems.len()), (Outcome::Partly, 0), "{report:?}");
+            assert_eq!((report.outcome(), report.problems.len()), (RunOutcome::Partly, 0), "{report:?}");
             assert_eq!(
                 report.summary,
                 format!("checked 1 of 2 blogs: 1 unchanged, 1 waiting as asked by their servers (asks until {until})")
@@ -39,7 +39,7 @@ on_both_databases! {
         assert!(asks.take_log().is_empty(), "it is left alone for as long as it asks");
         asks.edit(|content| content.fault = None);
         fixture.clock.advance(HOUR);
-        assert_eq!(world.run().await.outcome(), Outcome::Success);
+        assert_eq!(world.run().await.outcome(), RunOutcome::Success);
     }
 
     async fn a_wait_that_no_server_asked_for_keeps_nobody_from_checking(fixture) {
@@ -52,7 +52,7 @@ on_both_databases! {
         site.edit(|content| content.fault = None);
         // Another process, which does not know of the pause of this one.
         let again = World::new(&fixture, &config_text("", &[blog("b", &site)]));
-        assert_eq!(again.run().await.outcome(), Outcome::Success);
+        assert_eq!(again.run().await.outcome(), RunOutcome::Success);
     }
 }
 
@@ -72,7 +72,11 @@ async fn every_command_says_what_waits_and_until_when() {
     let quiet = test_env.run_beside(&["run-due", "--force", "-q"]).await;
     assert_eq!(code(&quiet), 3, "{}", said(&quiet));
     assert_eq!(out(&quiet).lines().count(), 1, "{}", said(&quiet));
-    assert!(out(&quiet).starts_with("sites: partly: checked 0 of 1 blog: 1 waiting"), "{}", said(&quiet));
+    assert!(
+        out(&quiet).starts_with("sites: partly failed: checked 0 of 1 blog: 1 waiting"),
+        "{}",
+        said(&quiet)
+    );
     assert!(out(&quiet).contains("(asks until "), "{}", said(&quiet));
     let by_name = ends_with(&test_env.run_beside(&["run", "sites"]).await, 3);
     assert!(by_name.contains("asked by their servers (asks until "), "{by_name}");

@@ -36,6 +36,7 @@ struct Program<'a> {
 impl Program<'_> {
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.env("TZ", "Asia/Tokyo");
         command
             .args(["--config"])
             .arg(self.fixture.dir.path().join("tsuzuki.toml"))

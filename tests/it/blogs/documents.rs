@@ -2,7 +2,9 @@
 
 use tsuzuki::demo::site::Site;
 
-use super::{World, config_text, feed_only, html_only, site, sitemap_only};
+use crate::test_env::{TestEnv, output_beside, said};
+
+use super::{HOUR, World, config_text, feed_only, html_only, site, sitemap_only};
 
 fn blog(site: &Site) -> String {
     format!("id = \"b\"\nurl = \"{}\"", site.url)
@@ -37,6 +39,37 @@ on_both_databases! {
             site.edit(|content| drop(content.instead.remove(path)));
             world.run_times(1).await;
             assert_eq!(world.told(&id).await.len(), 1, "{path}: the whole one is news");
+        }
+    }
+
+    async fn what_is_cut_at_a_limit_is_said_in_the_history_in_why_and_by_the_run(fixture) {
+        let rss = |entries: usize, inside: &str| {
+            let items: String = (0..entries).map(|number| format!("<item><link>https://a.example/{number}</link></item>")).collect();
+            format!("<rss><channel><title>t</title>{inside}{items}</channel></rss>")
+        };
+        let deep = format!("{}{}", "<a>".repeat(600), "</a>".repeat(600));
+        let sitemap = (0..50_001).map(|number| format!("https://a.example/{number}\n")).collect::<String>();
+        for (id, edit, path, body, words) in [
+            ("many", feed_only as fn(&mut tsuzuki::demo::site::Content), "/feed.xml", rss(10_001, ""), "more than 10000 entries"),
+            ("deep", feed_only, "/feed.xml", rss(3, &deep), "nest deeper than 512"),
+            ("addresses", sitemap_only, "/sitemap.xml", sitemap, "more than 50000 addresses"),
+        ] {
+            let site = site(edit).await;
+            site.edit(|content| drop(content.instead.insert(path.into(), (200, "text/plain".into(), body.replace("https://a.example/", site.url.as_str())))));
+            let text = config_text("", &[blog(&site).replace("id = \"b\"", &format!("id = \"{id}\""))]);
+            let world = World::new(&fixture, &text);
+            let line = world.run().await.summary.to_string();
+            assert!(line.contains(&format!("1 read in part ({id}: ")) && line.contains(words), "{id}: {line}");
+            fixture.clock.advance(HOUR);
+            assert!(world.checks(id, 1).await[0].cut.is_some(), "{id}");
+            let env = TestEnv::new(&format!("[store]\nurl = \"{}\"\n{text}", fixture.address()));
+            let mut command = env.command(&["why", id]);
+            command.env("TSUZUKI_NOW", fixture.clock.now().to_string());
+            let told = said(&output_beside(command).await);
+            assert_eq!(told.matches(words).count(), 3, "a fact, a check, an event: {told}");
+            site.edit(|content| drop(content.instead.remove(path)));
+            world.run_times(2).await;
+            assert_eq!(world.checks(id, 1).await[0].cut, None, "{id}");
         }
     }
 

@@ -6,6 +6,7 @@ mod crash_of_one;
 mod crowd;
 mod documents;
 mod looking_after;
+mod operator;
 mod scenarios;
 mod silence;
 mod single;
@@ -49,7 +50,7 @@ pub(crate) fn config_text(job: &str, blogs: &[String]) -> String {
 
 pub(crate) fn read_config(text: &str) -> Config {
     let path = std::path::Path::new("tsuzuki.toml");
-    config::parse(text, path, app::kinds(), &Env::of_process())
+    config::parse(text, path, app::kinds(), &Env::of([]))
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
@@ -90,6 +91,7 @@ impl World {
             enabled: true,
             schedule: Schedule::new(&job.schedule, blogs::EVERY, job.timezone.time_zone().clone()),
             collector: Arc::new(self.blogs()),
+            ping: None,
         }
     }
 
@@ -113,8 +115,11 @@ impl World {
 
     /// Every change that was found so far, oldest first.
     pub(crate) async fn changes(&self) -> Vec<ChangeRow> {
-        let mut rows =
-            self.db.read(|tx| store::list_changes(tx, &store::Filter::default(), 10_000)).await.unwrap();
+        let mut rows = self
+            .db
+            .read(|tx| store::list_changes(tx, &store::ChangeFilter::default(), 10_000))
+            .await
+            .unwrap();
         rows.reverse();
         rows
     }
@@ -150,14 +155,15 @@ impl World {
     }
 
     pub(crate) async fn messages(&self) -> Vec<outbox::Row> {
-        let mut rows = self.db.read(|tx| outbox::list(tx, &outbox::Filter::default(), 10_000)).await.unwrap();
+        let mut rows =
+            self.db.read(|tx| outbox::list(tx, &outbox::DeliveryFilter::default(), 10_000)).await.unwrap();
         rows.reverse();
         rows
     }
 }
 
 /// The title, or the last part of the address where there is none.
-pub(crate) fn name_of(entry: &blogs::model::Found) -> String {
+pub(crate) fn name_of(entry: &blogs::model::FoundEntry) -> String {
     let from_url = || {
         let url = entry.url.as_deref().unwrap_or_default();
         let url = url.split('?').next().unwrap_or_default();

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
-use tsuzuki::commits::Source;
+use tsuzuki::commits::GitSource;
 use tsuzuki::commits::run::decide::Sharing;
-use tsuzuki::commits::run::{Bulk, Ended, Outcome};
+use tsuzuki::commits::run::{Bulk, Ended, WorkedRun};
 use tsuzuki::commits::store::branches::{self, BranchRow};
 use tsuzuki::config::{self, Env};
 use tsuzuki::db::Db;
@@ -114,7 +114,7 @@ impl Repo {
 pub(crate) struct World {
     pub(crate) gitlab: GitLab,
     pub(crate) env: JobEnv,
-    pub(crate) sources: Vec<Arc<Source>>,
+    pub(crate) sources: Vec<Arc<GitSource>>,
     pub(crate) db: Db,
 }
 
@@ -137,7 +137,7 @@ impl World {
     }
 
     /// One `bulk start`, to its end.
-    pub(crate) async fn start(&self) -> Result<Outcome, Failure> {
+    pub(crate) async fn start(&self) -> Result<WorkedRun, Failure> {
         match self.bulk(&CancellationToken::new()).start(None, Sharing::Alone).await? {
             Ended::Worked(outcome) => Ok(outcome),
             other => panic!("{other:?}"),
@@ -163,10 +163,10 @@ pub(crate) fn config_text(gitlab: &str, token: &str, keys: &str) -> String {
     )
 }
 
-fn read_job(db: &Db, gitlab: &GitLab, token: &str, keys: &str) -> (JobEnv, Vec<Arc<Source>>) {
+fn read_job(db: &Db, gitlab: &GitLab, token: &str, keys: &str) -> (JobEnv, Vec<Arc<GitSource>>) {
     let text = config_text(&gitlab.url(), token, keys);
-    let config = config::parse(&text, Path::new("test.toml"), app::kinds(), &Env::of_process()).unwrap();
-    let sources = config.jobs.iter().map(|job| Arc::new(Source::read(job).unwrap())).collect();
+    let config = config::parse(&text, Path::new("test.toml"), app::kinds(), &Env::of([])).unwrap();
+    let sources = config.jobs.iter().map(|job| Arc::new(GitSource::read(job).unwrap())).collect();
     (App::new(&config, db.clone()).unwrap().env, sources)
 }
 

@@ -276,7 +276,13 @@ fn every_shell_block_of_the_pages_works_on_files_of_these_names() {
     for block in all {
         let mut shell = Command::new("bash");
         shell.current_dir(test_env.path()).args(["-euo", "pipefail", "-c", &block]);
-        let output = shell.env_clear().env("HOME", test_env.path()).env("PATH", &path).output().unwrap();
+        let output = shell
+            .env_clear()
+            .env("TZ", "Asia/Tokyo")
+            .env("HOME", test_env.path())
+            .env("PATH", &path)
+            .output()
+            .unwrap();
         assert_eq!(code(&output), 0, "{block}\n{}", err(&output));
     }
 }

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tsuzuki::commits::author::Emails;
 use tsuzuki::demo::google_books::isbn;
 use tsuzuki::engine::table::TableFilter;
-use tsuzuki::export::{self, Format, Style, Writer};
+use tsuzuki::export::{self, Format, RowWriter, Style};
 use tsuzuki::import::gitlab_analyzer::Home;
 use tsuzuki::import::{self, blog_watcher, dre, gitlab_analyzer, mic_bot};
 use tsuzuki::sql;
@@ -15,7 +15,7 @@ use super::{BLOG_WATCHER, DRE, GITLAB_ANALYZER, MIC_BOT, dry, everything, figure
 use crate::databases::Fixture;
 
 async fn exported(fixture: &Fixture, what: &str) -> Vec<serde_json::Value> {
-    let mut writer = Writer::new(Vec::new(), Format::Ndjson, Style::default());
+    let mut writer = RowWriter::new(Vec::new(), Format::Ndjson, Style::default());
     let stop = CancellationToken::new();
     export::write(&fixture.db, table(what), &TableFilter::default(), &mut writer, &stop).await.unwrap();
     let text = String::from_utf8(writer.into_inner()).unwrap();

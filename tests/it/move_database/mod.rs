@@ -31,7 +31,7 @@ fn die_at(test_env: &TestEnv, point: &str, args: &[&str]) {
 
 /// Everything that is in a database, except what belongs to the database itself.
 async fn survey(place: &DbUrl) -> BTreeMap<String, TableSurvey> {
-    let db = Db::open(place.clone(), Open::Look, Clock::system()).await.unwrap();
+    let db = Db::open(place.clone(), Open::ReadOnly, Clock::system()).await.unwrap();
     let mut survey = db::survey(&db).await.unwrap();
     db.close().await;
     survey.retain(|table, _| !["schema_migrations", "db_move", "db_copy"].contains(&table.as_str()));

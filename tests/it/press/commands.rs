@@ -7,6 +7,7 @@ use tsuzuki::db::Dialect;
 
 fn tsuzuki(fixture: &Fixture, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
+        .env("TZ", "Asia/Tokyo")
         .arg("-c")
         .arg(fixture.dir.path().join("tsuzuki.toml"))
         .args(args)

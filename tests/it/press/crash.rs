@@ -54,6 +54,7 @@ impl Program {
     async fn run(&self, point: Option<&str>) -> Output {
         self.clock.advance(HOUR);
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.env("TZ", "Asia/Tokyo");
         command
             .arg("-c")
             .arg(&self.config)

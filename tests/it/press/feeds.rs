@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use tsuzuki::channel::outbox;
 use tsuzuki::demo::faults::Fault;
-use tsuzuki::engine::Outcome;
+use tsuzuki::engine::RunOutcome;
 
 const PLAIN: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9" };
 
@@ -49,19 +49,19 @@ on_both_databases! {
         world.ministry.script("/menu_news/s-news/broken.html").always(Some(Fault::Status(404, vec![])));
         let report = world.live(1).await.remove(0);
         assert_eq!(report.problems, ["could not be fetched: 報道資料 broken"], "{report:?}");
-        assert_eq!(report.outcome(), Outcome::Partly, "the feed was read: {report:?}");
+        assert_eq!(report.outcome(), RunOutcome::Partly, "the feed was read: {report:?}");
 
         // Beside a step that went well a failure is part of the day: the item is tried again.
         world.clock.advance(HOUR);
         world.publish("fine", files(&[2000]));
         let report = world.live(1).await.remove(0);
-        assert_eq!(report.outcome(), Outcome::Success, "{report:?}");
+        assert_eq!(report.outcome(), RunOutcome::Success, "{report:?}");
         assert!(report.summary.to_string().contains("could not be fetched: 報道資料 broken"), "{report:?}");
     }
 
     async fn a_feed_that_has_lost_its_entries_is_a_problem_until_it_has_some_again(fixture) {
         let world = World::new(&fixture, &PLAIN).await;
-        assert_eq!(world.run().await.outcome(), Outcome::Success, "it has always been empty");
+        assert_eq!(world.run().await.outcome(), RunOutcome::Success, "it has always been empty");
         serve(&world, &numbered(&world, "a", 0..3));
         world.run().await;
         serve(&world, &[]);
@@ -75,6 +75,48 @@ on_both_databases! {
         let report = world.run().await;
         assert!(report.problems.iter().all(|problem| !problem.to_string().contains("feed")), "{report:?}");
         assert_eq!(world.items().await.len(), 3);
+    }
+
+    async fn what_is_cut_at_a_limit_is_said_by_the_run_and_in_why(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        serve(&world, &numbered(&world, "a", 0..10_001));
+        let words = "more than 10000 entries";
+        let line = world.run().await.summary.to_string();
+        assert!(line.contains("read in part") && line.contains(words), "{line}");
+        let why = crate::test_env::TestEnv::new(&format!(
+            "[store]\nurl = \"{}\"\n{}",
+            fixture.address(),
+            config_text(&world.ministry, &world.gemini, &world.mastodon, &PLAIN)
+        ));
+        let mut command = why.command(&["why", "mic"]);
+        command.env("TSUZUKI_NOW", world.clock.now().to_string());
+        let said = crate::test_env::said(&crate::test_env::output_beside(command).await);
+        assert_eq!(said.matches(words).count(), 2, "a fact and an event: {said}");
+        serve(&world, &numbered(&world, "a", 0..3));
+        world.clock.advance(5 * MINUTE);
+        assert!(!world.run().await.summary.to_string().contains("read in part"));
+    }
+
+    async fn a_server_that_asks_to_wait_for_a_page_or_a_file_is_left_alone_as_long(fixture) {
+        let wait = || Some(Fault::Status(503, vec![("retry-after", "7200".to_owned())]));
+        for (slug, path) in [("page", "/menu_news/s-news/page.html"), ("file", "/main_content/bessi0.pdf")] {
+            let world = World::new(&fixture, &PLAIN).await;
+            world.publish(slug, files(&[2000]));
+            world.ministry.script(path).always(wait());
+            world.live(1).await;
+            let asked = || world.ministry.log().iter().filter(|line| line.contains(path)).count();
+            let before = asked();
+            assert!(before > 0, "{path}: {:?}", world.ministry.log());
+            world.ministry.script(path).always(None);
+            for _ in 0..7 {
+                world.clock.advance(16 * MINUTE);
+                world.run().await;
+            }
+            assert_eq!(asked(), before, "{path}: another process would not know but by the database");
+            world.clock.advance(16 * MINUTE);
+            world.live(2).await;
+            assert!(asked() > before, "{path}");
+        }
     }
 
     async fn an_entry_is_known_by_its_address_its_guid_or_its_address_without_trimmings(fixture) {

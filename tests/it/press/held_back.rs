@@ -4,7 +4,7 @@
 use super::*;
 use tsuzuki::channel::outbox;
 use tsuzuki::demo::faults::Fault;
-use tsuzuki::engine::Outcome;
+use tsuzuki::engine::RunOutcome;
 use tsuzuki::ledger::{Subject, pause};
 use tsuzuki::press::{commands, gone};
 
@@ -32,7 +32,7 @@ on_both_databases! {
         world.ministry.script("/news.rdf").always(Some(Fault::Status(410, vec![])));
         let report = world.live(1).await.remove(0);
         assert!(report.problems[0].to_string().contains("gone for good (410)"), "{report:?}");
-        assert_eq!(report.outcome(), Outcome::Partly, "the item that is known goes on: {report:?}");
+        assert_eq!(report.outcome(), RunOutcome::Partly, "the item that is known goes on: {report:?}");
         assert_eq!(world.standing("a").await, "3/0/0");
         assert_eq!(world.posts().len(), 1, "{:?}", world.posts());
         tsuzuki::engine::alert::Announcer::new(&world.env).update().await.unwrap();
@@ -42,7 +42,7 @@ on_both_databases! {
 
         let asked = asked_for_feed(&world);
         let report = world.live(2).await.remove(1);
-        assert_eq!((asked_for_feed(&world), report.outcome()), (asked, Outcome::Success), "{report:?}");
+        assert_eq!((asked_for_feed(&world), report.outcome()), (asked, RunOutcome::Success), "{report:?}");
         assert!(report.summary.to_string().contains("`tsuzuki job resume mic` or another `feed` resumes it"), "{report:?}");
 
         assert!(resume(&world).await && !resume(&world).await);

@@ -30,7 +30,7 @@ use tsuzuki::demo::ministry::{Ministry, Shape};
 use tsuzuki::engine::{Failure, Finished, Job, JobEnv, Progress, Report, Runner, Schedule, Selection};
 use tsuzuki::fetch::{FetchConfig, Fetcher, Manners};
 use tsuzuki::ledger::{Subject, event};
-use tsuzuki::press::store::{self, Filter};
+use tsuzuki::press::store::{self, ItemFilter};
 use tsuzuki::press::{Item, Press};
 use tsuzuki::time::{Clock, Timestamp};
 
@@ -126,6 +126,7 @@ impl World {
             enabled: true,
             schedule: Schedule::new(&job.schedule, 5 * MINUTE, job.timezone.time_zone().clone()),
             collector: Arc::new(self.press()),
+            ping: None,
         };
         let runner = Runner::new(self.db.clone(), Progress::default());
         runner.run(vec![job], Selection::Forced, stop).await.remove(0).1
@@ -173,7 +174,7 @@ impl World {
     }
 
     pub(crate) async fn items(&self) -> Vec<Item> {
-        self.db.read(|tx| store::list(tx, &Filter::default(), 1000)).await.unwrap()
+        self.db.read(|tx| store::list(tx, &ItemFilter::default(), 1000)).await.unwrap()
     }
 
     /// `status/reason/tries` of an item, as the seed's numbers.
@@ -213,7 +214,7 @@ pub(crate) fn told(item: &Item) -> String {
 
 pub(crate) fn read_config(text: &str) -> Config {
     let path = std::path::Path::new("tsuzuki.toml");
-    config::parse(text, path, app::kinds(), &Env::of_process())
+    config::parse(text, path, app::kinds(), &Env::of([]))
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 

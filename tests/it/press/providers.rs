@@ -50,6 +50,42 @@ on_both_databases! {
         assert_eq!(world.posts().len(), 2);
     }
 
+    async fn a_model_that_is_used_up_keeps_no_other_from_being_asked(fixture) {
+        let more = More { job: "items_per_run = 9", ..More::default() };
+        let world = World::new(&fixture, &more).await;
+        world.publish("a", files(&[2000]));
+        world.gemini.next(Reply::Usual);
+        world.gemini.next(Reply::PerDay);
+        let report = world.run().await;
+        assert!(report.waiting_until.is_some(), "{report:?}");
+        assert_eq!(world.standing("a").await, "2/-/0");
+        world.publish("b", files(&[2000]));
+        let asked = world.gemini.questions().len();
+        let report = world.run().await;
+        assert!(report.waiting_until.is_some() && report.summary.to_string().contains("/gemini-flash-latest` is paused"), "{report:?}");
+        let questions = world.gemini.questions();
+        assert_eq!(questions.len(), asked + 1, "the model that screens has a quota of its own");
+        assert!(questions[asked].line.contains("flash-lite"), "{}", questions[asked].line);
+        assert_eq!(world.standing("b").await, "2/-/0");
+        world.clock.advance(DAY);
+        world.live(2).await;
+        assert_eq!(world.posts().len(), 2);
+    }
+
+    async fn a_quota_that_has_the_name_of_a_model_counts_that_model(fixture) {
+        let tables = "[quota.\"gemini-flash-latest\"]\nper_day = 1\n";
+        let world = World::new(&fixture, &More { tables, job: "items_per_run = 9", ..More::default() }).await;
+        for slug in ["a", "b", "c"] {
+            world.publish(slug, files(&[2000]));
+        }
+        let count = |world: &World, model: &str| world.gemini.questions().iter().filter(|asked| asked.line.contains(model)).count();
+        for day in 1..=3 {
+            world.live(2).await;
+            assert_eq!((world.posts().len(), count(&world, "flash-lite-latest"), count(&world, "flash-latest")), (day, 3, day));
+            world.clock.advance(DAY);
+        }
+    }
+
     async fn tokens_are_reserved_before_and_settled_after(fixture) {
         let more = More { llm: "budget = { tokens_per_day = 12000, tokens_per_job = 11000 }", job: "items_per_run = 9", ..More::default() };
         let world = World::new(&fixture, &more).await;

@@ -49,7 +49,7 @@ on_both_databases! {
             world.clock.advance(12 * HOUR);
             world.send().await;
         }
-        let row = world.db.read(|tx| outbox::list(tx, &outbox::Filter::default(), 10)).await.unwrap().remove(0);
+        let row = world.db.read(|tx| outbox::list(tx, &outbox::DeliveryFilter::default(), 10)).await.unwrap().remove(0);
         assert_eq!(row.state, State::Held);
         let told = why(&world, &fixture, "a").await;
         let error = row.last_error.clone().unwrap_or_default();

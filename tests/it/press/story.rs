@@ -1,7 +1,7 @@
 //! From feed to post: pages of every shape, dates of every kind, and what a person decides.
 
 use super::*;
-use tsuzuki::press::commands::{self, Answer};
+use tsuzuki::press::commands::{self, ItemAnswer};
 
 const WAITS: More<'static> = More { tables: "", llm: "", job: "" };
 
@@ -232,7 +232,7 @@ on_both_databases! {
         let now = world.clock.now();
         let item = world.item("a").await;
         let skipped = world.db.write(move |tx| commands::skip(tx, &item, now)).await.unwrap();
-        assert!(matches!(skipped, Answer::Done { .. }));
+        assert!(matches!(skipped, ItemAnswer::Done { .. }));
         assert_eq!(world.standing("a").await, "3/0/1");
         world.ministry.change("a", files(&[2000]));
         world.clock.advance(DAY);
@@ -245,11 +245,11 @@ on_both_databases! {
         world.run().await;
         let item = world.item("a").await;
         let busy = world.db.write(move |tx| commands::skip(tx, &item, now)).await.unwrap();
-        assert!(matches!(&busy, Answer::NotNow { why, .. } if why.to_string().contains("its post is ready")), "{busy:?}");
+        assert!(matches!(&busy, ItemAnswer::NotNow { why, .. } if why.to_string().contains("its post is ready")), "{busy:?}");
         world.send().await;
         let item = world.item("a").await;
         let posted = world.db.write(move |tx| commands::retry(tx, &item, now)).await.unwrap();
-        assert!(matches!(&posted, Answer::NotNow { why, .. } if why.to_string().contains("posted")), "{posted:?}");
+        assert!(matches!(&posted, ItemAnswer::NotNow { why, .. } if why.to_string().contains("posted")), "{posted:?}");
         assert_eq!(world.posts().len(), 1);
     }
 }

@@ -1,13 +1,13 @@
 //! Edits of the config file that leave every other byte as it was: comments, order, line endings, spacing.
 //!
-//! An edit replaces a piece of the text at a place that the parser knows; the file is never printed anew.
+//! An edit replaces a piece of the text at a place that the parser knows; the file is never rewritten as a whole.
 
 use std::ops::Range;
 
 use toml::de::DeTable;
 
-use super::diagnostic::{Problem, Problems, Source};
-use super::tree::{Data, Table, Value};
+use super::diagnostic::{ConfigSource, Problem, Problems};
+use super::tree::{Data, TomlTable, TomlValue};
 
 mod places;
 mod save;
@@ -30,27 +30,16 @@ pub enum EditError {
     NoSuchJob(String),
     /// The job does not set that key.
     #[error("the job `{job}` does not set `{key}`")]
-    NoSuchKey {
-        /// The job.
-        job: String,
-        /// The key.
-        key: String,
-    },
+    NoSuchKey { job: String, key: String },
     /// The place is written in a way that only a person should change.
     #[error("`{key}` is written in a way that has to be edited by hand, in line {line}")]
-    ByHand {
-        /// The key.
-        key: String,
-        /// Its line.
-        line: usize,
-    },
+    ByHand { key: String, line: usize },
     /// Someone else changed the file since it was read.
     #[error("`{0}` was changed by someone else meanwhile; nothing was written")]
     Changed(String),
     /// The file cannot be read or written.
     #[error("`{path}` cannot be changed: {why}")]
     File {
-        /// The file.
         path: String,
         /// What the system said.
         why: String,
@@ -58,18 +47,18 @@ pub enum EditError {
 }
 
 /// The text of a config file, being edited.
-pub struct Document {
+pub struct ConfigText {
     text: String,
-    root: Table,
+    root: TomlTable,
 }
 
-impl Document {
+impl ConfigText {
     /// Takes a text that is at least well-formed TOML.
     pub fn parse(text: &str) -> Result<Self, EditError> {
         match DeTable::parse(text) {
-            Ok(root) => Ok(Self { text: text.to_owned(), root: Table::from_parsed(root.into_inner()) }),
+            Ok(root) => Ok(Self { text: text.to_owned(), root: TomlTable::from_parsed(root.into_inner()) }),
             Err(err) => {
-                let source = Source::new(super::FILE_NAME, text);
+                let source = ConfigSource::new(super::FILE_NAME, text);
                 let problem = Problem::at(&source, err.span().unwrap_or(0..0), err.message());
                 Err(EditError::Problems(problem.into()))
             }
@@ -83,7 +72,7 @@ impl Document {
 
     /// Adds a job at the end.
     pub fn add_job(&mut self, keys: &[(&str, toml::Value)]) -> Result<(), EditError> {
-        if let Some(Value { span, data: Data::Array(items) }) = self.root.find("job")
+        if let Some(TomlValue { span, data: Data::Array(items) }) = self.root.find("job")
             && !items.iter().any(|item| self.is_header(item))
         {
             let pairs: Vec<String> = keys.iter().map(|(key, value)| self.render_pair(key, value)).collect();
@@ -114,7 +103,7 @@ impl Document {
         let mut table = job_value;
         let steps: Vec<&str> = key.split('.').collect();
         for (depth, step) in steps.iter().enumerate() {
-            let Data::Table(inner) = &table.data else { break };
+            let Data::TomlTable(inner) = &table.data else { break };
             let last = depth + 1 == steps.len();
             match inner.find(step) {
                 Some(found) if last => {
@@ -124,10 +113,10 @@ impl Document {
                     let span = found.span.clone();
                     return self.splice(span, &self.render_value(value));
                 }
-                Some(found) if matches!(found.data, Data::Table(_)) && !self.is_dotted(found) => {
+                Some(found) if matches!(found.data, Data::TomlTable(_)) && !self.is_dotted(found) => {
                     table = found;
                 }
-                Some(found) if matches!(found.data, Data::Table(_)) => {
+                Some(found) if matches!(found.data, Data::TomlTable(_)) => {
                     // A dotted key has brothers in the table above it, which is where a new one belongs.
                     if let Some(existing) = self.find_dotted(found, &steps[depth + 1..]) {
                         let span = existing.span.clone();
@@ -159,7 +148,7 @@ impl Document {
             let end = self.text.len();
             return self.splice(end..end, &block);
         };
-        let Data::Table(inner) = &found.data else { return Err(self.commands(table, &found.span)) };
+        let Data::TomlTable(inner) = &found.data else { return Err(self.commands(table, &found.span)) };
         match inner.find(key) {
             Some(old) => {
                 let span = old.span.clone();
@@ -178,11 +167,11 @@ impl Document {
         let (last, above) = steps.split_last().ok_or_else(missing)?;
         let mut is_inline = self.is_inline(table);
         for step in above {
-            let Data::Table(inner) = &table.data else { return Err(missing()) };
+            let Data::TomlTable(inner) = &table.data else { return Err(missing()) };
             table = inner.find(step).ok_or_else(missing)?;
             is_inline |= self.is_inline(table);
         }
-        let Data::Table(inner) = &table.data else { return Err(missing()) };
+        let Data::TomlTable(inner) = &table.data else { return Err(missing()) };
         let entry = inner.find_entry(last).ok_or_else(missing)?;
         let found = &entry.value;
         if self.is_header(found) || self.is_list_of_headers(found) || self.is_dotted(found) {
@@ -205,7 +194,7 @@ impl Document {
     pub fn remove_job(&mut self, job: &str) -> Result<(), EditError> {
         let value = self.find_job(job)?;
         if !self.is_header(value) {
-            let Some(Value { data: Data::Array(items), .. }) = self.root.find("job") else {
+            let Some(TomlValue { data: Data::Array(items), .. }) = self.root.find("job") else {
                 return Err(EditError::NoSuchJob(job.to_owned()));
             };
             let places: Vec<Range<usize>> = items.iter().map(|item| item.span.clone()).collect();
@@ -216,7 +205,7 @@ impl Document {
     }
 
     /// Removes a table that a header opens, with everything in it and the comment right above it.
-    fn remove_block(&mut self, value: &Value) -> Result<(), EditError> {
+    fn remove_block(&mut self, value: &TomlValue) -> Result<(), EditError> {
         let start = self.start_of_comment_above(self.line_start(value.span.start));
         let mut end = self.line_end(self.last_place(value));
         while let Some(line) = self.text[end..].split_inclusive('\n').next()
@@ -228,30 +217,30 @@ impl Document {
         self.splice(self.with_blank_lines(start..end), "")
     }
 
-    fn find_job(&self, name: &str) -> Result<&Value, EditError> {
+    fn find_job(&self, name: &str) -> Result<&TomlValue, EditError> {
         let jobs = match self.root.find("job") {
-            Some(Value { data: Data::Array(items), .. }) => items.as_slice(),
+            Some(TomlValue { data: Data::Array(items), .. }) => items.as_slice(),
             _ => &[],
         };
-        let is_named = |job: &&Value| {
-            matches!(&job.data, Data::Table(table)
+        let is_named = |job: &&TomlValue| {
+            matches!(&job.data, Data::TomlTable(table)
                 if matches!(table.find("name").map(|value| &value.data), Some(Data::Text(text)) if **text == *name))
         };
         jobs.iter().find(is_named).ok_or_else(|| EditError::NoSuchJob(name.to_owned()))
     }
 
-    fn find_dotted<'a>(&self, table: &'a Value, steps: &[&str]) -> Option<&'a Value> {
+    fn find_dotted<'a>(&self, table: &'a TomlValue, steps: &[&str]) -> Option<&'a TomlValue> {
         let mut value = table;
         for step in steps {
-            let Data::Table(inner) = &value.data else { return None };
+            let Data::TomlTable(inner) = &value.data else { return None };
             value = inner.find(step)?;
         }
         (!steps.is_empty() && !self.is_dotted(value)).then_some(value)
     }
 
     /// Inserts `key = value` into a job or a table inside it, after the keys that are there.
-    fn insert_pair(&mut self, table: &Value, pair: &str) -> Result<(), EditError> {
-        let Data::Table(inner) = &table.data else { return Err(self.commands(pair, &table.span)) };
+    fn insert_pair(&mut self, table: &TomlValue, pair: &str) -> Result<(), EditError> {
+        let Data::TomlTable(inner) = &table.data else { return Err(self.commands(pair, &table.span)) };
         let last = inner.list().iter().filter_map(|entry| self.end_of_pair(entry)).max();
         if self.is_inline(table) {
             return match last {
@@ -272,7 +261,7 @@ impl Document {
     }
 
     /// Adds an item to the array `job = [ … ]`.
-    fn push_item(&mut self, array: &Range<usize>, items: &[Value], item: &str) -> Result<(), EditError> {
+    fn push_item(&mut self, array: &Range<usize>, items: &[TomlValue], item: &str) -> Result<(), EditError> {
         let Some(last) = items.last() else { return self.splice(array.clone(), &format!("[{item}]")) };
         let tail = &self.text[last.span.end..array.end];
         let comma = tail.find(',').filter(|at| tail[..*at].trim().is_empty());

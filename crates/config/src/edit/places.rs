@@ -2,43 +2,43 @@
 
 use std::ops::Range;
 
-use super::Document;
-use crate::tree::{Data, Entry, Value};
+use super::ConfigText;
+use crate::tree::{Data, TomlEntry, TomlValue};
 
-impl Document {
+impl ConfigText {
     /// The line ending that the file uses.
     pub(super) fn newline(&self) -> &'static str {
         if self.text().contains("\r\n") { "\r\n" } else { "\n" }
     }
 
     /// Whether a table was opened by a header line.
-    pub(super) fn is_header(&self, value: &Value) -> bool {
-        matches!(value.data, Data::Table(_)) && self.text()[value.span.clone()].starts_with('[')
+    pub(super) fn is_header(&self, value: &TomlValue) -> bool {
+        matches!(value.data, Data::TomlTable(_)) && self.text()[value.span.clone()].starts_with('[')
     }
 
-    pub(super) fn is_inline(&self, value: &Value) -> bool {
-        matches!(value.data, Data::Table(_)) && self.text()[value.span.clone()].starts_with('{')
+    pub(super) fn is_inline(&self, value: &TomlValue) -> bool {
+        matches!(value.data, Data::TomlTable(_)) && self.text()[value.span.clone()].starts_with('{')
     }
 
     /// Whether a table only exists because of dotted keys.
-    pub(super) fn is_dotted(&self, value: &Value) -> bool {
-        matches!(value.data, Data::Table(_)) && !self.is_header(value) && !self.is_inline(value)
+    pub(super) fn is_dotted(&self, value: &TomlValue) -> bool {
+        matches!(value.data, Data::TomlTable(_)) && !self.is_header(value) && !self.is_inline(value)
     }
 
-    pub(super) fn is_list_of_headers(&self, value: &Value) -> bool {
+    pub(super) fn is_list_of_headers(&self, value: &TomlValue) -> bool {
         matches!(&value.data, Data::Array(items) if items.iter().any(|item| self.is_header(item)))
     }
 
     /// Whether the key is the last part of a dotted one.
-    pub(super) fn is_dotted_key(&self, entry: &Entry) -> bool {
+    pub(super) fn is_dotted_key(&self, entry: &TomlEntry) -> bool {
         self.text()[..entry.key_span.start].trim_end_matches([' ', '\t']).ends_with('.')
     }
 
     /// The end of the last value that stands in the lines of this entry; `None` when it has header lines of its own.
-    pub(super) fn end_of_pair(&self, entry: &Entry) -> Option<usize> {
+    pub(super) fn end_of_pair(&self, entry: &TomlEntry) -> Option<usize> {
         let value = &entry.value;
         match &value.data {
-            Data::Table(inner) if self.is_dotted(value) => {
+            Data::TomlTable(inner) if self.is_dotted(value) => {
                 inner.list().iter().filter_map(|entry| self.end_of_pair(entry)).max()
             }
             _ if self.is_header(value) || self.is_list_of_headers(value) => None,
@@ -47,9 +47,9 @@ impl Document {
     }
 
     /// The end of everything inside a table, with the tables inside it.
-    pub(super) fn last_place(&self, value: &Value) -> usize {
+    pub(super) fn last_place(&self, value: &TomlValue) -> usize {
         let inner = match &value.data {
-            Data::Table(table) => table.list().iter().map(|entry| self.last_place(&entry.value)).max(),
+            Data::TomlTable(table) => table.list().iter().map(|entry| self.last_place(&entry.value)).max(),
             Data::Array(items) => items.iter().map(|item| self.last_place(item)).max(),
             Data::Text(_) | Data::Plain(_) => None,
         };

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::{Document, EditError};
+use super::{ConfigText, EditError};
 use crate::{Config, Env, Kind, parse};
 
 /// A config file on disk, being edited.
@@ -14,7 +14,7 @@ pub struct ConfigFile {
     target: PathBuf,
     original: String,
     /// The text, being edited.
-    pub document: Document,
+    pub document: ConfigText,
 }
 
 impl ConfigFile {
@@ -22,7 +22,7 @@ impl ConfigFile {
     pub fn open(path: &Path) -> Result<Self, EditError> {
         let target = path.canonicalize().map_err(|err| file_error(path, &err))?;
         let original = std::fs::read_to_string(&target).map_err(|err| file_error(path, &err))?;
-        let document = Document::parse(&original)?;
+        let document = ConfigText::parse(&original)?;
         Ok(Self { path: path.to_owned(), target, original, document })
     }
 

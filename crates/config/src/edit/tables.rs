@@ -1,33 +1,32 @@
 //! Adding tables to a list inside a job, such as `[[job.blog]]`, in the way in which the file writes that list.
 
 use super::places::item_with_comma;
-use super::{Document, EditError, render_key};
-use crate::tree::{Data, Value};
+use super::{ConfigText, EditError, render_key};
+use crate::tree::{Data, TomlValue};
 
 /// The keys of a table with their values, in the order in which they are written.
 pub type Pairs = Vec<(&'static str, toml::Value)>;
 
-impl Document {
+impl ConfigText {
     /// Adds tables to the list `key` of a job: as header lines, or as inline tables where the file has those.
     pub fn add_tables(&mut self, job: &str, key: &str, tables: &[Pairs]) -> Result<(), EditError> {
         if tables.is_empty() {
             return Ok(());
         }
         let owner = self.find_job(job)?.clone();
-        let Data::Table(inner) = &owner.data else { return Err(self.commands(key, &owner.span)) };
+        let Data::TomlTable(inner) = &owner.data else { return Err(self.commands(key, &owner.span)) };
         match inner.find(key) {
             Some(list) if self.is_list_of_headers(list) => {
                 let end = self.last_place(list);
                 self.add_headers(end, key, tables)
             }
-            Some(Value { span, data: Data::Array(items) }) => {
+            Some(TomlValue { span, data: Data::Array(items) }) => {
                 let (span, items) = (span.clone(), items.clone());
-                match items.is_empty() {
-                    true => self.splice(span, &self.inline_list(tables)),
-                    false => {
-                        let inline: Vec<String> = tables.iter().map(|table| self.inline(table)).collect();
-                        self.push_item(&span, &items, &inline.join(&self.between(&items, &span)))
-                    }
+                if items.is_empty() {
+                    self.splice(span, &self.inline_list(tables))
+                } else {
+                    let inline: Vec<String> = tables.iter().map(|table| self.inline(table)).collect();
+                    self.push_item(&span, &items, &inline.join(&self.between(&items, &span)))
                 }
             }
             Some(other) => Err(self.commands(key, &other.span)),
@@ -45,10 +44,10 @@ impl Document {
     /// Removes the table of the list `key` of a job whose `id` is that; `false` when there is none.
     pub fn remove_table(&mut self, job: &str, key: &str, id: &str) -> Result<bool, EditError> {
         let owner = self.find_job(job)?.clone();
-        let Data::Table(inner) = &owner.data else { return Err(self.commands(key, &owner.span)) };
-        let Some(Value { data: Data::Array(items), .. }) = inner.find(key) else { return Ok(false) };
-        let has_id = |item: &&Value| {
-            matches!(&item.data, Data::Table(table)
+        let Data::TomlTable(inner) = &owner.data else { return Err(self.commands(key, &owner.span)) };
+        let Some(TomlValue { data: Data::Array(items), .. }) = inner.find(key) else { return Ok(false) };
+        let has_id = |item: &&TomlValue| {
+            matches!(&item.data, Data::TomlTable(table)
                 if matches!(table.find("id").map(|id| &id.data), Some(Data::Text(text)) if **text == *id))
         };
         let Some(found) = items.iter().find(has_id) else { return Ok(false) };
@@ -93,13 +92,14 @@ impl Document {
     }
 
     /// What stands between two items of a list: a line each where the file does it so.
-    fn between(&self, items: &[Value], array: &std::ops::Range<usize>) -> String {
+    fn between(&self, items: &[TomlValue], array: &std::ops::Range<usize>) -> String {
         let last = items.last().map_or(array.start, |item| item.span.start);
         let line_start = self.line_start(last);
         let before = &self.text()[line_start..last];
-        match before.trim().is_empty() && line_start > array.start {
-            true => format!(",{}{before}", self.newline()),
-            false => ", ".to_owned(),
+        if before.trim().is_empty() && line_start > array.start {
+            format!(",{}{before}", self.newline())
+        } else {
+            ", ".to_owned()
         }
     }
 }
@@ -111,12 +111,12 @@ mod tests {
     #[test]
     fn a_table_of_a_list_is_removed_with_its_comment_and_nothing_else() {
         let headers = "[[job]]\nname = \"b\"\n\n[[job.blog]]\nid = \"a\"\n\n# the second\n[[job.blog]]\nid = \"c\"\n\n[app]\n";
-        let mut document = Document::parse(headers).unwrap();
+        let mut document = ConfigText::parse(headers).unwrap();
         assert!(document.remove_table("b", "blog", "c").unwrap());
         assert_eq!(document.text(), "[[job]]\nname = \"b\"\n\n[[job.blog]]\nid = \"a\"\n\n[app]\n");
         assert!(!document.remove_table("b", "blog", "c").unwrap());
         let inline = "[[job]]\nname = \"b\"\nblog = [\n  { id = \"a\" },\n  { id = \"c\" }, # last\n]\n";
-        let mut document = Document::parse(inline).unwrap();
+        let mut document = ConfigText::parse(inline).unwrap();
         assert!(document.remove_table("b", "blog", "a").unwrap());
         assert_eq!(document.text(), "[[job]]\nname = \"b\"\nblog = [\n  { id = \"c\" }, # last\n]\n");
     }
@@ -161,7 +161,7 @@ mod tests {
             ),
         ] {
             let had: Vec<String> = ids(&file).into_iter().flatten().collect();
-            let mut document = Document::parse(&file).unwrap();
+            let mut document = ConfigText::parse(&file).unwrap();
             document.add_tables("b", "blog", &[blog("p"), blog("q")]).unwrap();
             let text = document.text();
             let now: Vec<Vec<String>> = ids(text).into_iter().filter(|list| !list.is_empty()).collect();
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_job_that_is_not_there_is_told() {
-        let mut document = Document::parse("[[job]]\nname = \"a\"\n").unwrap();
+        let mut document = ConfigText::parse("[[job]]\nname = \"a\"\n").unwrap();
         assert!(matches!(document.add_tables("b", "blog", &[blog("p")]), Err(EditError::NoSuchJob(_))));
     }
 }

@@ -63,8 +63,8 @@ fn diff(old: &str, new: &str) -> Vec<String> {
     gone.chain(new[same_start..new.len() - same_end].iter().map(|line| format!("+{line}"))).collect()
 }
 
-fn edited(file: &str, edit: impl FnOnce(&mut Document) -> Result<(), EditError>) -> String {
-    let mut document = Document::parse(file).unwrap();
+fn edited(file: &str, edit: impl FnOnce(&mut ConfigText) -> Result<(), EditError>) -> String {
+    let mut document = ConfigText::parse(file).unwrap();
     edit(&mut document).unwrap();
     document.text().to_owned()
 }
@@ -153,7 +153,7 @@ fn inline_jobs_stay_inline() {
 
 #[test]
 fn what_is_not_there_or_too_intricate_is_refused() {
-    let mut doc = Document::parse(FILE).unwrap();
+    let mut doc = ConfigText::parse(FILE).unwrap();
     assert!(matches!(doc.set("nope", "every", &text("1h")), Err(EditError::NoSuchJob(_))));
     assert!(matches!(doc.unset("mic", "every"), Err(EditError::NoSuchKey { .. })));
     assert!(matches!(doc.unset("mic", "feed.x"), Err(EditError::NoSuchKey { .. })));
@@ -203,7 +203,7 @@ proptest! {
     fn setting_a_new_key_and_unsetting_it_gives_the_same_bytes(file in some_file(), word in "[a-z\"\\\\#é ]{0,8}") {
         let names: Vec<String> = ["mic", "blogs", "last", "a", "b"].map(str::to_owned).to_vec();
         for name in names {
-            let mut doc = Document::parse(&file).unwrap();
+            let mut doc = ConfigText::parse(&file).unwrap();
             if doc.set(&name, "first_run", &text(&word)).is_ok() {
                 prop_assert!(doc.text() != file);
                 doc.unset(&name, "first_run").unwrap();
@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn changing_a_value_and_changing_it_back_gives_the_same_bytes(file in some_file(), word in "\\PC{0,8}") {
         for (name, kind) in [("mic", "press"), ("blogs", "blogs"), ("a", "press"), ("b", "books")] {
-            let mut doc = Document::parse(&file).unwrap();
+            let mut doc = ConfigText::parse(&file).unwrap();
             if doc.set(name, "kind", &text(&word)).is_ok() {
                 doc.set(name, "kind", &text(kind)).unwrap();
                 prop_assert_eq!(doc.text(), &file);
@@ -225,7 +225,7 @@ proptest! {
 
     #[test]
     fn adding_a_job_and_removing_it_gives_the_same_bytes(file in some_file()) {
-        let mut doc = Document::parse(&file).unwrap();
+        let mut doc = ConfigText::parse(&file).unwrap();
         doc.add_job(&[("name", text("new")), ("kind", text("press")), ("feed", text("x"))]).unwrap();
         doc.remove_job("new").unwrap();
         // A last line without its newline gets one: the only byte that stays.

@@ -3,17 +3,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Reader;
+use super::ConfigReader;
 use crate::Config;
 use crate::diagnostic::Problem;
 use crate::explain::missing_key;
 use crate::kind::TableKind;
 use crate::model::{Defaults, HEAD_KEYS, Job, JobHead, ScheduleSpec};
 use crate::section::Section;
-use crate::tree::{Data, Table, Value};
+use crate::tree::{Data, TomlTable, TomlValue};
 use stdx::id::JobName;
 
-impl Reader {
+impl ConfigReader {
     pub(super) fn read_jobs(&mut self, config: &Config) -> Vec<Job> {
         let (section, defaults) = self.find_section(TableKind::Defaults);
         self.check_one_schedule(&defaults);
@@ -21,7 +21,7 @@ impl Reader {
         let defaults = defaults.only(|key| HEAD_KEYS.contains(&key) && !matches!(key, "name" | "kind"));
         let root = Arc::clone(&self.root);
         let Some(jobs) = root.find(TableKind::Job.key()) else { return Vec::new() };
-        let wrong = |value: &Value, message: &str| {
+        let wrong = |value: &TomlValue, message: &str| {
             Problem::at(&section.file.source, value.span.clone(), message)
                 .with_hint("write each job as `[[job]]`")
         };
@@ -29,7 +29,7 @@ impl Reader {
             self.problems.push(wrong(jobs, "`job` is a list of tables"));
             return Vec::new();
         };
-        let read = |item: &Value| match item.as_table() {
+        let read = |item: &TomlValue| match item.as_table() {
             Some(table) => self.read_job(config, &defaults, item.span.clone(), table),
             None => {
                 self.problems.push(wrong(item, "a job is a table"));
@@ -42,9 +42,9 @@ impl Reader {
     fn read_job(
         &mut self,
         config: &Config,
-        defaults: &Table,
+        defaults: &TomlTable,
         span: Range<usize>,
-        table: &Table,
+        table: &TomlTable,
     ) -> Option<Job> {
         self.check_one_schedule(table);
         let mut section = self.make_section(TableKind::Job, String::new(), span.clone(), table);
@@ -86,11 +86,12 @@ impl Reader {
             first_run: head.first_run,
             hold_above: head.hold_above,
             allow_private: head.allow_private,
+            ping: head.ping.or_else(|| config.app.ping.clone()),
             section,
         })
     }
 
-    fn check_one_schedule(&mut self, table: &Table) {
+    fn check_one_schedule(&mut self, table: &TomlTable) {
         let (Some(_), Some(cron)) = (table.find("every"), table.find("cron")) else { return };
         let message = "a job has either `every` or `cron`, not both";
         let problem = Problem::at(&self.file.source, cron.span.clone(), message);

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
-use crate::diagnostic::{Problem, Problems, Severity, Source};
+use crate::diagnostic::{ConfigSource, Problem, Problems, Severity};
 use crate::env::Env;
 use crate::explain::list_homes;
 use crate::kind::{Kind, NO_LLM, TableKind};
@@ -18,7 +18,8 @@ use crate::lookup::Surroundings;
 use crate::model::{App, Quota, QuotaTable, Store, StoreTable};
 use crate::secret_url::SecretUrl;
 use crate::section::{File, Section};
-use crate::tree::{Data, Table, Value};
+use crate::tree::{Data, TomlTable, TomlValue};
+use crate::value::Zone;
 use crate::{Config, SecretUse, overrides};
 use stdx::id::JobName;
 use stdx::text::nearest;
@@ -32,17 +33,21 @@ const MOST_SYNTAX_ERRORS: usize = 100;
 const MOST_UNKNOWN_KEYS: usize = 100;
 
 /// Reads `source` and checks it as far as the `kinds` are known.
-pub(crate) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> (Option<Config>, Problems) {
+pub(crate) fn read_file(
+    source: ConfigSource,
+    kinds: &'static [Kind],
+    env: &Env,
+) -> (Option<Config>, Problems) {
     let (root, errors) = DeTable::parse_recoverable(source.text());
     if !errors.is_empty() {
         return (None, list_syntax_errors(&source, &errors));
     }
-    let mut root = Table::from_parsed(root.into_inner());
+    let mut root = TomlTable::from_parsed(root.into_inner());
     let directory = source.path().parent().filter(|path| !path.as_os_str().is_empty());
     let secret_context =
         Surroundings { directory: directory.unwrap_or(Path::new(".")).to_owned(), env: env.clone() };
     let problems = overrides::write(&mut root, kinds, env);
-    let mut reader = Reader {
+    let mut reader = ConfigReader {
         root: Arc::default(),
         file: Arc::new(File::new(source, kinds, secret_context, root)),
         problems,
@@ -59,7 +64,7 @@ pub(crate) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> (O
     (Some(config), reader.problems.in_order().bounded())
 }
 
-fn list_syntax_errors(source: &Source, errors: &[toml::de::Error]) -> Problems {
+fn list_syntax_errors(source: &ConfigSource, errors: &[toml::de::Error]) -> Problems {
     let mut problems = errors.iter().map(|err| syntax_error(source, err)).collect::<Problems>().in_order();
     // Counting lines takes a look at all that stands before.
     problems.truncate(MOST_SYNTAX_ERRORS);
@@ -69,7 +74,7 @@ fn list_syntax_errors(source: &Source, errors: &[toml::de::Error]) -> Problems {
     problems
 }
 
-fn syntax_error(source: &Source, err: &toml::de::Error) -> Problem {
+fn syntax_error(source: &ConfigSource, err: &toml::de::Error) -> Problem {
     let text = source.text();
     let span = err.span().unwrap_or(0..0);
     let rest = text.get(span.start..).unwrap_or_default();
@@ -81,8 +86,8 @@ fn syntax_error(source: &Source, err: &toml::de::Error) -> Problem {
     Problem::at(source, if at_line_end { span.start..span.start } else { span }, err.message())
 }
 
-struct Reader {
-    root: Arc<Table>,
+struct ConfigReader {
+    root: Arc<TomlTable>,
     file: Arc<File>,
     problems: Problems,
     warnings: Problems,
@@ -91,10 +96,11 @@ struct Reader {
     names: BTreeMap<JobName, Problem>,
 }
 
-impl Reader {
+impl ConfigReader {
     fn read_root(&mut self) -> Config {
         self.check_root_keys();
-        let app: App = self.read_table(TableKind::App).unwrap_or_default();
+        let mut app: App = self.read_table(TableKind::App).unwrap_or_default();
+        self.add_surroundings(&mut app);
         self.check_header_texts(&app);
         let store: StoreTable = self.read_table(TableKind::Store).unwrap_or_default();
         let context = &self.file.secret_context;
@@ -107,7 +113,7 @@ impl Reader {
                 directory: context.directory.clone(),
                 keep_history: store.keep_history,
             },
-            web: self.make_section(TableKind::Web, String::new(), 0..0, &Table::default()),
+            web: self.make_section(TableKind::Web, String::new(), 0..0, &TomlTable::default()),
             quotas: BTreeMap::new(),
             llms: Vec::new(),
             channels: Vec::new(),
@@ -129,6 +135,18 @@ impl Reader {
         config.has_all_jobs =
             !matches!(tables, Some(Data::Array(tables)) if tables.len() > config.jobs.len());
         config
+    }
+
+    /// What the machine says where the file does not.
+    fn add_surroundings(&self, app: &mut App) {
+        let env = &self.file.secret_context.env;
+        app.quota_zone = env.find("APP_TZ").and_then(|zone| zone.parse().ok()).unwrap_or_else(Zone::tokyo);
+        app.locale = env.find_language();
+        let is_set =
+            self.root.find_table(TableKind::App.key()).is_some_and(|app| app.find("timezone").is_some());
+        if !is_set && let Some(zone) = env.find_zone() {
+            app.timezone = zone;
+        }
     }
 
     /// What goes into a request header has to fit into one.
@@ -182,7 +200,7 @@ impl Reader {
     fn read_section<T: DeserializeOwned + JsonSchema>(
         &mut self,
         section: &Section,
-        table: &Table,
+        table: &TomlTable,
     ) -> Option<T> {
         let read = read_lenient(section, table, &[]);
         self.problems.extend(read.problems);
@@ -191,28 +209,28 @@ impl Reader {
     }
 
     /// The table at the top of the file; an empty one when it is not there.
-    fn find_section(&mut self, place: TableKind) -> (Section, Table) {
+    fn find_section(&mut self, place: TableKind) -> (Section, TomlTable) {
         let (span, table) = match self.root.find(place.key()) {
-            None => (0..0, Table::default()),
-            Some(Value { span, data: Data::Table(table) }) => (span.clone(), table.clone()),
+            None => (0..0, TomlTable::default()),
+            Some(TomlValue { span, data: Data::TomlTable(table) }) => (span.clone(), table.clone()),
             Some(value) => {
                 let message = format!("`{}` is a table, not {}", place.key(), value.type_name());
                 let hint = format!("write `{}` and its keys below", place.header("NAME"));
                 self.problems
                     .push(Problem::at(&self.file.source, value.span.clone(), message).with_hint(hint));
-                (0..0, Table::default())
+                (0..0, TomlTable::default())
             }
         };
         (self.make_section(place, String::new(), span, &table), table)
     }
 
-    fn make_section(&self, place: TableKind, name: String, span: Range<usize>, table: &Table) -> Section {
+    fn make_section(&self, place: TableKind, name: String, span: Range<usize>, table: &TomlTable) -> Section {
         let kind = table.find_text("kind").unwrap_or_default().to_owned();
         Section { name, kind, place, file: Arc::clone(&self.file), span, keys: None }
     }
 
     /// The tables `[place.NAME]`.
-    fn list_named(&mut self, place: TableKind) -> Vec<(Section, Table)> {
+    fn list_named(&mut self, place: TableKind) -> Vec<(Section, TomlTable)> {
         let (_, outer) = self.find_section(place);
         let mut sections = Vec::new();
         for entry in outer.list() {
@@ -239,7 +257,7 @@ impl Reader {
         let mut quotas = BTreeMap::new();
         for (section, table) in sections {
             if let Some(keys) = self.read_section::<QuotaTable>(&section, &table) {
-                let zone = keys.timezone.unwrap_or_else(|| app.timezone.clone());
+                let zone = keys.timezone.unwrap_or_else(|| app.quota_zone.clone());
                 let quota = Quota { per_day: keys.per_day, day_starts: keys.day_starts, zone };
                 quotas.insert(section.name, quota);
             }
@@ -250,7 +268,7 @@ impl Reader {
     /// The tables `[place.NAME]`, also those with problems: others may name them.
     fn read_named(&mut self, place: TableKind) -> Vec<Section> {
         let sections = self.list_named(place);
-        let read = |(mut section, table): (Section, Table)| {
+        let read = |(mut section, table): (Section, TomlTable)| {
             if self.check_kind(&mut section, &table) {
                 self.check_unused(&section, &table);
                 section = self.read_by_kind(section, &table);
@@ -261,7 +279,7 @@ impl Reader {
     }
 
     /// Whether the section names a kind that exists, or one that is clearly meant, which it is given.
-    fn check_kind(&mut self, section: &mut Section, table: &Table) -> bool {
+    fn check_kind(&mut self, section: &mut Section, table: &TomlTable) -> bool {
         let kinds: Vec<&str> =
             self.file.kinds.iter().filter(|kind| kind.place == section.place).map(|kind| kind.name).collect();
         let word = section.place.word();
@@ -293,14 +311,14 @@ impl Reader {
     }
 
     /// Refuses what `own`, the table as it is written, sets without effect.
-    fn check_unused(&mut self, section: &Section, own: &Table) {
+    fn check_unused(&mut self, section: &Section, own: &TomlTable) {
         if let Some(kind) = self.find_kind(section) {
             self.problems.extend(kind.list_unused(section, own));
         }
     }
 
     /// The section with what its owner will find in it.
-    fn read_by_kind(&mut self, mut section: Section, table: &Table) -> Section {
+    fn read_by_kind(&mut self, mut section: Section, table: &TomlTable) -> Section {
         let Some(kind) = self.find_kind(&section) else { return section };
         let (secrets, problems) = kind.read(&mut section, table);
         self.note_secrets(secrets);
@@ -322,7 +340,7 @@ impl Reader {
 
     /// The names of tables that the file has, also of those with problems, and of quotas that kinds bring along.
     fn list_names(&self, place: TableKind) -> Vec<String> {
-        let entries = self.root.find_table(place.key()).map(Table::list).unwrap_or_default();
+        let entries = self.root.find_table(place.key()).map(TomlTable::list).unwrap_or_default();
         let in_file =
             entries.iter().filter(|entry| entry.value.as_table().is_some()).map(|entry| &*entry.key);
         let brought =

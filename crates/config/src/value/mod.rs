@@ -81,8 +81,8 @@ macro_rules! text_value {
     ($type:ident, $what:literal, $example:literal) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Text;
-                impl serde::de::Visitor<'_> for Text {
+                struct TextVisitor;
+                impl serde::de::Visitor<'_> for TextVisitor {
                     type Value = $type;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -93,7 +93,7 @@ macro_rules! text_value {
                         text.parse().map_err(|err: $crate::value::BadValue| E::custom(err.for_serde()))
                     }
                 }
-                deserializer.deserialize_str(Text)
+                deserializer.deserialize_str(TextVisitor)
             }
         }
 

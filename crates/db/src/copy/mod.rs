@@ -17,7 +17,7 @@ mod tables;
 use std::collections::BTreeMap;
 
 use super::{DbUrl, Error, TableSurvey, Tx, moved};
-use rows::{Tally, Values};
+use rows::{RowsDigest, Values};
 use side::Side;
 use stdx::fail;
 use stdx::time::Clock;
@@ -29,7 +29,6 @@ pub struct DatabaseMove {
     pub from: DbUrl,
     /// The database that is to have them.
     pub to: DbUrl,
-    /// The time.
     pub clock: Clock,
     /// Who is at work in the source at this moment, in words; a move begins only if nobody is.
     pub list_busy: fn(&mut Tx<'_>) -> super::Result<Vec<String>>,
@@ -44,7 +43,6 @@ pub struct DatabaseMove {
 pub enum MoveStep<'a> {
     /// A table begins, some of whose rows may have arrived already.
     Table {
-        /// Its name.
         name: &'a str,
         /// Rows in the source.
         rows: u64,
@@ -58,7 +56,6 @@ pub enum MoveStep<'a> {
 /// A table that was moved.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct MovedTable {
-    /// Its name.
     pub table: String,
     /// What the source holds, and now the target as well.
     #[serde(flatten)]
@@ -115,7 +112,6 @@ pub enum MoveError {
     /// The target holds rows that are not from an unfinished move.
     #[error("{place} is not empty: the table `{table}` has rows")]
     NotEmpty {
-        /// Where.
         place: String,
         /// The first table with rows.
         table: String,
@@ -131,7 +127,6 @@ pub enum MoveError {
     /// The target is being filled from elsewhere.
     #[error("{place} holds an unfinished move from {from}")]
     OtherSource {
-        /// Where.
         place: String,
         /// Where its rows come from.
         from: String,
@@ -168,10 +163,13 @@ impl DatabaseMove {
         self.refuse_left(&mut source, target.as_ref())?;
         let target = match &mut target {
             None => TargetState::Missing,
-            Some(target) => match self.look_at(target, &mut source, &tables)? {
-                true => TargetState::Unfinished,
-                false => TargetState::Empty,
-            },
+            Some(target) => {
+                if self.check_target(target, &mut source, &tables)? {
+                    TargetState::Unfinished
+                } else {
+                    TargetState::Empty
+                }
+            }
         };
         let busy = (self.list_busy)(&mut source.tx())?;
         let mut rows = BTreeMap::new();
@@ -200,18 +198,18 @@ impl DatabaseMove {
             return Err(MoveError::Busy(busy));
         }
         let mut target = Side::create(&self.to, &self.clock)?;
-        let resumed = self.look_at(&mut target, &mut source, &tables)?;
+        let resumed = self.check_target(&mut target, &mut source, &tables)?;
         target.write(|tx| moved::put_arriving(tx, &source.shown))?;
 
         let mut tallies = Vec::with_capacity(tables.len());
         let mut is_known = resumed;
         for (number, table) in tables.iter().enumerate() {
-            let (mut tally, mut after) = (Tally::default(), None);
+            let (mut tally, mut after) = (RowsDigest::default(), None);
             if is_known {
                 match find_arrived(table, &mut source, &mut target)? {
                     Some(arrived) => (tally, after) = arrived,
                     None => {
-                        // The source has changed since: this table and those that may point at it are copied anew.
+                        // The source has changed since: this table and those that may point at it are copied again.
                         target.write(|tx| {
                             tables[number..].iter().rev().try_for_each(|table| table.clear(tx))
                         })?;
@@ -272,12 +270,13 @@ impl DatabaseMove {
     }
 
     /// Whether `target` holds an unfinished move from `source`; an error if it holds anything else.
-    fn look_at(&self, target: &mut Side, source: &mut Side, tables: &[Table]) -> Result<bool> {
+    fn check_target(&self, target: &mut Side, source: &mut Side, tables: &[Table]) -> Result<bool> {
         let is_ours = target.schema()?.found > 0;
         if is_ours && let Some(from) = moved::find_arriving(&mut target.tx())? {
-            return match from == source.shown {
-                true => Ok(true),
-                false => Err(MoveError::OtherSource { place: target.shown.clone(), from }),
+            return if from == source.shown {
+                Ok(true)
+            } else {
+                Err(MoveError::OtherSource { place: target.shown.clone(), from })
             };
         }
         match target.find_filled(tables)? {
@@ -298,7 +297,7 @@ impl DatabaseMove {
         table: &Table,
         source: &mut Side,
         target: &mut Side,
-        tally: &mut Tally,
+        tally: &mut RowsDigest,
         after: &mut Option<Values>,
     ) -> Result<()> {
         loop {
@@ -321,7 +320,7 @@ fn find_arrived(
     table: &Table,
     source: &mut Side,
     target: &mut Side,
-) -> super::Result<Option<(Tally, Option<Values>)>> {
+) -> super::Result<Option<(RowsDigest, Option<Values>)>> {
     let (arrived, last) = table.tally(&mut target.tx(), None)?;
     let Some(last) = last else { return Ok(Some((arrived, None))) };
     let (sent, _) = table.tally(&mut source.tx(), Some(&last))?;
@@ -329,7 +328,7 @@ fn find_arrived(
 }
 
 /// Reads the target from end to end and holds it against what was sent.
-fn compare(tables: &[Table], sent: &[Tally], target: &mut Side) -> Result<Vec<MovedTable>> {
+fn compare(tables: &[Table], sent: &[RowsDigest], target: &mut Side) -> Result<Vec<MovedTable>> {
     let mut moved = Vec::with_capacity(tables.len());
     let mut differing = Vec::new();
     for (table, sent) in tables.iter().zip(sent) {
@@ -339,10 +338,7 @@ fn compare(tables: &[Table], sent: &[Tally], target: &mut Side) -> Result<Vec<Mo
         }
         moved.push(MovedTable { table: table.name.clone(), survey: arrived.survey() });
     }
-    match differing.is_empty() {
-        true => Ok(moved),
-        false => Err(MoveError::Differs(differing)),
-    }
+    if differing.is_empty() { Ok(moved) } else { Err(MoveError::Differs(differing)) }
 }
 
 async fn in_background<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {

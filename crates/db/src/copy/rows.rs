@@ -17,12 +17,12 @@ pub(super) type Values = Vec<Value<'static>>;
 
 /// How many rows were met, and the sum of their digests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct RowsDigest {
     pub(super) rows: u64,
     sum: u128,
 }
 
-impl Tally {
+impl RowsDigest {
     pub(super) fn add(&mut self, row: &Values) {
         self.rows += 1;
         self.sum = self.sum.wrapping_add(digest(row.iter().map(cell)));
@@ -72,9 +72,10 @@ impl Table {
                 params.extend(bound.iter().cloned());
             }
         }
-        let filter = match conditions.is_empty() {
-            true => String::new(),
-            false => format!(" WHERE {}", conditions.join(" AND ")),
+        let filter = if conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" WHERE {}", conditions.join(" AND "))
         };
         let text = tx.dialect().render(&format!(
             "SELECT {} FROM {}{filter} ORDER BY {key} LIMIT {MAX_ROWS}",
@@ -94,8 +95,12 @@ impl Table {
     }
 
     /// Counts and sums up the rows up to `upto`, or all of them; answers the last key, too.
-    pub(super) fn tally(&self, tx: &mut Tx<'_>, upto: Option<&Values>) -> Result<(Tally, Option<Values>)> {
-        let mut tally = Tally::default();
+    pub(super) fn tally(
+        &self,
+        tx: &mut Tx<'_>,
+        upto: Option<&Values>,
+    ) -> Result<(RowsDigest, Option<Values>)> {
+        let mut tally = RowsDigest::default();
         let mut last = None;
         loop {
             let batch = self.read_batch(tx, last.as_ref(), upto)?;

@@ -14,7 +14,7 @@ use stdx::time::{Clock, Timestamp};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) struct Side {
-    link: Link,
+    link: SideConnection,
     clock: Clock,
     now: Timestamp,
     /// The place for people: no password.
@@ -23,7 +23,7 @@ pub(super) struct Side {
     pub(super) identity: String,
 }
 
-enum Link {
+enum SideConnection {
     Sqlite(Connection),
     Postgres(Box<Session>),
 }
@@ -54,7 +54,7 @@ impl Side {
             }
             DbUrl::Server(url) => {
                 let mut side = Self::connect(url, clock)?;
-                if let Link::Postgres(session) = &mut side.link {
+                if let SideConnection::Postgres(session) = &mut side.link {
                     migrate::migrate_postgres(session, clock)?;
                 }
                 Ok(side)
@@ -66,7 +66,7 @@ impl Side {
     fn of_file(connection: Connection, path: &Path, clock: &Clock) -> Self {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let shown = format!("sqlite:{}", path.display());
-        let link = Link::Sqlite(connection);
+        let link = SideConnection::Sqlite(connection);
         Self { link, clock: clock.clone(), now: clock.now(), identity: shown.clone(), shown }
     }
 
@@ -85,21 +85,27 @@ impl Side {
         let now = session.first_text(&format!("SELECT {NOW}"))?.and_then(|text| text.parse().ok());
         let now = now.filter(|_| clock.is_system()).unwrap_or_else(|| clock.now());
         let shown = format!("{} (schema {schema})", without_password(url));
-        Ok(Self { link: Link::Postgres(Box::new(session)), clock: clock.clone(), now, shown, identity })
+        Ok(Self {
+            link: SideConnection::Postgres(Box::new(session)),
+            clock: clock.clone(),
+            now,
+            shown,
+            identity,
+        })
     }
 
     pub(super) fn tx(&mut self) -> Tx<'_> {
         match &mut self.link {
-            Link::Sqlite(connection) => Tx::on_sqlite(connection, self.clock.now()),
-            Link::Postgres(session) => Tx::on_postgres(session, self.now),
+            SideConnection::Sqlite(connection) => Tx::on_sqlite(connection, self.clock.now()),
+            SideConnection::Postgres(session) => Tx::on_postgres(session, self.now),
         }
     }
 
     /// How far its schema is.
     pub(super) fn schema(&mut self) -> Result<SchemaState> {
         match &mut self.link {
-            Link::Sqlite(connection) => migrate::state_of_sqlite(connection),
-            Link::Postgres(session) => migrate::state_of_postgres(session),
+            SideConnection::Sqlite(connection) => migrate::state_of_sqlite(connection),
+            SideConnection::Postgres(session) => migrate::state_of_postgres(session),
         }
     }
 
@@ -108,12 +114,12 @@ impl Side {
     /// Nothing is written for it: SQLite keeps a write transaction open, PostgreSQL locks the tables. Readers go on.
     pub(super) fn lock(&mut self, tables: &[Table]) -> Result<()> {
         match &mut self.link {
-            Link::Sqlite(connection) => {
+            SideConnection::Sqlite(connection) => {
                 connection.execute_batch("BEGIN IMMEDIATE")?;
                 // Until the very end not even we may write.
                 Ok(connection.pragma_update(None, "query_only", true)?)
             }
-            Link::Postgres(session) => {
+            SideConnection::Postgres(session) => {
                 let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
                 // The locks come before the first look, so that it sees what their last holders wrote. Whoever wants to
                 // write waits for that on `db_move` before its own first look, and then sees our mark.
@@ -127,7 +133,7 @@ impl Side {
 
     /// Ends what [`Side::lock`] began; `last` is written with it.
     pub(super) fn unlock(&mut self, last: impl FnOnce(&mut Tx<'_>) -> Result<()>) -> Result<()> {
-        if let Link::Sqlite(connection) = &self.link {
+        if let SideConnection::Sqlite(connection) = &self.link {
             connection.pragma_update(None, "query_only", false)?;
         }
         last(&mut self.tx())?;
@@ -137,8 +143,8 @@ impl Side {
     /// Runs `work` in a transaction of its own.
     pub(super) fn write<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
         let begin = match &self.link {
-            Link::Sqlite(_) => "BEGIN IMMEDIATE",
-            Link::Postgres(_) => "BEGIN",
+            SideConnection::Sqlite(_) => "BEGIN IMMEDIATE",
+            SideConnection::Postgres(_) => "BEGIN",
         };
         self.tx().execute_text(begin)?;
         match work(&mut self.tx()) {

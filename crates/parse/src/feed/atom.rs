@@ -10,7 +10,7 @@ use url::Url;
 
 use super::names::{Field, Space, field};
 use super::rss;
-use super::xml::{Tag, Token, Xml};
+use super::xml::{Tag, Xml, XmlToken};
 use super::{Content, Link, Person, TEXT_LIMIT, TextKind};
 use crate::markup::{escape_into, single_spaced, unescape};
 
@@ -75,15 +75,15 @@ fn collect<'a>(xml: &mut Xml<'a>, leaf: Tag<'a>, inline: bool, base: Option<&Arc
     let (mut has_elements, mut has_cdata) = (false, false);
     loop {
         match xml.next() {
-            Token::Eof => break,
-            Token::Text(_) | Token::Cdata(_) if out.len() >= TEXT_LIMIT => xml.damaged = true,
-            Token::Text(text) if has_elements => escape_into(&mut out, &text),
-            Token::Text(text) => out.push_str(&text),
-            Token::Cdata(text) => {
+            XmlToken::Eof => break,
+            XmlToken::Text(_) | XmlToken::Cdata(_) if out.len() >= TEXT_LIMIT => xml.damaged = true,
+            XmlToken::Text(text) if has_elements => escape_into(&mut out, &text),
+            XmlToken::Text(text) => out.push_str(&text),
+            XmlToken::Cdata(text) => {
                 has_cdata = true;
                 if has_elements && inline { escape_into(&mut out, text) } else { out.push_str(text) }
             }
-            Token::Start(tag) => {
+            XmlToken::Start(tag) => {
                 if interrupts(leaf, tag, inline) {
                     xml.replace(depth);
                     xml.unread(tag);
@@ -101,7 +101,7 @@ fn collect<'a>(xml: &mut Xml<'a>, leaf: Tag<'a>, inline: bool, base: Option<&Arc
                     write_tag(&mut out, xml, tag, base);
                 }
             }
-            Token::End => {
+            XmlToken::End => {
                 if xml.depth() < depth {
                     break;
                 }
@@ -211,8 +211,8 @@ pub(super) fn read_person(xml: &mut Xml<'_>) -> Person {
     let mut part: Option<(usize, Field, String)> = None;
     loop {
         match xml.next() {
-            Token::Eof => break,
-            Token::Start(tag) => {
+            XmlToken::Eof => break,
+            XmlToken::Start(tag) => {
                 let field = match field(tag.space, tag.local) {
                     Field::Url => Field::PersonUrl,
                     field => field,
@@ -225,7 +225,7 @@ pub(super) fn read_person(xml: &mut Xml<'_>) -> Person {
                     break;
                 }
             }
-            Token::End => {
+            XmlToken::End => {
                 if xml.depth() < depth {
                     break;
                 }
@@ -243,8 +243,8 @@ pub(super) fn read_person(xml: &mut Xml<'_>) -> Person {
                     }
                 }
             }
-            Token::Text(text) => part.as_mut().map_or(&mut own, |(_, _, value)| value).push_str(&text),
-            Token::Cdata(text) => part.as_mut().map_or(&mut own, |(_, _, value)| value).push_str(text),
+            XmlToken::Text(text) => part.as_mut().map_or(&mut own, |(_, _, value)| value).push_str(&text),
+            XmlToken::Cdata(text) => part.as_mut().map_or(&mut own, |(_, _, value)| value).push_str(text),
         }
     }
     if person.is_empty() { rss::person(&single_spaced(&own)) } else { person }

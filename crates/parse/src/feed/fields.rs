@@ -5,13 +5,13 @@ use jiff::tz::TimeZone;
 use super::address::{address, rooted};
 use super::atom::{self, Default as TextDefault};
 use super::names::{Field, Space, field};
-use super::reader::Reader;
-use super::xml::{Tag as XmlTag, Token};
+use super::reader::FeedReader;
+use super::xml::{Tag as XmlTag, XmlToken};
 use super::{Content, LIST_LIMIT, Person, Tag, date, rss};
 use crate::markup::{single_spaced, text_of};
 use stdx::time::Timestamp;
 
-impl<'a> Reader<'a> {
+impl<'a> FeedReader<'a> {
     pub(super) fn category(&mut self, tag: XmlTag<'a>) {
         let of = |name: &str| {
             tag.attribute(name).map(|value| single_spaced(&value)).filter(|value| !value.is_empty())
@@ -29,11 +29,11 @@ impl<'a> Reader<'a> {
         let mut own = String::new();
         loop {
             match self.xml.next() {
-                Token::Eof => break,
-                Token::End if self.xml.depth() < depth => break,
-                Token::Text(text) if self.xml.depth() == depth => own.push_str(&text),
-                Token::Cdata(text) if self.xml.depth() == depth => own.push_str(text),
-                Token::Start(tag) if field(tag.space, tag.local) == Field::Entry => {
+                XmlToken::Eof => break,
+                XmlToken::End if self.xml.depth() < depth => break,
+                XmlToken::Text(text) if self.xml.depth() == depth => own.push_str(&text),
+                XmlToken::Cdata(text) if self.xml.depth() == depth => own.push_str(text),
+                XmlToken::Start(tag) if field(tag.space, tag.local) == Field::Entry => {
                     self.xml.replace(depth);
                     self.xml.unread(tag);
                     break;

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Content, Context, Entry, Feed, Link, Person, Refused, Tag, TextKind, parse};
+use super::{Content, Context, Entry, Feed, FeedError, Link, Person, Tag, TextKind, parse};
+use crate::Cut;
 use crate::sanitize::Sanitizer;
 use crate::url::resolve;
 use stdx::time::Timestamp;
@@ -20,7 +21,7 @@ pub struct Headers {
 }
 
 /// Reads a document and shows all that was found in it.
-pub fn inspect(bytes: &[u8], url: Option<&str>, headers: Headers) -> Result<Value, Refused> {
+pub fn inspect(bytes: &[u8], url: Option<&str>, headers: Headers) -> Result<Value, FeedError> {
     read(bytes, url, headers).map(|feed| shown(&feed))
 }
 
@@ -29,7 +30,7 @@ pub fn shown(feed: &Feed) -> Value {
     serde_json::to_value(shown_feed(feed)).unwrap_or(Value::Null)
 }
 
-fn read(bytes: &[u8], url: Option<&str>, headers: Headers) -> Result<Feed, Refused> {
+fn read(bytes: &[u8], url: Option<&str>, headers: Headers) -> Result<Feed, FeedError> {
     let context = Context {
         url: url.and_then(|url| resolve(None, url)),
         content_type: headers.content_type,
@@ -160,7 +161,7 @@ fn shown_feed(feed: &Feed) -> ShownDocument<'_> {
     ShownDocument {
         format: feed.format.name(),
         encoding: feed.encoding,
-        truncated: feed.truncated,
+        truncated: feed.cut == Some(Cut::Entries),
         damaged: feed.damaged,
         feed: shown,
         entries: feed.entries.iter().map(|entry| shown_entry(entry, &mut sanitizer)).collect(),

@@ -10,11 +10,11 @@ use stdx::hash::sha256_parts;
 ///
 /// A candidate counts only if no other entry of the document with another link or title has it too: some publishers
 /// give all entries one guid, or one link. Entries that agree in candidate, link and title are one entry told twice.
-pub(super) fn assign(entries: &mut [Entry]) -> Named {
+pub(super) fn assign(entries: &mut [Entry]) -> TellsApart {
     let mut keyless: Vec<usize> = (0..entries.len()).collect();
     for candidate in [by_id, by_link, by_link_and_date] {
         if keyless.is_empty() {
-            return Named::WithoutText;
+            return TellsApart::WithoutText;
         }
         let candidates: Vec<Option<String>> = keyless.iter().map(|at| candidate(&entries[*at])).collect();
         let shared = shared(entries, &keyless, &candidates);
@@ -30,16 +30,16 @@ pub(super) fn assign(entries: &mut [Entry]) -> Named {
             })
             .collect();
     }
-    let told = if keyless.is_empty() { Named::WithoutText } else { Named::ByText };
+    let apart = if keyless.is_empty() { TellsApart::WithoutText } else { TellsApart::ByText };
     for at in keyless {
         entries[at].key = by_text(&entries[at]);
     }
-    told
+    apart
 }
 
 /// What it took to tell the entries apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum TellsApart {
     WithoutText,
     ByText,
 }

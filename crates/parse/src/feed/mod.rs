@@ -34,7 +34,9 @@ mod scope;
 mod tag;
 mod xml;
 
-pub use model::{Content, Enclosure, Entry, Feed, Format, Link, Person, Refused, Tag, TextKind};
+pub use xml::DEPTH_LIMIT;
+
+pub use model::{Content, Enclosure, Entry, Feed, FeedError, Format, Link, Person, Tag, TextKind};
 
 /// How many entries of one document are read; the others are ignored and the feed says so.
 pub const ENTRY_LIMIT: usize = 10_000;
@@ -69,31 +71,31 @@ enum Texts {
 }
 
 /// Reads a feed, or says why the document is none.
-pub fn parse(bytes: &[u8], context: &Context) -> Result<Feed, Refused> {
+pub fn parse(bytes: &[u8], context: &Context) -> Result<Feed, FeedError> {
     read(bytes, context, Texts::Kept)
 }
 
 /// As [`parse`], but summaries and contents of entries may be missing; for those who ask only what is new.
 ///
 /// The keys are the same: where texts are needed to tell entries apart, they are read.
-pub fn parse_heads(bytes: &[u8], context: &Context) -> Result<Feed, Refused> {
+pub fn parse_heads(bytes: &[u8], context: &Context) -> Result<Feed, FeedError> {
     read(bytes, context, Texts::Spared)
 }
 
-fn read(bytes: &[u8], context: &Context, texts: Texts) -> Result<Feed, Refused> {
+fn read(bytes: &[u8], context: &Context, texts: Texts) -> Result<Feed, FeedError> {
     let (decoded, encoding) = decode::decode_in_place(bytes, context.content_type.as_deref(), Kind::Xml);
     let text = decoded.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let mut feed = match text.as_bytes().first() {
-        None => return Err(Refused::Empty),
+        None => return Err(FeedError::Empty),
         Some(b'{') => json::read(text, encoding, context)?,
-        Some(b'[') => return Err(Refused::OtherJson),
+        Some(b'[') => return Err(FeedError::OtherJson),
         Some(_) => reader::read(&rss::repaired(text), encoding, context, texts)?,
     };
     if feed.language.is_none() {
         feed.language = context.content_language.clone().filter(|language| !language.contains(','));
     }
     match key::assign(&mut feed.entries) {
-        key::Named::ByText if texts == Texts::Spared => read(bytes, context, Texts::Kept),
+        key::TellsApart::ByText if texts == Texts::Spared => read(bytes, context, Texts::Kept),
         _ => Ok(feed),
     }
 }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use url::Url;
 
+use crate::Cut;
 use crate::markup;
 use crate::sanitize::{self, Sanitizer};
 use stdx::time::Timestamp;
 
 /// Why a document is not read as a feed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum FeedError {
     /// There is nothing in it.
     #[error("the document is empty")]
     Empty,
     /// It is a page for people.
     #[error("this is an HTML page, not a feed")]
     Html,
-    /// It is a sitemap.
     #[error("this is a sitemap, not a feed")]
     Sitemap,
     /// It is a list of feeds.
@@ -94,7 +94,6 @@ impl Format {
 /// A feed as read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feed {
-    /// Its dialect.
     pub format: Format,
     /// The encoding it was decoded from.
     pub encoding: &'static str,
@@ -126,16 +125,14 @@ pub struct Feed {
     pub ttl: Option<String>,
     /// Who is responsible.
     pub authors: Vec<Person>,
-    /// Who helped.
     pub contributors: Vec<Person>,
     /// All links, the one in `link` included.
     pub links: Vec<Link>,
-    /// Its categories.
     pub tags: Vec<Tag>,
     /// Its entries in document order.
     pub entries: Vec<Entry>,
-    /// Whether entries beyond [`ENTRY_LIMIT`](super::ENTRY_LIMIT) were ignored.
-    pub truncated: bool,
+    /// What was left out at a limit.
+    pub cut: Option<Cut>,
     /// Whether the document was broken and had to be repaired while reading.
     pub damaged: bool,
 }
@@ -163,7 +160,7 @@ impl Feed {
             links: Vec::new(),
             tags: Vec::new(),
             entries: Vec::new(),
-            truncated: false,
+            cut: None,
             damaged: false,
         }
     }
@@ -190,11 +187,9 @@ pub struct Entry {
     pub content: Vec<Content>,
     /// Who wrote it.
     pub authors: Vec<Person>,
-    /// Who helped.
     pub contributors: Vec<Person>,
     /// All links, the one in `link` included.
     pub links: Vec<Link>,
-    /// Its categories.
     pub tags: Vec<Tag>,
     /// Files that belong to it.
     pub enclosures: Vec<Enclosure>,
@@ -253,7 +248,6 @@ pub struct Link {
 /// A person of a feed or an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Person {
-    /// The name.
     pub name: Option<String>,
     /// The mail address.
     pub email: Option<String>,
@@ -293,7 +287,6 @@ pub struct Tag {
 /// A file that belongs to an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Enclosure {
-    /// Where it is.
     pub url: String,
     /// Media type, if said.
     pub kind: Option<String>,

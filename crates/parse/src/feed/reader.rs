@@ -9,11 +9,12 @@ use super::atom::{self, Default as TextDefault};
 use super::fields::{non_empty, push_some};
 use super::names::{Field, field};
 use super::root::find_root;
-use super::xml::{Tag as XmlTag, Token, Xml};
+use super::xml::{Tag as XmlTag, Xml, XmlToken};
 use super::{
-    Context, ENTRY_LIMIT, Enclosure, Entry, Feed, Format, LIST_LIMIT, Link, Refused, Tag, Texts, base_of,
+    Context, ENTRY_LIMIT, Enclosure, Entry, Feed, FeedError, Format, LIST_LIMIT, Link, Tag, Texts, base_of,
     date,
 };
+use crate::Cut;
 use crate::markup::single_spaced;
 
 /// Room is made for so many entries at once, by how long the document is.
@@ -26,12 +27,12 @@ pub(super) fn read<'a>(
     encoding: &'static str,
     context: &'a Context,
     texts: Texts,
-) -> Result<Feed, Refused> {
+) -> Result<Feed, FeedError> {
     let mut xml = Xml::new(text, base_of(context));
     let root = find_root(&mut xml)?;
     let mut feed = Feed::new(root.format, encoding);
     feed.entries.reserve((text.len() / USUAL_ENTRY).min(USUAL_ENTRIES));
-    let mut reader = Reader {
+    let mut reader = FeedReader {
         feed,
         default: if root.format.is_atom() { TextDefault::Text } else { TextDefault::Html },
         root_depth: xml.depth(),
@@ -47,6 +48,7 @@ pub(super) fn read<'a>(
     reader.run();
     let mut feed = reader.feed;
     feed.damaged = reader.xml.damaged || reader.xml.resolver.has_refused();
+    feed.cut = feed.cut.or(reader.xml.too_deep.then_some(Cut::Nesting));
     finish_feed(&mut feed);
     Ok(feed)
 }
@@ -62,7 +64,7 @@ pub(super) struct Strong {
 }
 
 /// The reading of one document.
-pub(super) struct Reader<'a> {
+pub(super) struct FeedReader<'a> {
     pub(super) xml: Xml<'a>,
     pub(super) feed: Feed,
     pub(super) default: TextDefault,
@@ -77,7 +79,7 @@ pub(super) struct Reader<'a> {
     pub(super) zone: Option<&'a TimeZone>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FeedReader<'a> {
     fn root(&mut self, tag: XmlTag<'a>) {
         if tag.local.eq_ignore_ascii_case("entry") {
             self.start_entry(tag);
@@ -112,20 +114,20 @@ impl<'a> Reader<'a> {
     fn run(&mut self) {
         loop {
             match self.xml.next() {
-                Token::Eof => break,
-                Token::Start(tag) => {
+                XmlToken::Eof => break,
+                XmlToken::Start(tag) => {
                     if !self.start(tag) {
                         break;
                     }
                 }
                 // What the document breaks off in may be half an address: nobody wrote that.
-                Token::End if self.xml.over && !self.is_closed => self.entry = None,
-                Token::End => {
+                XmlToken::End if self.xml.over && !self.is_closed => self.entry = None,
+                XmlToken::End => {
                     if self.entry.as_ref().is_some_and(|(depth, _)| self.xml.depth() < *depth) {
                         self.finish_entry();
                     }
                 }
-                Token::Text(_) | Token::Cdata(_) => {}
+                XmlToken::Text(_) | XmlToken::Cdata(_) => {}
             }
         }
         self.finish_entry();
@@ -142,7 +144,7 @@ impl<'a> Reader<'a> {
                     self.finish_entry();
                 }
                 if self.feed.entries.len() >= ENTRY_LIMIT {
-                    self.feed.truncated = true;
+                    self.feed.cut = Some(Cut::Entries);
                     return false;
                 }
                 self.start_entry(tag);
@@ -239,9 +241,11 @@ impl<'a> Reader<'a> {
         let depth = self.xml.depth();
         loop {
             match self.xml.next() {
-                Token::Eof => return,
-                Token::End if self.xml.depth() < depth => return,
-                Token::Start(tag) if field(tag.space, tag.local) == Field::Entry && tag.local.len() == 4 => {
+                XmlToken::Eof => return,
+                XmlToken::End if self.xml.depth() < depth => return,
+                XmlToken::Start(tag)
+                    if field(tag.space, tag.local) == Field::Entry && tag.local.len() == 4 =>
+                {
                     // An `item` inside: the end tag is missing.
                     self.xml.replace(depth);
                     self.xml.unread(tag);
@@ -263,8 +267,8 @@ impl<'a> Reader<'a> {
         let (mut url, mut own, mut in_url) = (None, String::new(), None);
         loop {
             match self.xml.next() {
-                Token::Eof => break,
-                Token::End => {
+                XmlToken::Eof => break,
+                XmlToken::End => {
                     if self.xml.depth() < depth {
                         break;
                     }
@@ -272,7 +276,7 @@ impl<'a> Reader<'a> {
                         in_url = None;
                     }
                 }
-                Token::Start(tag) => match field(tag.space, tag.local) {
+                XmlToken::Start(tag) => match field(tag.space, tag.local) {
                     Field::Url => {
                         in_url = Some(self.xml.depth());
                         url = Some(String::new());
@@ -284,10 +288,10 @@ impl<'a> Reader<'a> {
                     }
                     _ => {}
                 },
-                Token::Text(text) => {
+                XmlToken::Text(text) => {
                     push_part(&mut url, &mut own, in_url.is_some(), self.xml.depth() == depth, &text);
                 }
-                Token::Cdata(text) => {
+                XmlToken::Cdata(text) => {
                     push_part(&mut url, &mut own, in_url.is_some(), self.xml.depth() == depth, text);
                 }
             }

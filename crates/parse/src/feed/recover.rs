@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use quick_xml::errors::{Error, SyntaxError};
 
-use super::xml::{Shape, Token, Xml};
+use super::xml::{TagShape, Xml, XmlToken};
 
 impl<'a> Xml<'a> {
     /// Goes on after what the tokenizer cannot read.
-    pub(super) fn recover(&mut self, from: usize, error: &Error) -> Option<Token<'a>> {
+    pub(super) fn recover(&mut self, from: usize, error: &Error) -> Option<XmlToken<'a>> {
         self.damaged = true;
         let text = self.text;
         let seen = self.position().max(from + 1);
@@ -27,7 +27,7 @@ impl<'a> Xml<'a> {
                     let body = &rest[9..];
                     let length = body.find("]]>").unwrap_or(body.len());
                     self.restart((from + 9 + length + 3).min(text.len()), text.len());
-                    return Some(Token::Cdata(&body[..length]));
+                    return Some(XmlToken::Cdata(&body[..length]));
                 }
                 self.restart(next_bracket.unwrap_or(text.len()), text.len());
                 None
@@ -43,14 +43,14 @@ impl<'a> Xml<'a> {
                     // A tag cut off by the end of the document; a lone bracket was text.
                     self.over = true;
                     return (!starts_name(rest) && !rest.starts_with("</"))
-                        .then_some(Token::Text(Cow::Borrowed(rest)));
+                        .then_some(XmlToken::Text(Cow::Borrowed(rest)));
                 };
                 let whole = &text[from..end];
                 let stray = whole[1..].find('<').map(|at| at + 1);
                 if !starts_name(whole) && !whole.starts_with("</") {
                     let length = stray.unwrap_or(whole.len());
                     self.restart(from + length, text.len().max(seen));
-                    return Some(Token::Text(Cow::Borrowed(&whole[..length])));
+                    return Some(XmlToken::Text(Cow::Borrowed(&whole[..length])));
                 }
                 let end = stray.map_or(end, |stray| from + stray);
                 self.restart(end, text.len());
@@ -59,7 +59,7 @@ impl<'a> Xml<'a> {
                     self.close_named(name);
                     return None;
                 }
-                self.enter(text[from + 1..end].trim_end_matches('>'), Shape::Open)
+                self.enter(text[from + 1..end].trim_end_matches('>'), TagShape::Open)
             }
         }
     }

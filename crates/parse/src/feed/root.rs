@@ -1,8 +1,8 @@
 //! Finds the element that makes a document a feed, and tells its dialect.
 
 use super::names::Space;
-use super::xml::{Tag as XmlTag, Token, Xml};
-use super::{Format, Refused};
+use super::xml::{Tag as XmlTag, Xml, XmlToken};
+use super::{FeedError, Format};
 
 /// Where a feed starts.
 pub(super) struct Root<'a> {
@@ -11,15 +11,15 @@ pub(super) struct Root<'a> {
 }
 
 /// The element that makes the document a feed; junk before it is passed over.
-pub(super) fn find_root<'a>(xml: &mut Xml<'a>) -> Result<Root<'a>, Refused> {
+pub(super) fn find_root<'a>(xml: &mut Xml<'a>) -> Result<Root<'a>, FeedError> {
     let mut first: Option<&str> = None;
     loop {
         let tag = match xml.next() {
-            Token::Start(tag) => tag,
-            Token::Eof => {
+            XmlToken::Start(tag) => tag,
+            XmlToken::Eof => {
                 return Err(match first {
-                    Some(name) => Refused::OtherXml { root: name.chars().take(60).collect() },
-                    None => Refused::NotAFeed,
+                    Some(name) => FeedError::OtherXml { root: name.chars().take(60).collect() },
+                    None => FeedError::NotAFeed,
                 });
             }
             _ => continue,
@@ -29,9 +29,9 @@ pub(super) fn find_root<'a>(xml: &mut Xml<'a>) -> Result<Root<'a>, Refused> {
         }
         if first.is_none() || xml.depth() == 1 {
             match tag.local.to_ascii_lowercase().as_str() {
-                "html" | "head" | "body" => return Err(Refused::Html),
-                "urlset" | "sitemapindex" => return Err(Refused::Sitemap),
-                "opml" => return Err(Refused::Opml),
+                "html" | "head" | "body" => return Err(FeedError::Html),
+                "urlset" | "sitemapindex" => return Err(FeedError::Sitemap),
+                "opml" => return Err(FeedError::Opml),
                 _ => {}
             }
         }

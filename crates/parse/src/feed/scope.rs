@@ -54,9 +54,10 @@ impl<'a> Scopes<'a> {
                 has_base = true;
                 let base = resolver.resolve(self.base().map(|base| &**base), &unescape(value));
                 if let Some(base) = base.filter(|base| matches!(base.scheme(), "http" | "https" | "ftp")) {
-                    match is_usable_base(&base) {
-                        true => self.bases.push((depth, Arc::new(base))),
-                        false => is_whole = false,
+                    if is_usable_base(&base) {
+                        self.bases.push((depth, Arc::new(base)));
+                    } else {
+                        is_whole = false;
                     }
                 }
             } else if key == "xml:lang" || key == "lang" {

@@ -17,13 +17,13 @@ use crate::markup::{self, Reference};
 use crate::resolver::Resolver;
 
 /// How deep elements may nest; deeper ones are not reported, their text is.
-pub(super) const DEPTH_LIMIT: usize = 512;
+pub const DEPTH_LIMIT: usize = 512;
 /// Start tags beyond the depth limit after which the tokenizer is renewed, because it remembers each of them.
 const RENEW_AFTER: usize = 4096;
 
 /// One step through the document.
 #[derive(Debug)]
-pub(super) enum Token<'a> {
+pub(super) enum XmlToken<'a> {
     /// An element starts; an empty one is followed by its `End` at once.
     Start(Tag<'a>),
     /// The innermost open element ends.
@@ -57,10 +57,12 @@ pub(super) struct Xml<'a> {
     beyond_total: usize,
     scopes: Scopes<'a>,
     pub(super) resolver: Resolver,
-    /// Bytes that may still be read in vain while we recover, and names that may be compared in vain.
+    /// Bytes read and names compared that may still be wasted while we recover.
     patience: usize,
     /// Whether anything was recovered from or left out.
     pub(super) damaged: bool,
+    /// Whether elements were left out beyond the depth limit.
+    pub(super) too_deep: bool,
     unread: Option<Tag<'a>>,
     pub(super) over: bool,
 }
@@ -80,6 +82,7 @@ impl<'a> Xml<'a> {
             resolver: Resolver::default(),
             patience: text.len().saturating_mul(8).saturating_add(1 << 20),
             damaged: false,
+            too_deep: false,
             unread: None,
             over: false,
         }
@@ -171,7 +174,7 @@ impl<'a> Xml<'a> {
         self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 
-    /// Starts the tokenizer anew at `position`, after it read up to `seen`.
+    /// Restarts the tokenizer at `position`, after it read up to `seen`.
     pub(super) fn restart(&mut self, position: usize, seen: usize) {
         if !self.waste(seen.saturating_sub(position) + 16) {
             return;
@@ -180,7 +183,7 @@ impl<'a> Xml<'a> {
         self.reader = tokenizer(&self.text[self.start..]);
     }
 
-    /// Notes work that was done in vain; `false` when that was too much, and the document is given up.
+    /// Counts wasted work; `false` when that was too much, and the document is given up.
     fn waste(&mut self, work: usize) -> bool {
         let left = self.patience.checked_sub(work);
         self.patience = left.unwrap_or_default();
@@ -190,15 +193,15 @@ impl<'a> Xml<'a> {
     }
 
     /// The next step; never fails, and ends with `Eof` for ever.
-    pub(super) fn next(&mut self) -> Token<'a> {
+    pub(super) fn next(&mut self) -> XmlToken<'a> {
         if let Some(tag) = self.unread.take() {
-            return Token::Start(tag);
+            return XmlToken::Start(tag);
         }
         loop {
             if self.closing > 0 {
                 self.closing -= 1;
                 self.pop();
-                return Token::End;
+                return XmlToken::End;
             }
             if self.over {
                 return self.finish();
@@ -207,16 +210,16 @@ impl<'a> Xml<'a> {
             match self.reader.read_event() {
                 Ok(Event::Text(text)) => match text.into_inner() {
                     Cow::Borrowed("") => {}
-                    text => return Token::Text(text),
+                    text => return XmlToken::Text(text),
                 },
                 Ok(Event::CData(_)) => {
                     let to = self.position();
-                    return Token::Cdata(self.text.get(from + 9..to - 3).unwrap_or_default());
+                    return XmlToken::Cdata(self.text.get(from + 9..to - 3).unwrap_or_default());
                 }
                 Ok(Event::GeneralRef(_)) => {
                     let whole = &self.text[from..self.position()];
                     let name = whole.trim_start_matches('&').trim_end_matches(';');
-                    return Token::Text(match markup::reference(name) {
+                    return XmlToken::Text(match markup::reference(name) {
                         Some(Reference::Text(value)) => Cow::Borrowed(value),
                         Some(Reference::Char(value)) => Cow::Owned(value.to_string()),
                         Some(Reference::Pair(first, second)) => {
@@ -227,13 +230,13 @@ impl<'a> Xml<'a> {
                 }
                 Ok(Event::Start(_)) => {
                     let to = self.position();
-                    if let Some(token) = self.start_tag(from, to, Shape::Open) {
+                    if let Some(token) = self.start_tag(from, to, TagShape::Open) {
                         return token;
                     }
                 }
                 Ok(Event::Empty(_)) => {
                     let to = self.position();
-                    if let Some(token) = self.start_tag(from, to, Shape::Empty) {
+                    if let Some(token) = self.start_tag(from, to, TagShape::Empty) {
                         return token;
                     }
                 }
@@ -253,13 +256,13 @@ impl<'a> Xml<'a> {
     }
 
     /// Closes what is still open, one element a step.
-    fn finish(&mut self) -> Token<'a> {
+    fn finish(&mut self) -> XmlToken<'a> {
         if self.open.is_empty() {
-            return Token::Eof;
+            return XmlToken::Eof;
         }
         self.damaged = true;
         self.pop();
-        Token::End
+        XmlToken::End
     }
 
     fn pop(&mut self) {
@@ -267,7 +270,7 @@ impl<'a> Xml<'a> {
         self.scopes.leave(self.open.len());
     }
 
-    fn start_tag(&mut self, from: usize, to: usize, shape: Shape) -> Option<Token<'a>> {
+    fn start_tag(&mut self, from: usize, to: usize, shape: TagShape) -> Option<XmlToken<'a>> {
         let text = self.text;
         let whole = &text[from..to];
         if let Some(stray) = stray_bracket(whole) {
@@ -275,30 +278,30 @@ impl<'a> Xml<'a> {
             if !starts_name(whole) {
                 // A lone `<`: everything up to the next bracket is text.
                 self.restart(from + stray, to);
-                return Some(Token::Text(Cow::Borrowed(&text[from..from + stray])));
+                return Some(XmlToken::Text(Cow::Borrowed(&text[from..from + stray])));
             }
             // The tag was never closed before the next one began.
             self.restart(from + stray, to);
-            return self.enter(&text[from + 1..from + stray], Shape::Open);
+            return self.enter(&text[from + 1..from + stray], TagShape::Open);
         }
         if !starts_name(whole) {
             self.damaged = true;
-            return Some(Token::Text(Cow::Borrowed(whole)));
+            return Some(XmlToken::Text(Cow::Borrowed(whole)));
         }
         let inner = &whole[1..whole.len() - 1];
         let inner = match shape {
-            Shape::Empty => inner.strip_suffix('/').unwrap_or(inner),
-            Shape::Open => inner,
+            TagShape::Empty => inner.strip_suffix('/').unwrap_or(inner),
+            TagShape::Open => inner,
         };
         self.enter(inner, shape)
     }
 
     /// Opens the element that `inner` names.
-    pub(super) fn enter(&mut self, inner: &'a str, shape: Shape) -> Option<Token<'a>> {
+    pub(super) fn enter(&mut self, inner: &'a str, shape: TagShape) -> Option<XmlToken<'a>> {
         let inner = inner.trim_ascii_end();
         if self.open.len() >= DEPTH_LIMIT {
-            self.damaged = true;
-            if shape == Shape::Open {
+            (self.damaged, self.too_deep) = (true, true);
+            if shape == TagShape::Open {
                 self.beyond += 1;
                 self.beyond_total += 1;
                 if self.beyond_total.is_multiple_of(RENEW_AFTER) {
@@ -312,7 +315,7 @@ impl<'a> Xml<'a> {
             inner.find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '=').unwrap_or(inner.len());
         let name = &inner[..name_length];
         self.open.push(Open { name });
-        if shape == Shape::Empty {
+        if shape == TagShape::Empty {
             self.closing = 1;
         }
         if name_length < inner.len() && inner.contains("xml") {
@@ -321,7 +324,7 @@ impl<'a> Xml<'a> {
         }
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         let space = self.scopes.space_of(prefix);
-        Some(Token::Start(Tag { space, local, inner, name_length }))
+        Some(XmlToken::Start(Tag { space, local, inner, name_length }))
     }
 
     fn end_tag(&mut self, from: usize, to: usize) {
@@ -358,7 +361,7 @@ impl<'a> Xml<'a> {
 
 /// How a tag was written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum TagShape {
     Open,
     Empty,
 }

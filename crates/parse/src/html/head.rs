@@ -21,7 +21,6 @@ pub struct FeedLink {
     /// Its media type in lower case, as the page gives it.
     #[serde(rename = "type")]
     pub media_type: Option<String>,
-    /// Its title.
     pub title: Option<String>,
 }
 
@@ -49,7 +48,7 @@ const MAX_FEEDS: usize = 200;
 
 /// Reads the head of tidied HTML.
 pub(super) fn read(html: &str, page: Option<&Url>) -> Head {
-    let found = tree::tokenize(Collector::default(), html).sink.found.into_inner();
+    let found = tree::tokenize(HeadCollector::default(), html).sink.found.into_inner();
     let base = found.base.and_then(|href| url::resolve(page, &href)).filter(is_usable_base);
     let resolver = Resolver::default();
     let from = base.as_ref().or(page);
@@ -121,7 +120,7 @@ fn read_refresh(content: &str, base: Option<&Url>) -> Option<Refresh> {
 
 /// The facts as they stand in the page, before the base is known.
 #[derive(Debug, Default)]
-struct Found {
+struct HeadFacts {
     title: Option<String>,
     social_title: Option<String>,
     base: Option<String>,
@@ -131,15 +130,15 @@ struct Found {
 }
 
 #[derive(Default)]
-struct Collector {
-    found: RefCell<Found>,
+struct HeadCollector {
+    found: RefCell<HeadFacts>,
     in_title: Cell<bool>,
     /// How many `svg` are open: their titles are not the page's.
     in_svg: Cell<usize>,
     in_noscript: Cell<bool>,
 }
 
-impl TokenSink for Collector {
+impl TokenSink for HeadCollector {
     type Handle = ();
 
     fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
@@ -156,7 +155,7 @@ impl TokenSink for Collector {
     }
 }
 
-impl Collector {
+impl HeadCollector {
     fn tag(&self, tag: &Tag) -> TokenSinkResult<()> {
         let is_start = tag.kind == TagKind::StartTag;
         let mut found = self.found.borrow_mut();
@@ -191,7 +190,7 @@ impl Collector {
         TokenSinkResult::Continue
     }
 
-    fn meta(&self, tag: &Tag, found: &mut Found) {
+    fn meta(&self, tag: &Tag, found: &mut HeadFacts) {
         let is = |name: &str, value: &str| {
             attribute(tag, name).is_some_and(|text| text.trim().eq_ignore_ascii_case(value))
         };
@@ -204,7 +203,7 @@ impl Collector {
     }
 }
 
-fn link(tag: &Tag, found: &mut Found) {
+fn link(tag: &Tag, found: &mut HeadFacts) {
     let Some(rel) = attribute(tag, "rel") else { return };
     let Some(href) = attribute(tag, "href") else { return };
     let is = |kind: &str| rel.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case(kind));

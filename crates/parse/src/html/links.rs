@@ -11,7 +11,7 @@ use crate::url::{self, Url};
 
 /// A link as the reader of the page sees it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Link {
+pub struct PageLink {
     /// Its address; as written when the address of the page is not known.
     pub href: String,
     /// Its text, or what stands for it: the text for an image, a title, a label.
@@ -21,7 +21,6 @@ pub struct Link {
 /// A file that a page links to.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Attachment {
-    /// Its address.
     pub href: String,
     /// The text of the link, or the name of the file when there is none.
     pub title: String,
@@ -32,7 +31,7 @@ pub struct Attachment {
 /// Characters of one link text that are kept.
 const MAX_TEXT_CHARS: usize = 1000;
 
-pub(super) fn links(tree: &Document, base: Option<&Url>, scope: Option<&Matcher>) -> Vec<Link> {
+pub(super) fn links(tree: &Document, base: Option<&Url>, scope: Option<&Matcher>) -> Vec<PageLink> {
     let mut found = Vec::new();
     let resolver = Resolver::default();
     let Some(scope) = scope else {
@@ -52,7 +51,7 @@ pub(super) fn links(tree: &Document, base: Option<&Url>, scope: Option<&Matcher>
     found
 }
 
-fn link(node: &NodeRef<'_>, base: Option<&Url>, resolver: &Resolver) -> Option<Link> {
+fn link(node: &NodeRef<'_>, base: Option<&Url>, resolver: &Resolver) -> Option<PageLink> {
     if !node.is_element() || !(node.has_name("a") || node.has_name("area")) {
         return None;
     }
@@ -66,7 +65,7 @@ fn link(node: &NodeRef<'_>, base: Option<&Url>, resolver: &Resolver) -> Option<L
         None if base.is_none() && href.len() <= url::MAX_BYTES => href.to_owned(),
         None => return None,
     };
-    Some(Link { href, text: link_text(node) })
+    Some(PageLink { href, text: link_text(node) })
 }
 
 fn link_text(node: &NodeRef<'_>) -> String {
@@ -81,7 +80,7 @@ fn link_text(node: &NodeRef<'_>) -> String {
     text::first_chars(&stands_for_it.unwrap_or_default(), MAX_TEXT_CHARS)
 }
 
-pub(super) fn attachments(links: Vec<Link>, extensions: &[impl AsRef<str>]) -> Vec<Attachment> {
+pub(super) fn attachments(links: Vec<PageLink>, extensions: &[impl AsRef<str>]) -> Vec<Attachment> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     for link in links {

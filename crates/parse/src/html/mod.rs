@@ -20,7 +20,7 @@ use super::resolver::is_usable_base;
 use super::url::Url;
 
 pub use self::head::{FeedLink, Refresh};
-pub use self::links::{Attachment, Link};
+pub use self::links::{Attachment, PageLink};
 
 /// Characters of a page that are read.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -35,7 +35,7 @@ pub struct Page {
     /// The main text.
     pub text: String,
     /// The links, in order.
-    pub links: Vec<Link>,
+    pub links: Vec<PageLink>,
     /// The feeds that the page names.
     pub feeds: Vec<FeedLink>,
 }
@@ -125,7 +125,7 @@ impl Html {
     }
 
     /// The links inside the elements that `selector` matches, or of the whole page, in order.
-    pub fn links(&self, selector: Option<&str>) -> Result<Vec<Link>, BadSelector> {
+    pub fn links(&self, selector: Option<&str>) -> Result<Vec<PageLink>, BadSelector> {
         let scope = selector.map(matcher).transpose()?;
         Ok(links::links(self.tree(), self.base(), scope.as_ref()))
     }

@@ -29,7 +29,7 @@ const AROUND: [&str; 5] = ["nav", "header", "footer", "aside", "form"];
 /// The text of all elements that match, outermost ones only.
 pub(super) fn of_matches(tree: &Document, scope: &Matcher) -> String {
     let mut seen = HashSet::new();
-    let mut writer = Writer::default();
+    let mut writer = TextWriter::default();
     for node in tree.select_matcher(scope).nodes() {
         if node.ancestors_it(None).any(|above| seen.contains(&above.id)) {
             continue;
@@ -77,7 +77,7 @@ fn article(tree: &Document) -> Option<String> {
     let mut search = Readability::with_document(copy, None, Some(config)).ok()?;
     let found = search.parse().ok()?;
     let part = tree::build(&super::tidy::tidy(&found.content, usize::MAX));
-    let mut writer = Writer::default();
+    let mut writer = TextWriter::default();
     writer.write(&part.root(), &[], usize::MAX);
     Some(writer.finish()).filter(|text| !text.is_empty())
 }
@@ -107,14 +107,14 @@ fn plain(tree: &Document) -> Plain {
 }
 
 fn text_of(node: &NodeRef<'_>, without: &[&str]) -> String {
-    let mut writer = Writer::default();
+    let mut writer = TextWriter::default();
     writer.write(node, without, usize::MAX);
     writer.finish()
 }
 
 /// The text of one element on one line, at most `max_chars` of it.
 pub(super) fn line_of(node: &NodeRef<'_>, max_chars: usize) -> String {
-    let mut writer = Writer::default();
+    let mut writer = TextWriter::default();
     writer.write(node, &[], max_chars.saturating_mul(4));
     first_chars(&single_spaced(&writer.finish()), max_chars)
 }
@@ -126,7 +126,7 @@ pub(super) fn first_chars(line: &str, max_chars: usize) -> String {
 
 /// Writes text nodes with single spaces, and the gaps between blocks.
 #[derive(Default)]
-struct Writer {
+struct TextWriter {
     out: String,
     /// Line ends owed before the next text.
     lines: usize,
@@ -134,23 +134,23 @@ struct Writer {
     space: Option<char>,
 }
 
-enum Step<'a> {
+enum WriteStep<'a> {
     Enter(NodeRef<'a>),
     Leave(usize),
     Cell,
 }
 
-impl Writer {
+impl TextWriter {
     fn write(&mut self, root: &NodeRef<'_>, without: &[&str], max_bytes: usize) {
-        let mut steps = vec![Step::Enter(*root)];
+        let mut steps = vec![WriteStep::Enter(*root)];
         while let Some(step) = steps.pop() {
             if self.out.len() > max_bytes {
                 return;
             }
             match step {
-                Step::Leave(lines) => self.after(lines),
-                Step::Cell => self.cell(),
-                Step::Enter(node) => self.enter(&node, root, without, &mut steps),
+                WriteStep::Leave(lines) => self.after(lines),
+                WriteStep::Cell => self.cell(),
+                WriteStep::Enter(node) => self.enter(&node, root, without, &mut steps),
             }
         }
     }
@@ -160,7 +160,7 @@ impl Writer {
         node: &NodeRef<'a>,
         root: &NodeRef<'_>,
         without: &[&str],
-        steps: &mut Vec<Step<'a>>,
+        steps: &mut Vec<WriteStep<'a>>,
     ) {
         let name = node.query_or(None, |inner| match &inner.data {
             NodeData::Text { contents } => {
@@ -186,11 +186,11 @@ impl Writer {
             return;
         }
         self.before(lines);
-        steps.push(Step::Leave(lines));
+        steps.push(WriteStep::Leave(lines));
         if name == "td" || name == "th" {
-            steps.push(Step::Cell);
+            steps.push(WriteStep::Cell);
         }
-        steps.extend(node.children_it(true).map(Step::Enter));
+        steps.extend(node.children_it(true).map(WriteStep::Enter));
     }
 
     fn text(&mut self, text: &str) {

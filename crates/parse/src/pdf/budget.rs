@@ -7,13 +7,13 @@ const MAX_STREAM: usize = 16 * 1024 * 1024;
 
 /// What is left to spend on a file.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct WorkBudget {
     work: Cell<u64>,
     decoded: Cell<usize>,
     is_cut: Cell<bool>,
 }
 
-impl Budget {
+impl WorkBudget {
     pub(super) fn new(work: u64, decoded: usize) -> Self {
         Self { work: Cell::new(work), decoded: Cell::new(decoded), is_cut: Cell::new(false) }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::lexer::{Lexer, Token};
+use super::lexer::{Lexer, PdfToken};
 
 /// The most entries of one CMap.
 const MAX_ENTRIES: usize = 100_000;
@@ -29,12 +29,12 @@ impl CMap {
         let mut last_number = 0.0;
         while let Some(token) = lexer.token() {
             match token {
-                Token::Word(b"begincodespacerange") => map.read_spaces(&mut lexer),
-                Token::Word(b"beginbfchar") => map.read_singles(&mut lexer),
-                Token::Word(b"beginbfrange") => map.read_ranges(&mut lexer),
-                Token::Word(b"def") if last_name == b"WMode" => map.is_vertical = last_number == 1.0,
-                Token::Name(name) => last_name = name,
-                Token::Number(number) => last_number = number,
+                PdfToken::Word(b"begincodespacerange") => map.read_spaces(&mut lexer),
+                PdfToken::Word(b"beginbfchar") => map.read_singles(&mut lexer),
+                PdfToken::Word(b"beginbfrange") => map.read_ranges(&mut lexer),
+                PdfToken::Word(b"def") if last_name == b"WMode" => map.is_vertical = last_number == 1.0,
+                PdfToken::Name(name) => last_name = name,
+                PdfToken::Number(number) => last_number = number,
                 _ => {}
             }
         }
@@ -44,7 +44,7 @@ impl CMap {
     }
 
     fn read_spaces(&mut self, lexer: &mut Lexer<'_>) {
-        while let (Some(Token::Text(low)), Some(Token::Text(high))) = (lexer.token(), lexer.token()) {
+        while let (Some(PdfToken::Text(low)), Some(PdfToken::Text(high))) = (lexer.token(), lexer.token()) {
             if self.spaces.len() < 100 && (1..=4).contains(&low.len()) {
                 self.spaces.push((low.len(), code(&low), code(&high)));
             }
@@ -52,21 +52,21 @@ impl CMap {
     }
 
     fn read_singles(&mut self, lexer: &mut Lexer<'_>) {
-        while let Some(Token::Text(from)) = lexer.token() {
+        while let Some(PdfToken::Text(from)) = lexer.token() {
             match lexer.token() {
-                Some(Token::Text(to)) => self.put(code(&from), &to),
-                Some(Token::Name(_)) => {}
+                Some(PdfToken::Text(to)) => self.put(code(&from), &to),
+                Some(PdfToken::Name(_)) => {}
                 _ => return,
             }
         }
     }
 
     fn read_ranges(&mut self, lexer: &mut Lexer<'_>) {
-        while let (Some(Token::Text(low)), Some(Token::Text(high))) = (lexer.token(), lexer.token()) {
+        while let (Some(PdfToken::Text(low)), Some(PdfToken::Text(high))) = (lexer.token(), lexer.token()) {
             let (low, high) = (code(&low), code(&high));
             match lexer.token() {
-                Some(Token::Text(to)) if low == high => self.put(low, &to),
-                Some(Token::Text(to)) => {
+                Some(PdfToken::Text(to)) if low == high => self.put(low, &to),
+                Some(PdfToken::Text(to)) => {
                     if let Some(text) = utf16(&to)
                         && self.ranges.len() < MAX_ENTRIES
                         && low < high
@@ -74,9 +74,9 @@ impl CMap {
                         self.ranges.push((low, high, text));
                     }
                 }
-                Some(Token::ArrayOpen) => {
+                Some(PdfToken::ArrayOpen) => {
                     let mut next = low;
-                    while let Some(Token::Text(to)) = lexer.token() {
+                    while let Some(PdfToken::Text(to)) = lexer.token() {
                         if next <= high {
                             self.put(next, &to);
                             next = next.saturating_add(1);

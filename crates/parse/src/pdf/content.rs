@@ -5,10 +5,10 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::document::Document;
+use super::document::PdfDocument;
 use super::font::Font;
-use super::layout::{Glyph, Layout};
-use super::lexer::{Lexer, Token, is_space};
+use super::layout::{Glyph, TextLayout};
+use super::lexer::{Lexer, PdfToken, is_space};
 use super::matrix::Matrix;
 use super::object::{Dict, Object, Refs, read_from};
 use super::state::{Marks, Pen, State, actual_text};
@@ -33,9 +33,9 @@ const MAX_KEPT_WEIGHT: usize = 1_000_000;
 const MAX_FONT_WEIGHT: usize = 2 * MAX_KEPT_WEIGHT;
 
 /// Reads pages into a layout.
-pub(super) struct Reader<'d, 'a> {
-    document: &'d Document<'a>,
-    pub(super) layout: Layout,
+pub(super) struct ContentReader<'d, 'a> {
+    document: &'d PdfDocument<'a>,
+    pub(super) layout: TextLayout,
     fonts: HashMap<u32, Rc<Font>>,
     unknown: Rc<Font>,
     /// Of all fonts that anybody holds.
@@ -60,11 +60,11 @@ struct Run<'r> {
     marks: Marks,
 }
 
-impl<'d, 'a> Reader<'d, 'a> {
-    pub(super) fn new(document: &'d Document<'a>, limit: usize) -> Self {
+impl<'d, 'a> ContentReader<'d, 'a> {
+    pub(super) fn new(document: &'d PdfDocument<'a>, limit: usize) -> Self {
         Self {
             document,
-            layout: Layout::new(limit),
+            layout: TextLayout::new(limit),
             fonts: HashMap::new(),
             unknown: Rc::new(Font::unknown(document)),
             font_weight: Rc::default(),
@@ -99,7 +99,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         let mut room = MAX_OPERAND_VALUES;
         while let Some(token) = lexer.token() {
             match token {
-                Token::Word(word) if !matches!(word, b"true" | b"false" | b"null") => {
+                PdfToken::Word(word) if !matches!(word, b"true" | b"false" | b"null") => {
                     self.document.budget.spend(lexer.at - before + operands.len() + 1)?;
                     before = lexer.at;
                     if word == b"ID" {

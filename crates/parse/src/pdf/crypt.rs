@@ -6,9 +6,9 @@ use md5::{Digest, Md5};
 use rc4::{KeyInit, Rc4};
 use sha2::{Sha256, Sha384, Sha512};
 
-use super::budget::Budget;
-use super::document::Document;
-use super::object::{Dict, Object, Source};
+use super::budget::WorkBudget;
+use super::document::PdfDocument;
+use super::object::{Dict, Object, ObjectId};
 
 /// What stands in for a password that is too short, and so for the empty one.
 const PADDING: [u8; 32] = [
@@ -52,7 +52,7 @@ struct Handler {
 
 impl Crypt {
     /// The key of a file, or `None` if it wants a password or is encrypted in a way that nobody has told us.
-    pub(super) fn open(document: &Document<'_>, dict: &Dict, id: &[u8]) -> Option<Self> {
+    pub(super) fn open(document: &PdfDocument<'_>, dict: &Dict, id: &[u8]) -> Option<Self> {
         if document.value(dict, "Filter").name() != Some(b"Standard") {
             return None;
         }
@@ -87,12 +87,12 @@ impl Crypt {
     }
 
     /// The data of a stream.
-    pub(super) fn stream(&self, data: &[u8], source: Source) -> Vec<u8> {
+    pub(super) fn stream(&self, data: &[u8], source: ObjectId) -> Vec<u8> {
         self.decrypt(self.streams, data, source)
     }
 
     /// The same value with its strings decrypted, each for its price.
-    pub(super) fn strings(&self, object: Object, source: Source, budget: &Budget) -> Object {
+    pub(super) fn strings(&self, object: Object, source: ObjectId, budget: &WorkBudget) -> Object {
         match object {
             Object::Text(text) => match budget.spend(STRING) {
                 Some(()) => Object::Text(self.decrypt(self.strings, &text, source)),
@@ -106,7 +106,7 @@ impl Crypt {
         }
     }
 
-    fn decrypt(&self, method: Method, data: &[u8], source: Source) -> Vec<u8> {
+    fn decrypt(&self, method: Method, data: &[u8], source: ObjectId) -> Vec<u8> {
         match method {
             Method::Plain => data.to_vec(),
             Method::Rc4 => rc4(&self.key_of(source, b""), data),
@@ -116,7 +116,7 @@ impl Crypt {
     }
 
     /// The key of one object.
-    fn key_of(&self, source: Source, salt: &[u8]) -> Vec<u8> {
+    fn key_of(&self, source: ObjectId, salt: &[u8]) -> Vec<u8> {
         let hash = Md5::new()
             .chain_update(&self.key)
             .chain_update(&source.number.to_le_bytes()[..3])
@@ -128,7 +128,7 @@ impl Crypt {
 }
 
 /// How `key` of the handler says that data are encrypted, or `None` if we do not know it.
-fn method(document: &Document<'_>, dict: &Dict, key: &str) -> Option<Method> {
+fn method(document: &PdfDocument<'_>, dict: &Dict, key: &str) -> Option<Method> {
     let name = document.value(dict, key);
     let name = match name.name() {
         None | Some(b"Identity") => return Some(Method::Plain),

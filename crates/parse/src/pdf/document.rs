@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::Error;
-use super::budget::Budget;
+use super::budget::WorkBudget;
 use super::crypt::Crypt;
 use super::filter::{self, Filter};
-use super::lexer::{Lexer, Token};
+use super::lexer::{Lexer, PdfToken};
 use super::marks::{data_start, end_by_length, find, follows_dict, source_before, trim_end};
 use super::object::{Dict, Object, Refs, Stream, read};
-use super::predictor::Shape;
+use super::predictor::RowLayout;
 
 /// The most objects that are noted.
 const MAX_OBJECTS: usize = 500_000;
@@ -29,7 +29,7 @@ enum Place {
 }
 
 /// A file whose objects are known by number.
-pub(super) struct Document<'a> {
+pub(super) struct PdfDocument<'a> {
     bytes: &'a [u8],
     places: HashMap<u32, Place>,
     packs: Vec<Pack>,
@@ -37,7 +37,7 @@ pub(super) struct Document<'a> {
     encrypt: Option<Object>,
     id: Option<Object>,
     crypt: Option<Crypt>,
-    pub(super) budget: Budget,
+    pub(super) budget: WorkBudget,
 }
 
 /// A decoded object stream.
@@ -47,9 +47,9 @@ struct Pack {
     at: usize,
 }
 
-impl<'a> Document<'a> {
+impl<'a> PdfDocument<'a> {
     /// Looks through the whole file; the last definition of an object wins.
-    pub(super) fn scan(bytes: &'a [u8], budget: Budget) -> Result<Self, Error> {
+    pub(super) fn scan(bytes: &'a [u8], budget: WorkBudget) -> Result<Self, Error> {
         let mut document = Self {
             bytes,
             places: HashMap::new(),
@@ -182,7 +182,8 @@ impl<'a> Document<'a> {
         self.packs.push(Pack { bytes: Vec::new(), at });
         let mut lexer = Lexer::new(&bytes, 0);
         for _ in 0..count {
-            let (Some(Token::Number(number)), Some(Token::Number(offset))) = (lexer.token(), lexer.token())
+            let (Some(PdfToken::Number(number)), Some(PdfToken::Number(offset))) =
+                (lexer.token(), lexer.token())
             else {
                 break;
             };
@@ -261,7 +262,7 @@ impl<'a> Document<'a> {
     fn load_number(&self, number: u32) -> Option<usize> {
         let (bytes, at) = self.bytes_at(*self.places.get(&number)?)?;
         match Lexer::new(bytes.get(..bytes.len().min(at.saturating_add(64)))?, at).token() {
-            Some(Token::Number(number)) => Object::Number(number).size(),
+            Some(PdfToken::Number(number)) => Object::Number(number).size(),
             _ => None,
         }
     }
@@ -290,7 +291,7 @@ impl<'a> Document<'a> {
         for (number, name) in names.iter().enumerate() {
             let parameters = parameters.get(number).map(|value| self.resolve(value));
             let key = |key: &str| self.value(parameters.as_ref()?.dict()?, key).size();
-            let shape = key("Predictor").filter(|predictor| *predictor > 1).map(|predictor| Shape {
+            let shape = key("Predictor").filter(|predictor| *predictor > 1).map(|predictor| RowLayout {
                 predictor,
                 colors: key("Colors").unwrap_or(1),
                 bits: key("BitsPerComponent").unwrap_or(8),

@@ -4,9 +4,9 @@ use flate2::{Decompress, FlushDecompress, Status};
 use weezl::decode::Decoder;
 use weezl::{BitOrder, LzwStatus};
 
-use super::budget::Budget;
+use super::budget::WorkBudget;
 use super::lexer::is_space;
-use super::predictor::{self, Shape};
+use super::predictor::{self, RowLayout};
 
 /// The most filters on one stream.
 const MAX_FILTERS: usize = 6;
@@ -48,7 +48,11 @@ pub(super) struct Decoded {
 /// Applies `filters` in order, each followed by its predictor if it has one.
 ///
 /// Every step is paid for, whatever comes of it.
-pub(super) fn decode(raw: &[u8], filters: &[(Filter, Option<Shape>)], budget: &Budget) -> Option<Decoded> {
+pub(super) fn decode(
+    raw: &[u8],
+    filters: &[(Filter, Option<RowLayout>)],
+    budget: &WorkBudget,
+) -> Option<Decoded> {
     let room = budget.room();
     if room == 0 {
         budget.mark_cut();
@@ -90,7 +94,7 @@ pub(super) fn decode(raw: &[u8], filters: &[(Filter, Option<Shape>)], budget: &B
 /// One pass over `input`, paid for by what goes in and what comes out.
 fn paid(
     input: &[u8],
-    budget: &Budget,
+    budget: &WorkBudget,
     pass: impl FnOnce(&[u8]) -> (Vec<u8>, bool),
 ) -> Option<(Vec<u8>, bool)> {
     budget.spend(OVERHEAD)?;
@@ -100,7 +104,7 @@ fn paid(
 }
 
 /// Inflates what can be inflated: broken and truncated data gives what came before the break.
-fn inflate(input: &[u8], room: usize, budget: &Budget) -> Option<(Vec<u8>, bool)> {
+fn inflate(input: &[u8], room: usize, budget: &WorkBudget) -> Option<(Vec<u8>, bool)> {
     let zlib = paid(input, budget, |input| inflate_as(input, true, room))?;
     if !zlib.0.is_empty() {
         return Some(zlib);
@@ -136,10 +140,8 @@ fn inflate_as(input: &[u8], has_header: bool, room: usize) -> (Vec<u8>, bool) {
 
 /// `early`: codes grow one code earlier than they must, as most writers do. Broken data gives what came before the break.
 fn unlzw(mut input: &[u8], early: bool, room: usize) -> (Vec<u8>, bool) {
-    let mut decoder = match early {
-        true => Decoder::with_tiff_size_switch(BitOrder::Msb, 8),
-        false => Decoder::new(BitOrder::Msb, 8),
-    };
+    let mut decoder =
+        if early { Decoder::with_tiff_size_switch(BitOrder::Msb, 8) } else { Decoder::new(BitOrder::Msb, 8) };
     let mut out = Vec::new();
     let mut buffer = vec![0; 32 * 1024];
     loop {
@@ -247,9 +249,10 @@ pub(super) mod tests {
     use super::*;
 
     pub(crate) fn lzw(data: &[u8], early: bool) -> Vec<u8> {
-        let mut encoder = match early {
-            true => Encoder::with_tiff_size_switch(BitOrder::Msb, 8),
-            false => Encoder::new(BitOrder::Msb, 8),
+        let mut encoder = if early {
+            Encoder::with_tiff_size_switch(BitOrder::Msb, 8)
+        } else {
+            Encoder::new(BitOrder::Msb, 8)
         };
         encoder.encode(data).unwrap()
     }
@@ -258,8 +261,8 @@ pub(super) mod tests {
         decode(raw, &[(filter, None)], &room(1 << 20)).unwrap().bytes
     }
 
-    fn room(bytes: usize) -> Budget {
-        Budget::new(u64::MAX, bytes)
+    fn room(bytes: usize) -> WorkBudget {
+        WorkBudget::new(u64::MAX, bytes)
     }
 
     fn zlib(data: &[u8]) -> Vec<u8> {
@@ -331,18 +334,18 @@ pub(super) mod tests {
 
     #[test]
     fn what_leads_to_nothing_is_paid_for_too() {
-        let senseless = Shape { predictor: 12, colors: 1, bits: 8, columns: 0 };
+        let senseless = RowLayout { predictor: 12, colors: 1, bits: 8, columns: 0 };
         let zeros = zlib(&vec![0; 1_000_000]);
         let ends_at_once = zlib(&zlib(&[b'>'; 1_000_000]));
         let twice = [(Filter::Flate, None), (Filter::Flate, None), (Filter::Hex, None)];
         for (raw, filters) in [(zeros, &[(Filter::Flate, Some(senseless))][..]), (ends_at_once, &twice)] {
-            let budget = Budget::new(100_000_000, 10_000_000);
+            let budget = WorkBudget::new(100_000_000, 10_000_000);
             let found = decode(&raw, filters, &budget).map_or(0, |found| found.bytes.len());
             assert_eq!(found, 0);
             assert!(budget.room() < 9_001_000, "{filters:?}: {}", budget.room());
         }
         // Broken from its first byte on: three attempts.
-        let budget = Budget::new(100_000_000, 10_000_000);
+        let budget = WorkBudget::new(100_000_000, 10_000_000);
         decode(&[0xFF; 800_000], &[(Filter::Flate, None)], &budget).unwrap();
         assert!(budget.room() < 9_701_000, "{}", budget.room());
     }

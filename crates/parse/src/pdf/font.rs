@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::cmap::{self, CMap};
-use super::document::Document;
+use super::document::PdfDocument;
 use super::encoding::{self, Base, Table, Wide};
-use super::lexer::{Lexer, Token};
+use super::lexer::{Lexer, PdfToken};
 use super::object::{Dict, Object};
 use super::widths::Widths;
 
@@ -24,17 +24,17 @@ pub(super) struct Font {
     to_unicode: Option<CMap>,
     widths: Widths,
     pub(super) is_vertical: bool,
-    held: Option<Held>,
+    held: Option<FontWeight>,
 }
 
 /// The part of a font in the weight of all fonts that are held.
 #[derive(Debug)]
-struct Held {
+struct FontWeight {
     weight: usize,
     total: Rc<Cell<usize>>,
 }
 
-impl Drop for Held {
+impl Drop for FontWeight {
     fn drop(&mut self) {
         self.total.set(self.total.get().saturating_sub(self.weight));
     }
@@ -52,7 +52,7 @@ enum Coding {
 }
 
 impl Font {
-    pub(super) fn read(document: &Document<'_>, font: &Dict) -> Self {
+    pub(super) fn read(document: &PdfDocument<'_>, font: &Dict) -> Self {
         let to_unicode = match document.value(font, "ToUnicode").as_ref() {
             Object::Stream(stream) => document.decode(stream).map(|bytes| CMap::read(&bytes)),
             _ => None,
@@ -64,11 +64,11 @@ impl Font {
     }
 
     /// For text without a font that we know of.
-    pub(super) fn unknown(document: &Document<'_>) -> Self {
+    pub(super) fn unknown(document: &PdfDocument<'_>) -> Self {
         Self::simple(document, &Dict::default(), None)
     }
 
-    fn composite(document: &Document<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
+    fn composite(document: &PdfDocument<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
         let fonts = document.value(font, "DescendantFonts");
         let descendant = fonts.list().first().map(|font| document.resolve(font));
         let empty = Dict::default();
@@ -98,7 +98,7 @@ impl Font {
         Self { coding, to_unicode, widths, is_vertical, held: None }
     }
 
-    fn simple(document: &Document<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
+    fn simple(document: &PdfDocument<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
         let widths = Widths::simple(document, font);
         let encoding = document.value(font, "Encoding");
         let named = match encoding.as_ref() {
@@ -153,7 +153,7 @@ impl Font {
     pub(super) fn weighed(mut self, total: &Rc<Cell<usize>>) -> Self {
         let weight = self.weight();
         total.set(total.get() + weight);
-        self.held = Some(Held { weight, total: Rc::clone(total) });
+        self.held = Some(FontWeight { weight, total: Rc::clone(total) });
         self
     }
 
@@ -231,7 +231,7 @@ fn put_glyph(name: &[u8], code: usize, table: &mut Table, ligatures: &mut HashMa
 }
 
 /// Type 1 fonts say their encoding in the readable part of their file: `dup 65 /A put`.
-fn read_own_encoding(document: &Document<'_>, font: &Dict, table: &mut Table) {
+fn read_own_encoding(document: &PdfDocument<'_>, font: &Dict, table: &mut Table) {
     let descriptor = document.value(font, "FontDescriptor");
     let Some(descriptor) = descriptor.dict() else { return };
     let flags = document.value(descriptor, "Flags").size().unwrap_or(0);
@@ -245,14 +245,14 @@ fn read_own_encoding(document: &Document<'_>, font: &Dict, table: &mut Table) {
     let mut code = None;
     while let Some(token) = lexer.token() {
         match token {
-            Token::Word(b"eexec") => break,
-            Token::Word(b"dup") => {
+            PdfToken::Word(b"eexec") => break,
+            PdfToken::Word(b"dup") => {
                 code = match lexer.token() {
-                    Some(Token::Number(code)) if (0.0..256.0).contains(&code) => Some(code as usize),
+                    Some(PdfToken::Number(code)) if (0.0..256.0).contains(&code) => Some(code as usize),
                     _ => None,
                 };
             }
-            Token::Name(name) => {
+            PdfToken::Name(name) => {
                 if let Some(code) = code.take() {
                     let text = encoding::glyph(&name);
                     table[code] = text.and_then(|text| text.chars().next());
@@ -265,7 +265,7 @@ fn read_own_encoding(document: &Document<'_>, font: &Dict, table: &mut Table) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::budget::Budget;
+    use super::super::budget::WorkBudget;
     use super::*;
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
              2 0 obj <</Length {length}>>stream\n{map}\nendstream endobj",
             "5 ".repeat(100_000)
         );
-        let document = Document::scan(file.as_bytes(), Budget::new(1 << 30, 1 << 30)).unwrap();
+        let document = PdfDocument::scan(file.as_bytes(), WorkBudget::new(1 << 30, 1 << 30)).unwrap();
         let total = Rc::new(Cell::new(0));
         let font = Font::read(&document, document.load(1).unwrap().dict().unwrap()).weighed(&total);
         assert_eq!(total.get(), 5000 + 70_000 + 300);

@@ -28,7 +28,7 @@ pub(super) struct Glyph<'a> {
 
 /// The text so far.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct TextLayout {
     pub(super) text: String,
     pub(super) unreadable: usize,
     pub(super) readable: usize,
@@ -78,7 +78,7 @@ fn is_near(last: &Last, glyph: &Glyph<'_>) -> bool {
     })
 }
 
-impl Layout {
+impl TextLayout {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             text: String::new(),
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     fn laid_out(glyphs: &[(&str, f64, f64)]) -> String {
-        let mut layout = Layout::new(1000);
+        let mut layout = TextLayout::new(1000);
         for (text, x, y) in glyphs {
             let end = (x + 10.0, *y);
             layout.place(&Glyph { text, at: (*x, *y), end, along: (1.0, 0.0), up: (0.0, 1.0), size: 10.0 });
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_limit_holds_and_empty_lines_do_not_pile_up() {
-        let mut layout = Layout::new(3);
+        let mut layout = TextLayout::new(3);
         let glyph = Glyph {
             text: "ﬃ",
             at: (0.0, 0.0),
@@ -301,7 +301,7 @@ mod tests {
         layout.place(&glyph);
         layout.place(&Glyph { at: (1.0, 0.0), ..glyph });
         assert_eq!((layout.text.as_str(), layout.is_full()), ("ffi", true));
-        let mut layout = Layout::new(100);
+        let mut layout = TextLayout::new(100);
         layout.place(&glyph);
         (0..5).for_each(|_| layout.end_page());
         assert_eq!(layout.text, "ffi\n\n");

@@ -2,7 +2,7 @@
 
 /// A word.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token<'a> {
+pub(super) enum PdfToken<'a> {
     Number(f64),
     Name(Vec<u8>),
     Text(Vec<u8>),
@@ -76,30 +76,30 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next word, or `None` at the end.
-    pub(super) fn token(&mut self) -> Option<Token<'a>> {
+    pub(super) fn token(&mut self) -> Option<PdfToken<'a>> {
         loop {
             self.skip_space();
             let byte = self.peek()?;
             return Some(match byte {
                 b'0'..=b'9' | b'+' | b'-' | b'.' => match self.number() {
-                    Some(number) => Token::Number(number),
+                    Some(number) => PdfToken::Number(number),
                     None => continue,
                 },
                 b'/' => {
                     self.at += 1;
-                    Token::Name(self.name())
+                    PdfToken::Name(self.name())
                 }
                 b'(' => {
                     self.at += 1;
-                    Token::Text(self.literal())
+                    PdfToken::Text(self.literal())
                 }
                 b'<' => {
                     self.at += 1;
                     if self.peek() == Some(b'<') {
                         self.at += 1;
-                        Token::DictOpen
+                        PdfToken::DictOpen
                     } else {
-                        Token::Text(self.hexadecimal())
+                        PdfToken::Text(self.hexadecimal())
                     }
                 }
                 b'>' => {
@@ -108,20 +108,20 @@ impl<'a> Lexer<'a> {
                         continue;
                     }
                     self.at += 1;
-                    Token::DictClose
+                    PdfToken::DictClose
                 }
-                b'[' => self.single(Token::ArrayOpen),
-                b']' => self.single(Token::ArrayClose),
+                b'[' => self.single(PdfToken::ArrayOpen),
+                b']' => self.single(PdfToken::ArrayClose),
                 b'{' | b'}' | b')' => {
                     self.at += 1;
                     continue;
                 }
-                _ => Token::Word(self.take_while(is_regular)),
+                _ => PdfToken::Word(self.take_while(is_regular)),
             });
         }
     }
 
-    fn single(&mut self, token: Token<'a>) -> Token<'a> {
+    fn single(&mut self, token: PdfToken<'a>) -> PdfToken<'a> {
         self.at += 1;
         token
     }
@@ -246,7 +246,7 @@ impl<'a> Lexer<'a> {
 mod tests {
     use super::*;
 
-    fn tokens(text: &[u8]) -> Vec<Token<'_>> {
+    fn tokens(text: &[u8]) -> Vec<PdfToken<'_>> {
         let mut lexer = Lexer::new(text, 0);
         std::iter::from_fn(|| lexer.token()).collect()
     }
@@ -256,17 +256,17 @@ mod tests {
         assert_eq!(
             tokens(b"<</A#42 -1.5[(a\\(b\\051(c)\\101\\\n)<4 1 4>]>>% no\nBT 12-3 --4 ."),
             [
-                Token::DictOpen,
-                Token::Name(b"AB".to_vec()),
-                Token::Number(-1.5),
-                Token::ArrayOpen,
-                Token::Text(b"a(b)(c)A".to_vec()),
-                Token::Text(b"A@".to_vec()),
-                Token::ArrayClose,
-                Token::DictClose,
-                Token::Word(b"BT"),
-                Token::Number(12.0),
-                Token::Number(-4.0),
+                PdfToken::DictOpen,
+                PdfToken::Name(b"AB".to_vec()),
+                PdfToken::Number(-1.5),
+                PdfToken::ArrayOpen,
+                PdfToken::Text(b"a(b)(c)A".to_vec()),
+                PdfToken::Text(b"A@".to_vec()),
+                PdfToken::ArrayClose,
+                PdfToken::DictClose,
+                PdfToken::Word(b"BT"),
+                PdfToken::Number(12.0),
+                PdfToken::Number(-4.0),
             ]
         );
     }

@@ -1,10 +1,10 @@
 //! Where objects and streams begin and end in the bytes of a file.
 
 use super::lexer::is_space;
-use super::object::Source;
+use super::object::ObjectId;
 
 /// The numbers in `N G obj`, when `obj` stands at `at`.
-pub(super) fn source_before(bytes: &[u8], at: usize) -> Option<Source> {
+pub(super) fn source_before(bytes: &[u8], at: usize) -> Option<ObjectId> {
     let before = |from: usize, fits: fn(u8) -> bool| {
         let least = from.saturating_sub(12);
         (least..from).rev().take_while(|at| fits(bytes[*at])).last().unwrap_or(from)
@@ -18,7 +18,7 @@ pub(super) fn source_before(bytes: &[u8], at: usize) -> Option<Source> {
         return None;
     }
     let read = |from: usize, to: usize| std::str::from_utf8(&bytes[from..to]).ok()?.parse().ok();
-    Some(Source {
+    Some(ObjectId {
         number: read(number, number_end)?,
         generation: read(generation, generation_end).unwrap_or(0),
     })

@@ -27,9 +27,9 @@ mod state;
 mod tests;
 mod widths;
 
-use budget::Budget;
-use content::Reader;
-use document::Document;
+use budget::WorkBudget;
+use content::ContentReader;
+use document::PdfDocument;
 
 /// What reading one file may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Default for Limit {
 
 /// What was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Text {
+pub struct PdfText {
     /// The text: lines as they were set, an empty line after each page, U+FFFD where glyphs cannot be read.
     pub text: String,
     /// How many pages the file has.
@@ -91,14 +91,14 @@ impl Error {
 }
 
 /// Reads the text of a file.
-pub fn text(bytes: &[u8], limit: Limit) -> Result<Text, Error> {
+pub fn text(bytes: &[u8], limit: Limit) -> Result<PdfText, Error> {
     if !bytes[..bytes.len().min(1024)].windows(5).any(|part| part == b"%PDF-") {
         return Err(Error::NotPdf);
     }
-    let document = Document::scan(bytes, Budget::new(limit.work, limit.decoded_bytes))?;
+    let document = PdfDocument::scan(bytes, WorkBudget::new(limit.work, limit.decoded_bytes))?;
     let pages = pages::list(&document);
-    let mut reader = Reader::new(&document, limit.chars);
-    let mut shared = pages::Shared::default();
+    let mut reader = ContentReader::new(&document, limit.chars);
+    let mut shared = pages::LastResources::default();
     for page in &pages {
         let (content, resources) = page.read(&document, &mut shared);
         if reader.read_page(&content, &resources).is_none() {
@@ -112,5 +112,5 @@ pub fn text(bytes: &[u8], limit: Limit) -> Result<Text, Error> {
         return Err(if is_cut && unreadable == 0 { Error::TooBig } else { Error::NoText { unreadable } });
     }
     let text = layout.text.trim_end().to_owned();
-    Ok(Text { text, pages: pages.len(), unreadable: layout.unreadable, is_cut })
+    Ok(PdfText { text, pages: pages.len(), unreadable: layout.unreadable, is_cut })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::lexer::{Lexer, Token};
+use super::lexer::{Lexer, PdfToken};
 
 /// The deepest nesting that is read.
 const MAX_DEPTH: usize = 48;
@@ -33,12 +33,12 @@ pub(super) struct Stream {
     pub(super) dict: Dict,
     pub(super) from: usize,
     pub(super) to: usize,
-    pub(super) source: Source,
+    pub(super) source: ObjectId,
 }
 
 /// Which object of the file something belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct ObjectId {
     pub(super) number: u32,
     pub(super) generation: u32,
 }
@@ -146,7 +146,7 @@ pub(super) fn read(lexer: &mut Lexer<'_>, refs: Refs) -> Option<Object> {
 /// Reads the value that begins with `token`, if it has no more than `room` values, which are taken from it.
 pub(super) fn read_from(
     lexer: &mut Lexer<'_>,
-    token: Token<'_>,
+    token: PdfToken<'_>,
     refs: Refs,
     room: &mut usize,
 ) -> Option<Object> {
@@ -155,7 +155,7 @@ pub(super) fn read_from(
 
 fn value(
     lexer: &mut Lexer<'_>,
-    token: Token<'_>,
+    token: PdfToken<'_>,
     refs: Refs,
     depth: usize,
     left: &mut usize,
@@ -163,52 +163,52 @@ fn value(
     *left = left.checked_sub(1)?;
     let depth = depth.checked_sub(1)?;
     Some(match token {
-        Token::Number(number) => match (refs, reference(lexer, number)) {
+        PdfToken::Number(number) => match (refs, reference(lexer, number)) {
             (Refs::Read, Some(reference)) => reference,
             _ => Object::Number(number),
         },
-        Token::Name(name) => Object::Name(name),
-        Token::Text(text) => Object::Text(text),
-        Token::ArrayOpen => {
+        PdfToken::Name(name) => Object::Name(name),
+        PdfToken::Text(text) => Object::Text(text),
+        PdfToken::ArrayOpen => {
             let mut array = Vec::new();
             loop {
                 let before = lexer.at;
                 let Some(token) = lexer.token() else { break };
                 match token {
-                    Token::ArrayClose => break,
-                    Token::Word(word) if ends_object(word) => {
+                    PdfToken::ArrayClose => break,
+                    PdfToken::Word(word) if ends_object(word) => {
                         lexer.at = before;
                         break;
                     }
-                    Token::Word(word) if !is_value(word) => {}
-                    Token::DictClose => {}
+                    PdfToken::Word(word) if !is_value(word) => {}
+                    PdfToken::DictClose => {}
                     token => array.push(value(lexer, token, refs, depth, left)?),
                 }
             }
             Object::Array(array)
         }
-        Token::DictOpen => {
+        PdfToken::DictOpen => {
             let mut dict = Dict::default();
             loop {
                 let before = lexer.at;
                 let Some(token) = lexer.token() else { break };
                 match token {
-                    Token::DictClose => break,
-                    Token::Name(key) => {
+                    PdfToken::DictClose => break,
+                    PdfToken::Name(key) => {
                         let before = lexer.at;
                         let Some(token) = lexer.token() else { break };
-                        if token == Token::DictClose {
+                        if token == PdfToken::DictClose {
                             break;
                         }
-                        if matches!(token, Token::Word(word) if !is_value(word)) {
+                        if matches!(token, PdfToken::Word(word) if !is_value(word)) {
                             lexer.at = before;
                             continue;
                         }
-                        if token != Token::ArrayClose {
+                        if token != PdfToken::ArrayClose {
                             dict.0.insert(key, value(lexer, token, refs, depth, left)?);
                         }
                     }
-                    Token::Word(word) if ends_object(word) => {
+                    PdfToken::Word(word) if ends_object(word) => {
                         lexer.at = before;
                         break;
                     }
@@ -217,9 +217,9 @@ fn value(
             }
             Object::Dict(dict)
         }
-        Token::Word(b"null") => Object::Null,
-        Token::Word(word @ (b"true" | b"false")) => Object::Bool(word == b"true"),
-        Token::Word(_) | Token::ArrayClose | Token::DictClose => return None,
+        PdfToken::Word(b"null") => Object::Null,
+        PdfToken::Word(word @ (b"true" | b"false")) => Object::Bool(word == b"true"),
+        PdfToken::Word(_) | PdfToken::ArrayClose | PdfToken::DictClose => return None,
     })
 }
 
@@ -240,7 +240,7 @@ fn reference(lexer: &mut Lexer<'_>, number: f64) -> Option<Object> {
         return None;
     }
     let mut ahead = Lexer::new(&lexer.bytes[..lexer.bytes.len().min(lexer.at + 24)], lexer.at);
-    let (Some(Token::Number(_)), Some(Token::Word(b"R"))) = (ahead.token(), ahead.token()) else {
+    let (Some(PdfToken::Number(_)), Some(PdfToken::Word(b"R"))) = (ahead.token(), ahead.token()) else {
         return None;
     };
     lexer.at = ahead.at;

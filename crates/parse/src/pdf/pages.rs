@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::document::Document;
+use super::document::PdfDocument;
 use super::object::{Dict, Object};
 
 /// How deep the tree of pages may be.
@@ -16,7 +16,7 @@ const MAX_OPEN: usize = 2 * MAX_PAGES;
 
 /// A page: where it and the resources that it inherits stand. Nothing of it is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct PageRef {
     number: u32,
     /// The node of the tree above it that has resources.
     heir_of: Option<u32>,
@@ -24,13 +24,13 @@ pub(super) struct Page {
 
 /// The resources of the page before, which are mostly those of the next one too.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct LastResources {
     number: Option<u32>,
     resources: Rc<Dict>,
 }
 
 /// The pages by the tree, or in the order of their numbers if the tree is broken.
-pub(super) fn list(document: &Document<'_>) -> Vec<Page> {
+pub(super) fn list(document: &PdfDocument<'_>) -> Vec<PageRef> {
     let mut pages = Vec::new();
     let mut catalogue = document.root();
     if catalogue.dict().and_then(|dict| dict.find("Pages")).is_none() {
@@ -46,7 +46,7 @@ pub(super) fn list(document: &Document<'_>) -> Vec<Page> {
         for number in document.numbers() {
             let Some(Object::Dict(dict)) = document.load(number) else { continue };
             if dict.is_type("Page") && pages.len() < MAX_PAGES {
-                pages.push(Page { number, heir_of: None });
+                pages.push(PageRef { number, heir_of: None });
             }
         }
     }
@@ -56,13 +56,13 @@ pub(super) fn list(document: &Document<'_>) -> Vec<Page> {
     pages
 }
 
-fn find_catalogue(document: &Document<'_>) -> Object {
+fn find_catalogue(document: &PdfDocument<'_>) -> Object {
     let numbers = document.numbers().into_iter().rev();
     let mut objects = numbers.filter_map(|number| document.load(number));
     objects.find(|object| object.dict().is_some_and(|dict| dict.is_type("Catalog"))).unwrap_or(Object::Null)
 }
 
-fn walk(document: &Document<'_>, tops: Vec<u32>, pages: &mut Vec<Page>) {
+fn walk(document: &PdfDocument<'_>, tops: Vec<u32>, pages: &mut Vec<PageRef>) {
     let mut seen = HashSet::new();
     let mut open: Vec<(u32, Option<u32>, usize)> = tops.into_iter().rev().map(|top| (top, None, 0)).collect();
     while let Some((number, heir_of, depth)) = open.pop() {
@@ -84,14 +84,14 @@ fn walk(document: &Document<'_>, tops: Vec<u32>, pages: &mut Vec<Page>) {
                 open.extend(kids.into_iter().take(room).rev().map(|kid| (kid, heir_of, depth + 1)));
             }
             Some(_) => {}
-            None if pages.len() < MAX_PAGES => pages.push(Page { number, heir_of }),
+            None if pages.len() < MAX_PAGES => pages.push(PageRef { number, heir_of }),
             None => return,
         }
     }
 }
 
 /// The numbers of the nodes below a node, or `None` if it is a page.
-fn kids_of(document: &Document<'_>, dict: &Dict) -> Option<Vec<u32>> {
+fn kids_of(document: &PdfDocument<'_>, dict: &Dict) -> Option<Vec<u32>> {
     let kids = document.value(dict, "Kids");
     let numbers = kids.array()?.iter().take(MAX_OPEN + 1).filter_map(|kid| match kid {
         Object::Ref(number) => Some(*number),
@@ -100,9 +100,9 @@ fn kids_of(document: &Document<'_>, dict: &Dict) -> Option<Vec<u32>> {
     Some(numbers.collect())
 }
 
-impl Page {
+impl PageRef {
     /// Its operators, from one stream or several that count as one, and its resources.
-    pub(super) fn read(&self, document: &Document<'_>, shared: &mut Shared) -> (Vec<u8>, Rc<Dict>) {
+    pub(super) fn read(&self, document: &PdfDocument<'_>, shared: &mut LastResources) -> (Vec<u8>, Rc<Dict>) {
         let page = document.resolve(&Object::Ref(self.number)).into_owned();
         let Some(dict) = page.dict() else { return Default::default() };
         let mut content = Vec::new();
@@ -117,7 +117,7 @@ impl Page {
         (content, self.resources(document, dict, shared))
     }
 
-    fn resources(&self, document: &Document<'_>, page: &Dict, shared: &mut Shared) -> Rc<Dict> {
+    fn resources(&self, document: &PdfDocument<'_>, page: &Dict, shared: &mut LastResources) -> Rc<Dict> {
         let own = match page.find("Resources") {
             Some(Object::Dict(own)) => Some(Rc::new(own.clone())),
             Some(own @ Object::Ref(number)) => shared.load(*number, || document.resolve(own).into_owned()),
@@ -136,7 +136,7 @@ impl Page {
     }
 }
 
-impl Shared {
+impl LastResources {
     /// The dictionary that `load` gives for an object, unless the page before had it too.
     fn load(&mut self, number: u32, load: impl FnOnce() -> Object) -> Option<Rc<Dict>> {
         if self.number != Some(number) {

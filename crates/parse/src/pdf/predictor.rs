@@ -5,7 +5,7 @@ const MAX_ROW: usize = 1 << 20;
 
 /// How the rows lie in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct RowLayout {
     pub(super) predictor: usize,
     pub(super) colors: usize,
     pub(super) bits: usize,
@@ -13,7 +13,7 @@ pub(super) struct Shape {
 }
 
 /// The bytes as they were, or `None` when the shape makes no sense.
-pub(super) fn undo(bytes: &[u8], shape: &Shape) -> Option<Vec<u8>> {
+pub(super) fn undo(bytes: &[u8], shape: &RowLayout) -> Option<Vec<u8>> {
     if shape.predictor < 2 {
         return Some(bytes.to_vec());
     }
@@ -85,24 +85,24 @@ fn paeth(left: u8, above: u8, corner: u8) -> u8 {
 mod tests {
     use super::*;
 
-    const BYTES: Shape = Shape { predictor: 12, colors: 1, bits: 8, columns: 3 };
+    const BYTES: RowLayout = RowLayout { predictor: 12, colors: 1, bits: 8, columns: 3 };
 
     #[test]
     fn each_kind_of_row_comes_back() {
         let rows = [[0, 1, 2, 3], [1, 1, 1, 1], [2, 1, 1, 1], [3, 1, 1, 1], [4, 1, 1, 1]];
         let found = undo(&rows.concat(), &BYTES).unwrap();
         assert_eq!(found, [1, 2, 3, 1, 2, 3, 2, 3, 4, 2, 3, 4, 3, 4, 5]);
-        let tiff = Shape { predictor: 2, ..BYTES };
+        let tiff = RowLayout { predictor: 2, ..BYTES };
         assert_eq!(undo(&[1, 1, 1, 5, 1], &tiff).unwrap(), [1, 2, 3, 5, 6]);
     }
 
     #[test]
     fn shapes_without_sense_are_refused() {
         for shape in [
-            Shape { columns: usize::MAX, ..BYTES },
-            Shape { columns: 0, ..BYTES },
-            Shape { colors: usize::MAX, bits: usize::MAX, ..BYTES },
-            Shape { predictor: 2, bits: 4, ..BYTES },
+            RowLayout { columns: usize::MAX, ..BYTES },
+            RowLayout { columns: 0, ..BYTES },
+            RowLayout { colors: usize::MAX, bits: usize::MAX, ..BYTES },
+            RowLayout { predictor: 2, bits: 4, ..BYTES },
         ] {
             assert_eq!(undo(b"abcdef", &shape), None, "{shape:?}");
         }

@@ -82,9 +82,10 @@ impl Pen {
         // A negative size turns the glyphs around.
         let sign = if state.size < 0.0 { -1.0 } else { 1.0 };
         let turn = |(x, y): (f64, f64), sign: f64| (x * sign, y * sign);
-        let (along, up) = match font.is_vertical {
-            true => (turn(up, -sign), turn(right, sign)),
-            false => (turn(right, sign), turn(up, sign)),
+        let (along, up) = if font.is_vertical {
+            (turn(up, -sign), turn(right, sign))
+        } else {
+            (turn(right, sign), turn(up, sign))
         };
         Glyph { text: "", at, end, along, up, size }
     }

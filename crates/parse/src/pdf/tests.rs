@@ -46,7 +46,7 @@ fn page_with(font: &str, keys: &str, content: &[u8]) -> Pdf {
         .put(5, font)
 }
 
-fn read(bytes: &[u8]) -> Result<Text, Error> {
+fn read(bytes: &[u8]) -> Result<PdfText, Error> {
     text(bytes, Limit::default())
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::document::Document;
+use super::document::PdfDocument;
 use super::object::{Dict, Object};
 
 /// The most widths of one font.
@@ -41,7 +41,7 @@ pub(super) struct Widths {
 
 impl Widths {
     /// Those of a simple font.
-    pub(super) fn simple(document: &Document<'_>, font: &Dict) -> Self {
+    pub(super) fn simple(document: &PdfDocument<'_>, font: &Dict) -> Self {
         let mut known = HashMap::new();
         let first = document.value(font, "FirstChar").size().unwrap_or(0) as u32;
         let scale = match document.value(font, "FontMatrix").array() {
@@ -76,7 +76,7 @@ impl Widths {
     }
 
     /// Those of a descendant font, by the numbers of its glyphs.
-    pub(super) fn by_glyph(document: &Document<'_>, font: &Dict) -> Self {
+    pub(super) fn by_glyph(document: &PdfDocument<'_>, font: &Dict) -> Self {
         let usual = document.value(font, "DW").number().unwrap_or(1000.0);
         let mut widths = Self { known: HashMap::new(), ranges: Vec::new(), usual, narrow: None };
         let list = document.value(font, "W");

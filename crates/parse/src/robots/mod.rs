@@ -43,12 +43,12 @@ struct Delay {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
-    verdict: Verdict,
+    verdict: RobotsVerdict,
     pattern: Pattern,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Verdict {
+enum RobotsVerdict {
     Disallow,
     /// Greater on purpose: of two equally long matches, the allowing one wins.
     Allow,
@@ -125,7 +125,7 @@ impl Robots {
             .filter(|rule| rule.pattern.matches(&path))
             .map(|rule| (rule.pattern.weight, rule.verdict))
             .max()
-            .is_none_or(|(_, verdict)| verdict == Verdict::Allow)
+            .is_none_or(|(_, verdict)| verdict == RobotsVerdict::Allow)
     }
 
     /// The pause that the site asks `agent` to make between two requests.
@@ -149,7 +149,7 @@ impl Robots {
 
 enum Key {
     UserAgent,
-    Rule(Verdict),
+    Rule(RobotsVerdict),
     CrawlDelay,
     Sitemap,
     Other,
@@ -166,9 +166,9 @@ impl Key {
         if starts(&["user-agent", "useragent", "user agent"]) {
             Key::UserAgent
         } else if starts(&["allow"]) {
-            Key::Rule(Verdict::Allow)
+            Key::Rule(RobotsVerdict::Allow)
         } else if starts(&["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"]) {
-            Key::Rule(Verdict::Disallow)
+            Key::Rule(RobotsVerdict::Disallow)
         } else if starts(&["sitemap", "site-map"]) {
             Key::Sitemap
         } else if starts(&["crawl-delay", "crawldelay"]) {
@@ -197,13 +197,13 @@ fn agent_names(value: &[u8]) -> Vec<String> {
 }
 
 /// A rule, and for `Allow: /dir/index.html` also the directory itself, which is the same page.
-fn rules(verdict: Verdict, value: &[u8]) -> Vec<Rule> {
+fn rules(verdict: RobotsVerdict, value: &[u8]) -> Vec<Rule> {
     if value.is_empty() {
         return Vec::new();
     }
     let mut rules = vec![Rule { verdict, pattern: Pattern::read(value) }];
     let slash = value.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-    if verdict == Verdict::Allow && value[slash..].starts_with(b"/index.htm") {
+    if verdict == RobotsVerdict::Allow && value[slash..].starts_with(b"/index.htm") {
         let mut directory = value[..=slash].to_vec();
         directory.push(b'$');
         rules.push(Rule { verdict, pattern: Pattern::read(&directory) });

@@ -2,8 +2,9 @@
 
 use std::io::Read;
 
+use super::Cut;
 use super::decode;
-use super::elements::{Element, Piece, pieces};
+use super::elements::{Element, ElementPiece, pieces};
 use super::feed;
 use super::resolver::{Resolver, is_usable_base};
 use super::url::{self, Url};
@@ -16,8 +17,8 @@ pub struct Sitemap {
     pub urls: Vec<Location>,
     /// Further sitemaps, in order.
     pub children: Vec<Location>,
-    /// Whether something was left out: the document ends too early, or lists more than the limit.
-    pub is_cut: bool,
+    /// What was left out.
+    pub cut: Option<Cut>,
 }
 
 /// One address in a sitemap.
@@ -31,7 +32,7 @@ pub struct Location {
 
 /// How much of a sitemap is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SitemapLimits {
     /// Addresses, pages and further sitemaps together.
     pub max_urls: usize,
     /// Bytes after decompression.
@@ -40,7 +41,7 @@ pub struct Limits {
     pub max_ratio: u64,
 }
 
-impl Default for Limits {
+impl Default for SitemapLimits {
     fn default() -> Self {
         Self { max_urls: 50_000, max_decoded_bytes: 64 * 1024 * 1024, max_ratio: 100 }
     }
@@ -48,7 +49,7 @@ impl Default for Limits {
 
 /// Why a document is not read as a sitemap.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum SitemapError {
     /// There is nothing in it.
     #[error("the document is empty")]
     Empty,
@@ -69,10 +70,7 @@ pub enum Refused {
     Damaged,
     /// It grows beyond a limit when it is decompressed.
     #[error("the sitemap is larger than {limit} bytes when decompressed")]
-    TooLarge {
-        /// The limit.
-        limit: u64,
-    },
+    TooLarge { limit: u64 },
 }
 
 /// Reads a sitemap that was fetched from `base`.
@@ -80,20 +78,20 @@ pub fn parse(
     bytes: &[u8],
     content_type: Option<&str>,
     base: Option<&Url>,
-    limits: &Limits,
-) -> Result<Sitemap, Refused> {
+    limits: &SitemapLimits,
+) -> Result<Sitemap, SitemapError> {
     if bytes.starts_with(b"\x1f\x8b") {
         let (plain, is_whole) = decompress(bytes, limits)?;
         // The media type is that of the compressed file.
         let mut sitemap = parse_plain(&plain, None, base, limits)?;
-        sitemap.is_cut |= !is_whole;
+        sitemap.cut = sitemap.cut.or((!is_whole).then_some(Cut::End));
         return Ok(sitemap);
     }
     parse_plain(bytes, content_type, base, limits)
 }
 
 /// The decompressed bytes, and whether they end where they should.
-fn decompress(bytes: &[u8], limits: &Limits) -> Result<(Vec<u8>, bool), Refused> {
+fn decompress(bytes: &[u8], limits: &SitemapLimits) -> Result<(Vec<u8>, bool), SitemapError> {
     const FREE_BYTES: u64 = 1024 * 1024;
     let by_ratio = (bytes.len() as u64).saturating_mul(limits.max_ratio).max(FREE_BYTES);
     let limit = limits.max_decoded_bytes.min(by_ratio);
@@ -101,10 +99,10 @@ fn decompress(bytes: &[u8], limits: &Limits) -> Result<(Vec<u8>, bool), Refused>
     let mut decoder = flate2::read::MultiGzDecoder::new(bytes).take(limit + 1);
     let is_whole = decoder.read_to_end(&mut plain).is_ok();
     if plain.len() as u64 > limit {
-        return Err(Refused::TooLarge { limit });
+        return Err(SitemapError::TooLarge { limit });
     }
     if plain.is_empty() && !is_whole {
-        return Err(Refused::Damaged);
+        return Err(SitemapError::Damaged);
     }
     Ok((plain, is_whole))
 }
@@ -113,27 +111,27 @@ fn parse_plain(
     bytes: &[u8],
     content_type: Option<&str>,
     base: Option<&Url>,
-    limits: &Limits,
-) -> Result<Sitemap, Refused> {
+    limits: &SitemapLimits,
+) -> Result<Sitemap, SitemapError> {
     let text = decode::decode(bytes, content_type, decode::Kind::Xml).text;
     let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     let base = base.filter(|base| is_usable_base(base));
     let resolver = Resolver::default();
-    let mut list = List { base, resolver, max_urls: limits.max_urls, found: Sitemap::default() };
+    let mut list = SitemapBuilder { base, resolver, max_urls: limits.max_urls, found: Sitemap::default() };
     if start.is_empty() {
-        return Err(Refused::Empty);
+        return Err(SitemapError::Empty);
     }
     if !start.starts_with('<') {
         return list.read_lines(start);
     }
     match root(start) {
         Root::Feed => from_feed(bytes, content_type, base, limits),
-        Root::Html => Err(Refused::Html),
+        Root::Html => Err(SitemapError::Html),
         Root::Other(root) => {
             list.read_elements(start);
             // Some sites name the root as they like; what it holds decides.
             let lists_something = !(list.found.urls.is_empty() && list.found.children.is_empty());
-            if lists_something { Ok(list.found) } else { Err(Refused::OtherXml { root }) }
+            if lists_something { Ok(list.found) } else { Err(SitemapError::OtherXml { root }) }
         }
         Root::Sitemap => {
             list.read_elements(start);
@@ -151,7 +149,7 @@ enum Root {
 
 fn root(text: &str) -> Root {
     let name = pieces(text).find_map(|piece| match piece {
-        Piece::Open(element) => Some(element.local().to_owned()),
+        ElementPiece::Open(element) => Some(element.local().to_owned()),
         _ => None,
     });
     let name = name.unwrap_or_default();
@@ -168,14 +166,14 @@ fn from_feed(
     bytes: &[u8],
     content_type: Option<&str>,
     base: Option<&Url>,
-    limits: &Limits,
-) -> Result<Sitemap, Refused> {
+    limits: &SitemapLimits,
+) -> Result<Sitemap, SitemapError> {
     let context = feed::Context {
         url: base.cloned(),
         content_type: content_type.map(str::to_owned),
         ..feed::Context::default()
     };
-    let feed = feed::parse(bytes, &context).map_err(|_| Refused::NotASitemap)?;
+    let feed = feed::parse(bytes, &context).map_err(|_| SitemapError::NotASitemap)?;
     let mut found = Sitemap::default();
     let resolver = Resolver::default();
     for entry in feed.entries {
@@ -183,16 +181,17 @@ fn from_feed(
             continue;
         };
         if found.urls.len() >= limits.max_urls {
-            found.is_cut = true;
+            found.cut = Some(Cut::Addresses);
             break;
         }
         found.urls.push(Location { loc, lastmod: entry.updated.or(entry.published) });
     }
+    found.cut = found.cut.or(feed.cut);
     Ok(found)
 }
 
 /// Collects addresses up to the limit.
-struct List<'a> {
+struct SitemapBuilder<'a> {
     base: Option<&'a Url>,
     resolver: Resolver,
     max_urls: usize,
@@ -206,52 +205,61 @@ enum Holds {
 }
 
 /// The element that is being read: what it holds, its prefix, and what was found in it so far.
-struct Entry<'a> {
+struct SitemapEntry<'a> {
     holds: Holds,
     prefix: &'a str,
     loc: String,
     lastmod: String,
-    field: Option<Field>,
+    field: Option<EntryField>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Field {
+enum EntryField {
     Loc,
     Lastmod,
 }
 
-impl Entry<'_> {
+impl SitemapEntry<'_> {
     /// Adds to the open field. Space at its start is left out, so that a field of nothing else stays empty and need not
     /// be looked through again.
     fn push(&mut self, text: &str) {
         let place = match self.field {
-            Some(Field::Loc) => &mut self.loc,
-            Some(Field::Lastmod) => &mut self.lastmod,
+            Some(EntryField::Loc) => &mut self.loc,
+            Some(EntryField::Lastmod) => &mut self.lastmod,
             None => return,
         };
         place.push_str(if place.is_empty() { text.trim_start() } else { text });
     }
 
+    /// What is whole of an entry in which the document breaks off: no half address, no half date.
+    fn cut_off(self) -> Option<Self> {
+        match self.field {
+            Some(EntryField::Loc) => None,
+            Some(EntryField::Lastmod) => Some(Self { lastmod: String::new(), ..self }),
+            None => Some(self),
+        }
+    }
+
     /// The field that an element inside the entry opens.
     ///
     /// `image:loc` and `video:…` have other prefixes than the entry, and are not its own.
-    fn field_of(&self, element: &Element<'_>) -> Option<Field> {
+    fn field_of(&self, element: &Element<'_>) -> Option<EntryField> {
         let is_own = element.prefix().is_empty() || element.prefix() == self.prefix;
         match element.local().to_ascii_lowercase().as_str() {
-            "loc" if is_own && self.loc.is_empty() => Some(Field::Loc),
-            "lastmod" if is_own && self.lastmod.is_empty() => Some(Field::Lastmod),
+            "loc" if is_own && self.loc.is_empty() => Some(EntryField::Loc),
+            "lastmod" if is_own && self.lastmod.is_empty() => Some(EntryField::Lastmod),
             _ => None,
         }
     }
 }
 
-impl List<'_> {
+impl SitemapBuilder<'_> {
     fn read_elements(&mut self, text: &str) {
-        let mut entry: Option<Entry<'_>> = None;
+        let mut entry: Option<SitemapEntry<'_>> = None;
         let mut is_closed = false;
         for piece in pieces(text) {
             match piece {
-                Piece::Open(element) => match holds(element.local()) {
+                ElementPiece::Open(element) => match holds(element.local()) {
                     Some(holds) => {
                         // One that was not closed ends where the next begins.
                         self.close(entry.take());
@@ -259,7 +267,7 @@ impl List<'_> {
                             return;
                         }
                         let prefix = element.prefix();
-                        entry = Some(Entry {
+                        entry = Some(SitemapEntry {
                             holds,
                             prefix,
                             loc: String::new(),
@@ -273,26 +281,28 @@ impl List<'_> {
                         }
                     }
                 },
-                Piece::Close(name) if holds(name).is_some() => self.close(entry.take()),
-                Piece::Close(name) => {
+                ElementPiece::Close(name) if holds(name).is_some() => self.close(entry.take()),
+                ElementPiece::Close(name) => {
                     is_closed |= is_root(name);
                     if let Some(entry) = &mut entry {
                         entry.field = None;
                     }
                 }
-                Piece::Text(text) => {
+                ElementPiece::Text(text) => {
                     if let Some(entry) = &mut entry {
                         entry.push(&text);
                     }
                 }
             }
         }
-        // What the document breaks off in may be half an address; where the list ends as it should, only the end tag is missing.
-        self.found.is_cut |= !is_closed && entry.is_some();
-        self.close(entry.filter(|_| is_closed));
+        if !is_closed && entry.is_some() {
+            self.found.cut.get_or_insert(Cut::End);
+            entry = entry.and_then(SitemapEntry::cut_off);
+        }
+        self.close(entry);
     }
 
-    fn read_lines(mut self, text: &str) -> Result<Sitemap, Refused> {
+    fn read_lines(mut self, text: &str) -> Result<Sitemap, SitemapError> {
         let mut wrong = 0;
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             if self.is_full() {
@@ -309,12 +319,12 @@ impl List<'_> {
             self.add(Holds::Page, line, "");
         }
         if wrong > self.found.urls.len() || self.found.urls.is_empty() {
-            return Err(Refused::NotASitemap);
+            return Err(SitemapError::NotASitemap);
         }
         Ok(self.found)
     }
 
-    fn close(&mut self, entry: Option<Entry<'_>>) {
+    fn close(&mut self, entry: Option<SitemapEntry<'_>>) {
         if let Some(entry) = entry {
             self.add(entry.holds, &entry.loc, &entry.lastmod);
         }
@@ -322,7 +332,9 @@ impl List<'_> {
 
     fn is_full(&mut self) -> bool {
         let is_full = self.found.urls.len() + self.found.children.len() >= self.max_urls;
-        self.found.is_cut |= is_full;
+        if is_full {
+            self.found.cut = Some(Cut::Addresses);
+        }
         is_full
     }
 

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(text: &str) -> Result<Sitemap, Refused> {
+fn read(text: &str) -> Result<Sitemap, SitemapError> {
     let base = Url::parse("https://example.com/sitemap.xml").unwrap();
-    parse(text.as_bytes(), None, Some(&base), &Limits::default())
+    parse(text.as_bytes(), None, Some(&base), &SitemapLimits::default())
 }
 
 fn locs(text: &str) -> Vec<String> {
@@ -41,7 +41,7 @@ fn pages_and_dates_are_read() {
             ("https://example.com/relative".to_owned(), None),
         ]
     );
-    assert!(!sitemap.is_cut && sitemap.children.is_empty());
+    assert!(sitemap.cut.is_none() && sitemap.children.is_empty());
 }
 
 #[test]
@@ -83,7 +83,12 @@ fn broken_markup_gives_what_can_be_read() {
         "what the document breaks off in is no address"
     );
     let cut = read("<urlset><url><loc>https://a.example/").unwrap();
-    assert!(cut.is_cut && cut.urls.is_empty());
+    assert!(cut.cut.is_some() && cut.urls.is_empty());
+    let cut = read("<urlset><url><loc>https://a.example/</loc><lastmod>2026-01").unwrap();
+    assert!(
+        cut.cut.is_some() && cut.urls.len() == 1 && cut.urls[0].lastmod.is_none(),
+        "the address is whole, its date is not"
+    );
     assert_eq!(
         locs("<urlset><url><loc>https://a.example/</loc></urlset>"),
         ["https://a.example/"],
@@ -132,16 +137,17 @@ fn other_documents_are_refused_with_a_reason() {
 fn gzip_is_known_by_its_first_bytes_and_bounded() {
     let text = "<urlset><url><loc>https://example.com/</loc></url></urlset>";
     let packed = gzip(text.as_bytes());
-    let limits = Limits::default();
-    let read = |bytes: &[u8], limits: &Limits| parse(bytes, Some("text/html; charset=utf-16"), None, limits);
+    let limits = SitemapLimits::default();
+    let read =
+        |bytes: &[u8], limits: &SitemapLimits| parse(bytes, Some("text/html; charset=utf-16"), None, limits);
     assert_eq!(read(&packed, &limits).unwrap().urls.len(), 1);
     let cut = read(&packed[..packed.len() - 4], &limits).unwrap();
-    assert!(cut.is_cut && cut.urls.len() == 1);
-    assert_eq!(read(b"\x1f\x8b\x08junk", &limits), Err(Refused::Damaged));
+    assert!(cut.cut.is_some() && cut.urls.len() == 1);
+    assert_eq!(read(b"\x1f\x8b\x08junk", &limits), Err(SitemapError::Damaged));
     let bomb = gzip(&vec![b' '; 40_000_000]);
-    assert!(matches!(read(&bomb, &limits), Err(Refused::TooLarge { limit }) if limit < 40_000_000));
-    let small = Limits { max_decoded_bytes: 20, ..limits };
-    assert_eq!(read(&packed, &small), Err(Refused::TooLarge { limit: 20 }));
+    assert!(matches!(read(&bomb, &limits), Err(SitemapError::TooLarge { limit }) if limit < 40_000_000));
+    let small = SitemapLimits { max_decoded_bytes: 20, ..limits };
+    assert_eq!(read(&packed, &small), Err(SitemapError::TooLarge { limit: 20 }));
 }
 
 #[test]
@@ -149,10 +155,10 @@ fn a_list_is_cut_at_the_limit_and_says_so() {
     let text: String =
         (0..60_000).map(|n| format!("<url><loc>https://example.com/{n}</loc></url>")).collect();
     let sitemap = read(&format!("<urlset>{text}</urlset>")).unwrap();
-    assert_eq!((sitemap.urls.len(), sitemap.is_cut), (50_000, true));
+    assert_eq!((sitemap.urls.len(), sitemap.cut), (50_000, Some(Cut::Addresses)));
     let lines: String = (0..60_000).map(|n| format!("https://example.com/{n}\n")).collect();
     let sitemap = read(&lines).unwrap();
-    assert_eq!((sitemap.urls.len(), sitemap.is_cut), (50_000, true));
+    assert_eq!((sitemap.urls.len(), sitemap.cut), (50_000, Some(Cut::Addresses)));
 }
 
 #[test]
@@ -160,7 +166,7 @@ fn a_base_is_not_copied_into_every_address() {
     let text = format!("<urlset>{}</urlset>", "<url><loc>a</loc></url>".repeat(5_000));
     for length in [4_000, 300_000] {
         let base = Url::parse(&format!("https://example.com/{}/", "a".repeat(length))).unwrap();
-        let sitemap = parse(text.as_bytes(), None, Some(&base), &Limits::default()).unwrap();
+        let sitemap = parse(text.as_bytes(), None, Some(&base), &SitemapLimits::default()).unwrap();
         let total: usize = sitemap.urls.iter().map(|location| location.loc.len()).sum();
         assert!(total <= 9 << 20, "{length}: {total}");
     }
@@ -185,7 +191,7 @@ proptest! {
         if packed {
             bytes.splice(0..0, [0x1f, 0x8b, 8, 0]);
         }
-        let _ = parse(&bytes, None, None, &Limits::default());
+        let _ = parse(&bytes, None, None, &SitemapLimits::default());
     }
 
     #[test]

@@ -108,13 +108,14 @@ impl Phrase {
     pub fn to_stored(&self) -> String {
         match self.as_verbatim() {
             Some(text) if !text.starts_with(STORED) => text.to_owned(),
-            _ => serde_json::to_string(&Stored::from(self)).expect("text keys and plain values"),
+            _ => serde_json::to_string(&StoredPhrase::from(self)).expect("text keys and plain values"),
         }
     }
 
     /// What was stored. Text that is no stored phrase, such as one that was imported, is taken verbatim.
     pub fn from_stored(text: &str) -> Self {
-        let stored = text.starts_with(STORED).then(|| serde_json::from_str::<Stored>(text).ok()).flatten();
+        let stored =
+            text.starts_with(STORED).then(|| serde_json::from_str::<StoredPhrase>(text).ok()).flatten();
         stored.map_or_else(|| Self::verbatim(text), Self::from)
     }
 }
@@ -123,21 +124,21 @@ impl Phrase {
 const STORED: &str = "{\"en\":";
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredPhrase {
     en: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     with: Vec<(String, Value)>,
 }
 
-impl From<&Phrase> for Stored {
+impl From<&Phrase> for StoredPhrase {
     fn from(phrase: &Phrase) -> Self {
         let value = |(name, value): &(Cow<'_, str>, Value)| (name.to_string(), value.clone());
         Self { en: phrase.en.to_string(), with: phrase.values.iter().map(value).collect() }
     }
 }
 
-impl From<Stored> for Phrase {
-    fn from(stored: Stored) -> Self {
+impl From<StoredPhrase> for Phrase {
+    fn from(stored: StoredPhrase) -> Self {
         let ja = Template::find(&stored.en).map(|template| template.ja);
         let values = stored.with.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect();
         Self { en: Cow::Owned(stored.en), ja, values }
@@ -148,28 +149,28 @@ impl From<Stored> for Phrase {
 pub mod stored {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Phrase, Stored};
+    use super::{Phrase, StoredPhrase};
 
     #[derive(Serialize, Deserialize)]
     #[serde(untagged)]
-    enum Field {
+    enum TextOrPhrase {
         Text(String),
-        Phrase(Stored),
+        Phrase(StoredPhrase),
     }
 
     /// Words of others as text, words of ours with their values.
     pub fn serialize<S: Serializer>(phrase: &Phrase, to: S) -> Result<S::Ok, S::Error> {
         match phrase.as_verbatim().filter(|text| !text.starts_with(super::STORED)) {
             Some(text) => to.serialize_str(text),
-            None => Field::Phrase(phrase.into()).serialize(to),
+            None => TextOrPhrase::Phrase(phrase.into()).serialize(to),
         }
     }
 
     /// What was stored.
     pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Phrase, D::Error> {
-        Ok(match Field::deserialize(from)? {
-            Field::Text(text) => Phrase::from_stored(&text),
-            Field::Phrase(stored) => stored.into(),
+        Ok(match TextOrPhrase::deserialize(from)? {
+            TextOrPhrase::Text(text) => Phrase::from_stored(&text),
+            TextOrPhrase::Phrase(stored) => stored.into(),
         })
     }
 }
@@ -217,6 +218,18 @@ impl PartialEq<String> for Phrase {
 impl From<String> for Phrase {
     fn from(text: String) -> Self {
         Self::verbatim(text)
+    }
+}
+
+impl From<&String> for Phrase {
+    fn from(text: &String) -> Self {
+        Self::verbatim(text)
+    }
+}
+
+impl From<&Phrase> for Phrase {
+    fn from(phrase: &Phrase) -> Self {
+        phrase.clone()
     }
 }
 

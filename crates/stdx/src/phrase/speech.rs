@@ -8,10 +8,13 @@ use super::{Phrase, Value};
 use crate::text::{Language, counted};
 use crate::time::Timestamp;
 
+/// Units of time in seconds, largest first, and what they are called.
+const UNITS: [(u64, &str, &str); 4] =
+    [(86_400, "d", "日"), (3_600, "h", "時間"), (60, "min", "分"), (1, "s", "秒")];
+
 /// How to speak to somebody.
 #[derive(Clone, Debug)]
 pub struct Speech {
-    /// The language.
     pub language: Language,
     /// The zone of moments; without one they are shown as they are stored, in UTC.
     pub zone: Option<TimeZone>,
@@ -107,10 +110,30 @@ impl Speech {
         }
     }
 
+    /// A moment without its offset, where a heading names the zone: `2026-01-15 09:02`.
+    pub fn local_minute(&self, at: Timestamp) -> String {
+        at.to_local_minute(self.zone.as_ref().unwrap_or(&TimeZone::UTC))
+    }
+
+    /// How far a moment is from `now`: `3 min ago`, `in 27 min`; its date if that is more than a month.
+    pub fn relative(&self, at: Timestamp, now: Timestamp) -> String {
+        let (ago, ahead) = (now.since(at).as_secs(), at.since(now).as_secs());
+        let apart = ago.max(ahead);
+        if apart > 30 * 86_400 {
+            return self.local_minute(at).chars().take_while(|c| *c != ' ').collect();
+        }
+        match UNITS.iter().find(|(secs, ..)| apart >= *secs) {
+            None => self.choose("now", "たった今").to_owned(),
+            Some((secs, en, _)) if self.language == Language::En => match ago > 0 {
+                true => format!("{} {en} ago", ago / secs),
+                false => format!("in {} {en}", ahead / secs),
+            },
+            Some((secs, _, ja)) => format!("{} {ja}{}", apart / secs, if ago > 0 { "前" } else { "後" }),
+        }
+    }
+
     /// How long, in its two largest units: `2 h 5 min`.
     pub fn duration(&self, duration: Duration) -> String {
-        const UNITS: [(u64, &str, &str); 4] =
-            [(86_400, "d", "日"), (3_600, "h", "時間"), (60, "min", "分"), (1, "s", "秒")];
         let mut left = duration.as_secs();
         let mut parts = Vec::new();
         for (secs, en, ja) in UNITS {
@@ -119,9 +142,10 @@ impl Speech {
                 left %= secs;
             }
         }
-        match parts.is_empty() {
-            true => format!("{} {}", duration.as_millis(), self.choose("ms", "ミリ秒")),
-            false => parts.join(" "),
+        if parts.is_empty() {
+            format!("{} {}", duration.as_millis(), self.choose("ms", "ミリ秒"))
+        } else {
+            parts.join(" ")
         }
     }
 }
@@ -146,6 +170,24 @@ fn bytes_text(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_near_now_is_told_by_its_distance_and_a_far_one_by_its_date() {
+        let now: Timestamp = "2026-01-15T12:00:00Z".parse().unwrap();
+        let en = Speech { zone: Some(TimeZone::get("Asia/Tokyo").unwrap()), ..Speech::default() };
+        let ja = Speech { language: Language::Ja, ..en.clone() };
+        for (at, english, japanese) in [
+            ("2026-01-15T12:00:00Z", "now", "たった今"),
+            ("2026-01-15T11:59:18Z", "42 s ago", "42 秒前"),
+            ("2026-01-15T11:56:10Z", "3 min ago", "3 分前"),
+            ("2026-01-15T12:27:59Z", "in 27 min", "27 分後"),
+            ("2026-01-14T09:00:00Z", "1 d ago", "1 日前"),
+            ("2025-11-30T18:00:00Z", "2025-12-01", "2025-12-01"),
+        ] {
+            let at = at.parse().unwrap();
+            assert_eq!((&*en.relative(at, now), &*ja.relative(at, now)), (english, japanese));
+        }
+    }
 
     #[test]
     fn values_are_shown_as_people_write_them() {

@@ -16,7 +16,6 @@ pub enum Value {
     Text(String),
     /// A number of things, or a number that is a name.
     Count(i64),
-    /// A moment.
     Moment(Timestamp),
     /// How long.
     Duration(Duration),
@@ -24,7 +23,6 @@ pub enum Value {
     Bytes(u64),
     /// An address, and what to call it.
     Link {
-        /// The address.
         href: String,
         /// What to call it, if not by its address.
         text: Option<String>,

@@ -161,14 +161,14 @@ impl<'de> serde::Deserialize<'de> for Timestamp {
 }
 
 /// How often a clock is looked at during a wait, so that setting it ends the wait.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_EVERY: Duration = Duration::from_millis(100);
 
 /// Where "now" comes from. Everything that needs the time is handed one of these.
 #[derive(Clone, Debug, Default)]
-pub struct Clock(Source);
+pub struct Clock(TimeSource);
 
 #[derive(Clone, Debug, Default)]
-enum Source {
+enum TimeSource {
     #[default]
     System,
     /// The system clock moved by a fixed span: a process that runs "on another day".
@@ -182,39 +182,39 @@ enum Source {
 impl Clock {
     /// The machine's clock.
     pub fn system() -> Self {
-        Self(Source::System)
+        Self(TimeSource::System)
     }
 
     /// A clock that shows `start` now and then runs at the machine's pace.
     pub fn starting_at(start: Timestamp) -> Self {
         let shift = start.as_millis() - system_now().as_millis();
-        Self(Source::Shifted(SignedDuration::from_millis(shift)))
+        Self(TimeSource::Shifted(SignedDuration::from_millis(shift)))
     }
 
     /// The machine's clock as if somebody had set it ahead, or back; [`Clock::set`] and [`Clock::advance`] do it again, in
     /// every clone. Unlike other clocks that are not the machine's it has the machine's uptime.
     pub fn set_ahead(by: SignedDuration) -> Self {
         let millis = i64::try_from(by.as_millis()).unwrap_or(0);
-        Self(Source::Set(Arc::new(AtomicI64::new(millis))))
+        Self(TimeSource::Set(Arc::new(AtomicI64::new(millis))))
     }
 
     /// A clock that stands at `start` until [`Clock::set`] or [`Clock::advance`] moves it, in every clone.
     pub fn manual(start: Timestamp) -> Self {
-        Self(Source::Manual(Arc::new(AtomicI64::new(start.as_millis()))))
+        Self(TimeSource::Manual(Arc::new(AtomicI64::new(start.as_millis()))))
     }
 
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Source::System => system_now(),
-            Source::Shifted(shift) => {
+            TimeSource::System => system_now(),
+            TimeSource::Shifted(shift) => {
                 let shift = i64::try_from(shift.as_millis()).unwrap_or(0);
                 Timestamp::from_millis(system_now().as_millis().saturating_add(shift))
             }
-            Source::Set(ahead) => {
+            TimeSource::Set(ahead) => {
                 Timestamp::from_millis(system_now().as_millis().saturating_add(ahead.load(Ordering::SeqCst)))
             }
-            Source::Manual(millis) => Timestamp::from_millis(millis.load(Ordering::SeqCst)),
+            TimeSource::Manual(millis) => Timestamp::from_millis(millis.load(Ordering::SeqCst)),
         }
     }
 
@@ -222,14 +222,14 @@ impl Clock {
     /// and for clocks that show a time of their own.
     pub fn uptime(&self) -> Option<Uptime> {
         match &self.0 {
-            Source::System | Source::Set(_) => Uptime::now(),
-            Source::Shifted(_) | Source::Manual(_) => None,
+            TimeSource::System | TimeSource::Set(_) => Uptime::now(),
+            TimeSource::Shifted(_) | TimeSource::Manual(_) => None,
         }
     }
 
     /// Whether this is the machine's own clock, which a database server may replace by its own.
     pub fn is_system(&self) -> bool {
-        matches!(self.0, Source::System)
+        matches!(self.0, TimeSource::System)
     }
 
     /// Returns once this clock shows `until`, also when somebody has set it.
@@ -239,16 +239,18 @@ impl Clock {
             if left.is_zero() {
                 return;
             }
-            tokio::time::sleep(left.min(LOOK_EVERY)).await;
+            tokio::time::sleep(left.min(POLL_EVERY)).await;
         }
     }
 
     /// Moves a clock that was made to be moved to `at`; others are not ours to move.
     pub fn set(&self, at: Timestamp) {
         match &self.0 {
-            Source::Manual(millis) => millis.store(at.as_millis(), Ordering::SeqCst),
-            Source::Set(ahead) => ahead.store(at.as_millis() - system_now().as_millis(), Ordering::SeqCst),
-            Source::System | Source::Shifted(_) => {}
+            TimeSource::Manual(millis) => millis.store(at.as_millis(), Ordering::SeqCst),
+            TimeSource::Set(ahead) => {
+                ahead.store(at.as_millis() - system_now().as_millis(), Ordering::SeqCst);
+            }
+            TimeSource::System | TimeSource::Shifted(_) => {}
         }
     }
 

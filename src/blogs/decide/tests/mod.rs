@@ -6,7 +6,7 @@ mod when;
 
 use super::*;
 use crate::blogs::config::Probe;
-use crate::blogs::model::{Found, RecentKeys, Trouble, TroubleKind};
+use crate::blogs::model::{CheckFailure, CheckFailureKind, FoundEntry, RecentKeys};
 use crate::config::value::FirstRun;
 use crate::config::value::Patterns;
 
@@ -31,8 +31,8 @@ fn rules() -> Rules {
     Rules { first_run: FirstRun::Baseline, hold_above: 50, warn_after: 3, probe: Probe::Get, digest: true }
 }
 
-fn entry(name: &str) -> Found {
-    Found {
+fn entry(name: &str) -> FoundEntry {
+    FoundEntry {
         key: format!("//b.example/{name}"),
         url_key: Some(format!("//b.example/{name}")),
         url: Some(format!("https://b.example/{name}")),
@@ -42,25 +42,25 @@ fn entry(name: &str) -> Found {
     }
 }
 
-fn entries(names: &str) -> Vec<Found> {
+fn entries(names: &str) -> Vec<FoundEntry> {
     names.split_whitespace().map(entry).collect()
 }
 
-fn dated(names: &str, at: Timestamp) -> Vec<Found> {
-    entries(names).into_iter().map(|entry| Found { published_at: Some(at), ..entry }).collect()
+fn dated(names: &str, at: Timestamp) -> Vec<FoundEntry> {
+    entries(names).into_iter().map(|entry| FoundEntry { published_at: Some(at), ..entry }).collect()
 }
 
-fn seen(names: &str) -> Seen {
+fn seen(names: &str) -> SeenEntries {
     let keys: HashSet<String> = entries(names).into_iter().map(|entry| entry.key).collect();
-    Seen { url_keys: keys.clone(), keys, ..Seen::default() }
+    SeenEntries { url_keys: keys.clone(), keys, ..SeenEntries::default() }
 }
 
-fn saw(detector: Detector, entries: Vec<Found>) -> Sighting {
+fn saw(detector: Detector, entries: Vec<FoundEntry>) -> Sighting {
     let total = entries.len();
-    sighting(Ok(Reading::Entries { detector, entries, known: Vec::new(), total }))
+    sighting(Ok(DetectorResult::Entries { detector, entries, known: Vec::new(), total, cut: None }))
 }
 
-fn sighting(outcome: Result<Reading, Trouble>) -> Sighting {
+fn sighting(outcome: Result<DetectorResult, CheckFailure>) -> Sighting {
     Sighting {
         checked_at: now(),
         http_status: Some(200),
@@ -74,8 +74,8 @@ fn sighting(outcome: Result<Reading, Trouble>) -> Sighting {
     }
 }
 
-fn trouble(kind: TroubleKind) -> Sighting {
-    sighting(Err(Trouble { kind, message: "broken".into() }))
+fn trouble(kind: CheckFailureKind) -> Sighting {
+    sighting(Err(CheckFailure { kind, message: "broken".into() }))
 }
 
 /// A blog that was read well an hour ago, by `detector`, and then had these.
@@ -101,7 +101,7 @@ fn after(detector: Detector, names: &str) -> State {
     state
 }
 
-fn told(decision: &Decision) -> Vec<String> {
+fn announced(decision: &Decision) -> Vec<String> {
     let new = decision.changes.iter().filter(|change| change.code == Code::New);
     new.flat_map(|change| change.detail.entries.iter()).filter_map(|entry| entry.title.clone()).collect()
 }
@@ -111,7 +111,7 @@ fn codes(decision: &Decision) -> Vec<String> {
     decision.events.iter().map(code).collect()
 }
 
-fn recorded(decision: &Decision) -> &[Found] {
+fn recorded(decision: &Decision) -> &[FoundEntry] {
     match &decision.record {
         Record::These(entries) => entries,
         Record::All => panic!("everything is recorded"),

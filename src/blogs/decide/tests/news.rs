@@ -16,9 +16,9 @@ fn the_first_success_is_silent_unless_the_job_asks_for_more() {
                 &rules,
                 &State::default(),
                 &saw(detector, entries("a b c")),
-                &Seen::default(),
+                &SeenEntries::default(),
             );
-            assert_eq!(told(&decision), expected, "{first_run} {detector:?}");
+            assert_eq!(announced(&decision), expected, "{first_run} {detector:?}");
             assert!(!is_held(&decision), "a first run is never held");
             assert_eq!(decision.record, Record::All);
             assert_eq!(codes(&decision)[0], "baseline");
@@ -28,30 +28,50 @@ fn the_first_success_is_silent_unless_the_job_asks_for_more() {
     mixed[0].published_at = Some(now().minus(DAY));
     mixed[1].published_at = Some(now());
     let rules = Rules { first_run: FirstRun::Latest(1), ..rules() };
-    let decision =
-        decide_check(&blog(), &rules, &State::default(), &saw(Detector::Feed, mixed), &Seen::default());
-    assert_eq!(told(&decision), ["new"], "the latest by date, not by place");
+    let decision = decide_check(
+        &blog(),
+        &rules,
+        &State::default(),
+        &saw(Detector::Feed, mixed),
+        &SeenEntries::default(),
+    );
+    assert_eq!(announced(&decision), ["new"], "the latest by date, not by place");
 }
 
 #[test]
 fn a_failed_first_check_is_not_the_first_success() {
-    let failed =
-        decide_check(&blog(), &rules(), &State::default(), &trouble(TroubleKind::Other), &Seen::default());
+    let failed = decide_check(
+        &blog(),
+        &rules(),
+        &State::default(),
+        &trouble(CheckFailureKind::Other),
+        &SeenEntries::default(),
+    );
     let state = failed.state.unwrap();
-    let decision =
-        decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a b")), &Seen::default());
-    assert!(told(&decision).is_empty());
+    let decision = decide_check(
+        &blog(),
+        &rules(),
+        &state,
+        &saw(Detector::Feed, entries("a b")),
+        &SeenEntries::default(),
+    );
+    assert!(announced(&decision).is_empty());
 }
 
 #[test]
 fn a_feed_that_starts_empty_announces_its_first_entry() {
-    let first =
-        decide_check(&blog(), &rules(), &State::default(), &saw(Detector::Feed, vec![]), &Seen::default());
+    let first = decide_check(
+        &blog(),
+        &rules(),
+        &State::default(),
+        &saw(Detector::Feed, vec![]),
+        &SeenEntries::default(),
+    );
     let state = first.state.unwrap();
     assert!(first.check.error_message.is_none());
     let second =
-        decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &Seen::default());
-    assert_eq!(told(&second), ["a"]);
+        decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &SeenEntries::default());
+    assert_eq!(announced(&second), ["a"]);
     assert!(second.check.changed);
 }
 
@@ -74,7 +94,7 @@ fn only_what_was_never_seen_is_new() {
     ] {
         let state = after(detector, before);
         let decision = decide_check(&blog(), &rules(), &state, &saw(detector, entries(sees)), &seen(memory));
-        assert_eq!(told(&decision).join(" "), expected, "{name}, {detector:?}");
+        assert_eq!(announced(&decision).join(" "), expected, "{name}, {detector:?}");
         assert_eq!(decision.check.changed, !expected.is_empty(), "{name}, {detector:?}");
         let changed_at = decision.state.and_then(|state| state.last_change_at);
         assert_eq!(changed_at.is_some(), !expected.is_empty(), "{name}: last_change_at only on change");
@@ -94,7 +114,7 @@ fn a_new_guid_for_a_known_address_is_not_new_and_is_remembered() {
         &saw(Detector::Feed, rewritten),
         &seen("a b"),
     );
-    assert!(told(&decision).is_empty());
+    assert!(announced(&decision).is_empty());
     assert_eq!(recorded(&decision).len(), 2, "the new keys join the memory");
     assert_eq!(decision.state.unwrap().recent_entry_keys.list()[0], "guid://b.example/a");
 }
@@ -111,7 +131,7 @@ fn a_new_address_for_a_known_guid_is_not_new_and_is_remembered() {
         &saw(Detector::Feed, sees),
         &seen("a b"),
     );
-    assert_eq!(told(&decision), ["c"]);
+    assert_eq!(announced(&decision), ["c"]);
     assert!(recorded(&decision).iter().any(|entry| entry.key == "//b.example/elsewhere"));
 }
 
@@ -131,10 +151,10 @@ fn a_new_link_is_told_when_it_was_seen_twice() {
     let again = saw(Detector::Html, entries("e d a b c"));
     assert!(needs_memory(&state, &again));
     let second = decide_check(&blog(), &rules(), &state, &again, &seen("a b c"));
-    assert_eq!(told(&second), ["d"], "e waits in turn");
+    assert_eq!(announced(&second), ["d"], "e waits in turn");
     let passing =
         decide_check(&blog(), &rules(), &state, &saw(Detector::Html, entries("a b c")), &seen("a b c"));
-    assert!(told(&passing).is_empty(), "a link that went away again was none");
+    assert!(announced(&passing).is_empty(), "a link that went away again was none");
     assert_eq!(passing.state.unwrap().unconfirmed, None);
     let at_once = Blog { confirm: false, ..blog() };
     let decision = decide_check(
@@ -144,7 +164,7 @@ fn a_new_link_is_told_when_it_was_seen_twice() {
         &saw(Detector::Html, entries("d a b c")),
         &seen("a b c"),
     );
-    assert_eq!(told(&decision), ["d"]);
+    assert_eq!(announced(&decision), ["d"]);
 }
 
 #[test]
@@ -172,20 +192,20 @@ fn a_list_that_was_rewritten_is_held() {
         &seen("a b c d e"),
     );
     assert!(is_held(&decision));
-    assert_eq!(told(&decision).len(), 5, "it can be approved");
+    assert_eq!(announced(&decision).len(), 5, "it can be approved");
 }
 
 #[test]
 fn a_feed_without_anything_known_raises_the_gap_alarm_or_was_rewritten() {
     let state = after(Detector::Feed, "a b c");
     let fresh = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, dated("x y", now())), &seen(""));
-    assert_eq!(told(&fresh), ["x", "y"]);
+    assert_eq!(announced(&fresh), ["x", "y"]);
     assert!(
         codes(&fresh).iter().any(|code| code == "gap") && fresh.changes[0].detail.gap && !is_held(&fresh)
     );
     let old = dated("x y", now().minus(DAY * 300));
     let rewritten = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, old), &seen(""));
-    assert!(told(&rewritten).is_empty(), "old articles under new names are not news");
+    assert!(announced(&rewritten).is_empty(), "old articles under new names are not news");
     assert!(codes(&rewritten).iter().any(|code| code == "rewritten"));
     assert_eq!(recorded(&rewritten).len(), 2);
     let undated = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("x y")), &seen(""));
@@ -198,7 +218,7 @@ fn a_feed_without_anything_known_raises_the_gap_alarm_or_was_rewritten() {
         &seen(""),
     );
     assert!(
-        told(&single) == ["b"] && !single.changes[0].detail.gap,
+        announced(&single) == ["b"] && !single.changes[0].detail.gap,
         "a feed of one entry always looks like that"
     );
 }
@@ -209,7 +229,7 @@ fn another_detector_or_other_settings_make_nothing_new() {
     for detector in [Detector::Sitemap, Detector::Html] {
         let decision =
             decide_check(&blog(), &rules(), &state, &saw(detector, entries("a b c d")), &seen("a b"));
-        assert!(told(&decision).is_empty(), "{detector:?}");
+        assert!(announced(&decision).is_empty(), "{detector:?}");
         assert_eq!(recorded(&decision).len(), 2, "the others join the memory");
         assert!(codes(&decision).iter().any(|code| code == "detector_changed"));
     }
@@ -220,6 +240,6 @@ fn another_detector_or_other_settings_make_nothing_new() {
     sees.extend(dated("y", now().minus(DAY * 30)));
     sees.extend(entries("a b"));
     let decision = decide_check(&other, &rules(), &state, &saw(Detector::Feed, sees), &seen("a b"));
-    assert_eq!(told(&decision), ["x"], "only what is dated after the last check");
+    assert_eq!(announced(&decision), ["x"], "only what is dated after the last check");
     assert_eq!(decision.state.unwrap().settings_hash, Some(other.settings_hash));
 }

@@ -21,7 +21,7 @@ fn an_empty_or_shrunken_list_is_an_error_until_it_lasts() {
         let state = after(detector, before);
         let decision = decide_check(&blog(), &rules(), &state, &saw(detector, entries(sees)), &seen(before));
         assert_eq!(decision.check.error_message.is_some(), fails, "{detector:?}: {before} → {sees}");
-        assert!(told(&decision).is_empty() && !decision.check.changed);
+        assert!(announced(&decision).is_empty() && !decision.check.changed);
     }
     let mut state = after(Html, "a b c d e");
     for turn in 1..=3 {
@@ -36,16 +36,16 @@ fn an_empty_or_shrunken_list_is_an_error_until_it_lasts() {
 #[test]
 fn failures_are_told_once_then_daily_then_their_end() {
     let mut state = after(Detector::Feed, "a");
-    let mut told = Vec::new();
+    let mut announced = Vec::new();
     for hour in 0..52 {
-        let mut failed = trouble(TroubleKind::Other);
+        let mut failed = trouble(CheckFailureKind::Other);
         failed.checked_at = now().plus(HOUR * hour);
-        let decision = decide_check(&blog(), &rules(), &state, &failed, &Seen::default());
-        told.extend(decision.changes.iter().map(|change| (hour, change.code, change.detail.again)));
+        let decision = decide_check(&blog(), &rules(), &state, &failed, &SeenEntries::default());
+        announced.extend(decision.changes.iter().map(|change| (hour, change.code, change.detail.again)));
         state = *decision.state.unwrap();
         assert_eq!(state.recent_entry_keys.list().len(), 1, "what was known stays known");
     }
-    assert_eq!(told, [(2, Code::Failing, false), (26, Code::Failing, true), (50, Code::Failing, true)]);
+    assert_eq!(announced, [(2, Code::Failing, false), (26, Code::Failing, true), (50, Code::Failing, true)]);
     assert_eq!(state.failing_since, Some(now()));
     let decision = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
     assert_eq!(decision.changes[0].code, Code::Recovered);
@@ -56,8 +56,8 @@ fn failures_are_told_once_then_daily_then_their_end() {
         &blog(),
         &rules(),
         &after(Detector::Feed, "a"),
-        &trouble(TroubleKind::Other),
-        &Seen::default(),
+        &trouble(CheckFailureKind::Other),
+        &SeenEntries::default(),
     );
     let decision = decide_check(
         &blog(),
@@ -73,10 +73,16 @@ fn failures_are_told_once_then_daily_then_their_end() {
 fn each_kind_of_trouble_has_its_consequence() {
     let mut state = after(Detector::Feed, "a");
     state.feed_url = Some("https://b.example/feed".parse().unwrap());
-    let gone = decide_check(&blog(), &rules(), &state, &trouble(TroubleKind::Gone), &Seen::default());
+    let gone =
+        decide_check(&blog(), &rules(), &state, &trouble(CheckFailureKind::Gone), &SeenEntries::default());
     assert!(gone.pause.is_some() && gone.changes[0].code == Code::Gone);
-    let later =
-        decide_check(&blog(), &rules(), &state, &trouble(TroubleKind::Later(HOUR * 3)), &Seen::default());
+    let later = decide_check(
+        &blog(),
+        &rules(),
+        &state,
+        &trouble(CheckFailureKind::Later(HOUR * 3)),
+        &SeenEntries::default(),
+    );
     let later = later.state.unwrap();
     let until = now().plus(HOUR * 3);
     for (at, expected, what) in [
@@ -84,15 +90,15 @@ fn each_kind_of_trouble_has_its_consequence() {
         (until, Due::Now, "as long as its server asks"),
         (now().minus(HOUR), Due::Now, "a clock set back does not silence it"),
     ] {
-        assert_eq!(due(&blog(), Some(&later), Rest::None, at), expected, "{what}");
+        assert_eq!(due(&blog(), Some(&later), PauseFlag::None, at), expected, "{what}");
     }
     for turn in 1..=3 {
         assert_eq!(
             target(&blog(), &state, Detector::Feed, now()),
             Target::At(state.feed_url.clone().unwrap())
         );
-        let lost = trouble(TroubleKind::Lost(Detector::Feed));
-        state = *decide_check(&blog(), &rules(), &state, &lost, &Seen::default()).state.unwrap();
+        let lost = trouble(CheckFailureKind::Lost(Detector::Feed));
+        state = *decide_check(&blog(), &rules(), &state, &lost, &SeenEntries::default()).state.unwrap();
         assert_eq!(state.failures_in_a_row, turn);
     }
     assert_eq!(

@@ -1,11 +1,11 @@
 //! When a blog is checked, where it is looked for, and what may be skipped.
 
 use super::*;
-use crate::blogs::model::Known;
+use crate::blogs::model::KnownDocument;
 
 #[test]
 fn unchanged_only_moves_the_time() {
-    let known = Known {
+    let known = KnownDocument {
         detector: Detector::Feed,
         url: "https://b.example/feed".parse().unwrap(),
         etag: Some("\"1\"".into()),
@@ -13,12 +13,12 @@ fn unchanged_only_moves_the_time() {
         lastmod: None,
     };
     let state = State { known: vec![known.clone()], ..after(Detector::Feed, "a") };
-    let same = Reading::Unchanged { detector: Detector::Feed, known: vec![known.clone()] };
-    let decision = decide_check(&blog(), &rules(), &state, &sighting(Ok(same)), &Seen::default());
+    let same = DetectorResult::Unchanged { detector: Detector::Feed, known: vec![known.clone()] };
+    let decision = decide_check(&blog(), &rules(), &state, &sighting(Ok(same)), &SeenEntries::default());
     assert!(decision.state.is_none() && decision.check.skipped && decision.events.is_empty());
-    let renewed = Known { etag: Some("\"2\"".into()), ..known };
-    let other = Reading::Unchanged { detector: Detector::Feed, known: vec![renewed.clone()] };
-    let decision = decide_check(&blog(), &rules(), &state, &sighting(Ok(other)), &Seen::default());
+    let renewed = KnownDocument { etag: Some("\"2\"".into()), ..known };
+    let other = DetectorResult::Unchanged { detector: Detector::Feed, known: vec![renewed.clone()] };
+    let decision = decide_check(&blog(), &rules(), &state, &sighting(Ok(other)), &SeenEntries::default());
     assert_eq!(decision.state.unwrap().known, [renewed]);
 }
 
@@ -28,7 +28,7 @@ fn searches_are_remembered_for_a_week() {
     assert_eq!(target(&blog(), &state, Detector::Feed, now()), Target::Search);
     let mut nothing = saw(Detector::Html, entries("a b"));
     (nothing.feed_search, nothing.sitemap_search) = (Some(None), Some(None));
-    let state = *decide_check(&blog(), &rules(), &state, &nothing, &Seen::default()).state.unwrap();
+    let state = *decide_check(&blog(), &rules(), &state, &nothing, &SeenEntries::default()).state.unwrap();
     assert_eq!((&state.feed_url, &state.sitemap_url), (&None, &None));
     for (later, expected) in [(DAY * 6, Target::Nowhere), (DAY * 7, Target::Search)] {
         for detector in [Detector::Feed, Detector::Sitemap] {
@@ -70,7 +70,8 @@ fn a_permanent_redirect_is_believed_the_third_time() {
     }
     state.feed_url = Some("https://b.example/old".parse().unwrap());
     state.moved = Moved { to: Some(to.clone()), count: 2 };
-    let decision = decide_check(&blog(), &rules(), &state, &trouble(TroubleKind::Other), &Seen::default());
+    let decision =
+        decide_check(&blog(), &rules(), &state, &trouble(CheckFailureKind::Other), &SeenEntries::default());
     assert_eq!(decision.state.unwrap().moved.count, 2, "a failure says nothing about it");
     let decision = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
     assert_eq!(decision.state.unwrap().moved.count, 0, "an answer without redirect takes it back");
@@ -83,11 +84,11 @@ fn everything_is_read_once_a_week_and_blogs_may_be_checked_less_often() {
     assert!(!may_skip(&blog(), &state, Detector::Html, now()), "another document has other validators");
     assert!(!may_skip(&blog(), &state, Detector::Feed, now().plus(DAY * 7)));
     let daily = Blog { every: crate::config::value::Span::from_secs(24 * 3600), ..blog() };
-    assert_eq!(due(&daily, None, Rest::None, now()), Due::Now);
-    assert_eq!(due(&daily, Some(&state), Rest::None, now()), Due::NotNow);
-    assert_eq!(due(&daily, Some(&state), Rest::None, now().plus(DAY - HOUR)), Due::Now);
+    assert_eq!(due(&daily, None, PauseFlag::None, now()), Due::Now);
+    assert_eq!(due(&daily, Some(&state), PauseFlag::None, now()), Due::NotNow);
+    assert_eq!(due(&daily, Some(&state), PauseFlag::None, now().plus(DAY - HOUR)), Due::Now);
     assert_eq!(
-        due(&daily, Some(&state), Rest::None, now().plus(DAY - HOUR - Duration::from_secs(60))),
+        due(&daily, Some(&state), PauseFlag::None, now().plus(DAY - HOUR - Duration::from_secs(60))),
         Due::Now,
         "a run is never on the dot"
     );
@@ -97,13 +98,13 @@ fn everything_is_read_once_a_week_and_blogs_may_be_checked_less_often() {
 fn a_blog_that_rests_is_left_alone_until_its_settings_change() {
     let known = |hash: &str| State { settings_hash: Some(hash.to_owned()), ..State::default() };
     let (same, other) = (known(&blog().settings_hash), known("of other settings"));
-    for (state, rest, expected) in [
-        (None, Rest::None, Due::Now),
-        (Some(&same), Rest::None, Due::Now),
-        (Some(&same), Rest::Paused, Due::NotNow),
-        (Some(&other), Rest::Paused, Due::Now),
-        (None, Rest::Paused, Due::NotNow),
+    for (state, pause, expected) in [
+        (None, PauseFlag::None, Due::Now),
+        (Some(&same), PauseFlag::None, Due::Now),
+        (Some(&same), PauseFlag::Paused, Due::NotNow),
+        (Some(&other), PauseFlag::Paused, Due::Now),
+        (None, PauseFlag::Paused, Due::NotNow),
     ] {
-        assert_eq!(due(&blog(), state, rest, now()), expected, "{rest:?}");
+        assert_eq!(due(&blog(), state, pause, now()), expected, "{pause:?}");
     }
 }

@@ -6,7 +6,7 @@ use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
 
 use super::model::{Attempted, Row, State, Suspicion};
-use crate::channel::error::{Finding, SendError, Sent};
+use crate::channel::error::{Accepted, Finding, SendError};
 use crate::channel::settings::Settings;
 use crate::time::Timestamp;
 
@@ -23,10 +23,10 @@ const BACK_OFF: [Duration; 7] = [
     Duration::from_secs(6 * 3600),
     Duration::from_secs(12 * 3600),
 ];
-/// The longest rest that the other side can impose on a channel.
-const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
-/// How long a channel rests whose line cannot be encrypted, before it is tried again.
-const UNSAFE_REST: Duration = Duration::from_secs(900);
+/// The longest pause that the other side can impose on a channel.
+const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
+/// How long a channel is paused when its connection cannot be encrypted.
+const UNENCRYPTED_PAUSE: Duration = Duration::from_secs(900);
 
 /// What to do with a message that may have been sent, when the channel cannot find out.
 #[derive(
@@ -56,26 +56,23 @@ pub fn is_most_of(new_count: usize, whole: usize, past_first_run: bool) -> bool 
 
 /// What is written about a message after something happened to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct Transition {
     /// Where it stands now.
     pub state: State,
     /// When it may be touched again.
     pub not_before: Timestamp,
-    /// How many attempts count.
     pub attempts: u32,
-    /// How many looks in a row have failed, while nobody knows whether it was sent.
+    /// How many checks in a row have failed, while nobody knows whether it was sent.
     pub resolve_attempts: u32,
     /// What the other side calls it.
     pub remote_id: Option<String>,
-    /// What went wrong.
     pub error: Option<String>,
-    /// A rest for the whole channel.
-    pub rest: Option<Rest>,
+    pub pause: Option<ChannelPause>,
 }
 
-/// A rest for the whole channel.
+/// A pause of the whole channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum ChannelPause {
     /// Until a moment, because the other side asked for it.
     Until(Timestamp),
     /// Until a moment, because the line could not be encrypted.
@@ -89,15 +86,15 @@ pub enum Rest {
 /// What was sent again blindly may have arrived the first time, so it does not count as certainly not sent.
 pub fn after_attempt(
     row: &Row,
-    result: &Result<Sent, SendError>,
+    result: &Result<Accepted, SendError>,
     settings: &Settings,
     now: Timestamp,
-) -> Step {
+) -> Transition {
     match after_send(row.attempts, &row.key, result, settings, now) {
-        failed @ Step { state: State::Failed, .. } if row.resent_at.is_some() => {
+        failed @ Transition { state: State::Failed, .. } if row.resent_at.is_some() => {
             let why = failed.error.as_deref().unwrap_or_default();
             let error = Some(format!("it may have been sent already: the second attempt failed: {why}"));
-            Step { state: State::Held, error, ..failed }
+            Transition { state: State::Held, error, ..failed }
         }
         step => step,
     }
@@ -107,54 +104,56 @@ pub fn after_attempt(
 fn after_send(
     attempts: u32,
     key: &str,
-    result: &Result<Sent, SendError>,
+    result: &Result<Accepted, SendError>,
     settings: &Settings,
     now: Timestamp,
-) -> Step {
-    let step = |state, not_before| Step {
+) -> Transition {
+    let step = |state, not_before| Transition {
         state,
         not_before,
         attempts,
         resolve_attempts: 0,
         remote_id: None,
         error: result.as_ref().err().map(ToString::to_string),
-        rest: None,
+        pause: None,
     };
     match result {
-        Ok(sent) => Step {
+        Ok(sent) => Transition {
             remote_id: sent.remote_id.clone(),
-            rest: sent
-                .rest_until
+            pause: sent
+                .pause_until
                 .filter(|until| *until > now)
-                .map(|until| Rest::Until(until.min(now.plus(LONGEST_REST)))),
+                .map(|until| ChannelPause::Until(until.min(now.plus(MAX_PAUSE)))),
             ..step(State::Sent, now)
         },
         Err(SendError::Refused { .. }) => step(State::Failed, now),
         Err(SendError::Later { .. }) if attempts >= settings.max_attempts => step(State::Failed, now),
         Err(SendError::Later { after, .. }) => {
-            let asked = after.unwrap_or_default().min(LONGEST_REST);
+            let asked = after.unwrap_or_default().min(MAX_PAUSE);
             step(State::Ready, now.plus(back_off(attempts, key).max(asked)))
         }
         Err(SendError::Busy { after, .. }) => {
-            let until = now.plus((*after).clamp(Duration::from_secs(1), LONGEST_REST));
-            Step {
+            let until = now.plus((*after).clamp(Duration::from_secs(1), MAX_PAUSE));
+            Transition {
                 attempts: attempts.saturating_sub(1),
-                rest: Some(Rest::Until(until)),
+                pause: Some(ChannelPause::Until(until)),
                 ..step(State::Ready, until)
             }
         }
-        Err(SendError::Locked { .. }) => {
-            Step { attempts: attempts.saturating_sub(1), rest: Some(Rest::Locked), ..step(State::Ready, now) }
-        }
+        Err(SendError::Locked { .. }) => Transition {
+            attempts: attempts.saturating_sub(1),
+            pause: Some(ChannelPause::Locked),
+            ..step(State::Ready, now)
+        },
         Err(SendError::Unsafe { .. }) => {
-            let until = now.plus(UNSAFE_REST);
-            Step {
+            let until = now.plus(UNENCRYPTED_PAUSE);
+            Transition {
                 attempts: attempts.saturating_sub(1),
-                rest: Some(Rest::Unsafe(until)),
+                pause: Some(ChannelPause::Unsafe(until)),
                 ..step(State::Ready, until)
             }
         }
-        Err(SendError::Unknown { .. }) => step(State::Unknown, look_after(now, attempts, key, settings)),
+        Err(SendError::Unknown { .. }) => step(State::Unknown, resolve_after(now, attempts, key, settings)),
     }
 }
 
@@ -162,7 +161,7 @@ fn after_send(
 ///
 /// A look that finds nothing is followed by the next attempt at once, so the wait between attempts is here: an instance that
 /// cannot post at this moment must not use up all attempts within minutes.
-pub fn look_after(ended_at: Timestamp, attempts: u32, key: &str, settings: &Settings) -> Timestamp {
+pub fn resolve_after(ended_at: Timestamp, attempts: u32, key: &str, settings: &Settings) -> Timestamp {
     let between = if attempts >= 2 { back_off(attempts, key) } else { Duration::ZERO };
     ended_at.plus(between.max(settings.timeout * 2))
 }
@@ -175,14 +174,14 @@ pub fn latest_lease(settings: &Settings, now: Timestamp) -> Timestamp {
 
 /// No wait that begins at `now` ends later, give or take the same.
 pub fn latest_wait(settings: &Settings, now: Timestamp) -> Timestamp {
-    now.plus(LONGEST_REST.max(settings.timeout * 2)).plus(HOUR)
+    now.plus(MAX_PAUSE.max(settings.timeout * 2)).plus(HOUR)
 }
 
 /// What is done about a message whose outcome is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
     /// Write this; nothing is sent.
-    Step(Step),
+    Transition(Transition),
     /// Send it again, with the same key.
     SendAgain {
         /// Nobody knows whether it is there already: this is done once for a message.
@@ -202,31 +201,34 @@ pub fn after_resolving(
     now: Timestamp,
 ) -> Resolved {
     let step = |state, not_before, error: &str| {
-        Resolved::Step(Step {
+        Resolved::Transition(Transition {
             state,
             not_before,
             attempts: message.attempts,
             resolve_attempts: 0,
             remote_id: None,
             error: (!error.is_empty()).then(|| error.to_owned()),
-            rest: None,
+            pause: None,
         })
     };
     let hold = |why: &str| step(State::Held, now, &format!("it may have been sent already: {why}"));
     // A message that kills its sender every time must end somewhere, and nobody knows whether it was sent.
-    let again = |is_blind, why: &str| match message.attempts >= settings.max_attempts {
-        true => hold(&format!("{} attempts ended without an answer; {why}", message.attempts)),
-        false => Resolved::SendAgain { is_blind },
+    let again = |is_blind, why: &str| {
+        if message.attempts >= settings.max_attempts {
+            hold(&format!("{} attempts ended without an answer; {why}", message.attempts))
+        } else {
+            Resolved::SendAgain { is_blind }
+        }
     };
     match finding {
-        Finding::Sent(sent) => Resolved::Step(Step {
+        Finding::Accepted(sent) => Resolved::Transition(Transition {
             state: State::Sent,
             not_before: now,
             attempts: message.attempts,
             resolve_attempts: 0,
             remote_id: sent.remote_id.clone(),
             error: None,
-            rest: None,
+            pause: None,
         }),
         Finding::NotSent => again(false, "it is not there"),
         Finding::CannotTell { why } => {
@@ -253,11 +255,11 @@ pub fn after_resolving(
                 error => error,
             };
             match after_send(resolve_attempts, message.key, &Err(error), settings, now) {
-                failed @ Step { state: State::Failed, .. } => hold(&format!(
+                failed @ Transition { state: State::Failed, .. } => hold(&format!(
                     "looking failed {resolve_attempts} times: {}",
                     failed.error.unwrap_or_default()
                 )),
-                later => Resolved::Step(Step {
+                later => Resolved::Transition(Transition {
                     state: State::Unknown,
                     attempts: message.attempts,
                     resolve_attempts: later.attempts,
@@ -271,7 +273,6 @@ pub fn after_resolving(
 /// What is known of a message whose outcome is not.
 #[derive(Clone, Copy, Debug)]
 pub struct Unresolved<'a> {
-    /// Its key.
     pub key: &'a str,
     /// How often it was tried.
     pub attempts: u32,
@@ -281,7 +282,7 @@ pub struct Unresolved<'a> {
     pub attempted: Attempted,
     /// Whether it was sent again already although nobody knew whether it was there.
     pub was_resent: bool,
-    /// Why it is doubted, if it is.
+    /// Why it is suspected, if it is.
     pub suspicion: Option<Suspicion>,
 }
 

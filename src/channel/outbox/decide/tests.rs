@@ -22,7 +22,7 @@ fn what_a_send_comes_to_decides_what_happens_next() {
     let asked = SendError::Later { why: "later".into(), after: Some(HOUR * 5) };
     let locked = SendError::Locked { why: "401".into() };
     for (attempts, result, state, counted, wait) in [
-        (1, Ok(Sent::default()), State::Sent, 1, Some(Duration::ZERO)),
+        (1, Ok(Accepted::default()), State::Sent, 1, Some(Duration::ZERO)),
         (1, Err(SendError::refused("no")), State::Failed, 1, Some(Duration::ZERO)),
         (1, Err(later()), State::Ready, 1, None),
         (2, Err(later()), State::Ready, 2, None),
@@ -32,7 +32,7 @@ fn what_a_send_comes_to_decides_what_happens_next() {
         (3, Err(locked), State::Ready, 2, Some(Duration::ZERO)),
         (1, Err(SendError::unknown("?")), State::Unknown, 1, Some(SECOND * 60)),
         (9, Err(SendError::unknown("?")), State::Unknown, 9, Some(back_off(9, "key"))),
-        (3, Err(SendError::Unsafe { why: "no STARTTLS".into() }), State::Ready, 2, Some(UNSAFE_REST)),
+        (3, Err(SendError::Unsafe { why: "no STARTTLS".into() }), State::Ready, 2, Some(UNENCRYPTED_PAUSE)),
     ] {
         let step = after_send(attempts, "key", &result, &settings(), now());
         assert_eq!((step.state, step.attempts), (state, counted), "{attempts} {result:?}");
@@ -44,19 +44,19 @@ fn what_a_send_comes_to_decides_what_happens_next() {
 
 #[test]
 fn the_whole_channel_rests_only_when_it_was_asked_to_or_is_locked_out() {
-    let rest = |result: Result<Sent, SendError>| after_send(1, "key", &result, &settings(), now()).rest;
-    assert_eq!(rest(Err(SendError::Locked { why: String::new() })), Some(Rest::Locked));
-    let busy = |after| rest(Err(SendError::Busy { why: String::new(), after }));
-    assert_eq!(busy(SECOND * 5), Some(Rest::Until(now().plus(SECOND * 5))));
+    let pause = |result: Result<Accepted, SendError>| after_send(1, "key", &result, &settings(), now()).pause;
+    assert_eq!(pause(Err(SendError::Locked { why: String::new() })), Some(ChannelPause::Locked));
+    let busy = |after| pause(Err(SendError::Busy { why: String::new(), after }));
+    assert_eq!(busy(SECOND * 5), Some(ChannelPause::Until(now().plus(SECOND * 5))));
     assert_eq!(
         busy(HOUR * 1000),
-        Some(Rest::Until(now().plus(LONGEST_REST))),
+        Some(ChannelPause::Until(now().plus(MAX_PAUSE))),
         "nobody puts us off for weeks"
     );
-    assert_eq!(busy(Duration::ZERO), Some(Rest::Until(now().plus(SECOND))));
-    assert_eq!(rest(Err(later())), None);
-    let spent = Sent { remote_id: None, rest_until: Some(now().plus(HOUR)) };
-    assert_eq!(rest(Ok(spent)), Some(Rest::Until(now().plus(HOUR))));
+    assert_eq!(busy(Duration::ZERO), Some(ChannelPause::Until(now().plus(SECOND))));
+    assert_eq!(pause(Err(later())), None);
+    let spent = Accepted { remote_id: None, pause_until: Some(now().plus(HOUR)) };
+    assert_eq!(pause(Ok(spent)), Some(ChannelPause::Until(now().plus(HOUR))));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_resolver_that_cannot_tell_leads_to_a_repeat_only_where_that_is_safe_or_want
         let what = format!("{finding:?} {ago:?} {suspicion:?} {window:?} {on_unknown:?}");
         match resolved {
             Resolved::SendAgain { .. } => assert!(again, "{what}"),
-            Resolved::Step(step) => {
+            Resolved::Transition(step) => {
                 assert!(!again, "{what}");
                 assert_eq!(step.state, State::Held, "{what}");
             }
@@ -127,7 +127,7 @@ fn a_message_is_sent_again_blindly_once_and_then_left_to_a_person() {
         let what = format!("{finding:?} {was_resent} {window:?}");
         match after_resolving(&message, finding, window, &settings(), now()) {
             Resolved::SendAgain { is_blind } => assert_eq!(Some(is_blind), again, "{what}"),
-            Resolved::Step(step) => {
+            Resolved::Transition(step) => {
                 assert_eq!((step.state, again), (State::Held, None), "{what}");
                 assert!(step.error.unwrap().contains("it was sent again"), "{what}");
             }
@@ -151,7 +151,9 @@ fn a_key_covers_nothing_that_was_tried_in_the_future() {
         let message = Unresolved { attempted, ..unresolved(1, HOUR, None) };
         match after_resolving(&message, &cannot, Some(HOUR), &settings(), now()) {
             Resolved::SendAgain { is_blind } => assert!(is_covered && !is_blind, "{since}"),
-            Resolved::Step(step) => assert_eq!((step.state, is_covered), (State::Held, false), "{since}"),
+            Resolved::Transition(step) => {
+                assert_eq!((step.state, is_covered), (State::Held, false), "{since}");
+            }
         }
     }
 }
@@ -159,7 +161,7 @@ fn a_key_covers_nothing_that_was_tried_in_the_future() {
 #[test]
 fn a_message_that_kills_its_senders_ends_with_a_person() {
     let resolved = after_resolving(&unresolved(3, HOUR, None), &Finding::NotSent, None, &settings(), now());
-    assert!(matches!(resolved, Resolved::Step(Step { state: State::Held, .. })), "{resolved:?}");
+    assert!(matches!(resolved, Resolved::Transition(Transition { state: State::Held, .. })), "{resolved:?}");
 }
 
 #[test]
@@ -170,11 +172,11 @@ fn a_post_that_is_not_there_is_sent_at_once_and_looked_for_later_each_time() {
         let resolved = after_resolving(&message, &Finding::NotSent, Some(HOUR), &settings, now());
         match (attempts, resolved) {
             (0..=7, Resolved::SendAgain { is_blind: false }) => {
-                let wait = look_after(now(), attempts, "key", &settings).since(now());
+                let wait = resolve_after(now(), attempts, "key", &settings).since(now());
                 let between = if attempts < 2 { Duration::ZERO } else { back_off(attempts, "key") };
                 assert_eq!(wait, between.max(settings.timeout * 2));
             }
-            (8 | 9, Resolved::Step(step)) => assert_eq!(step.state, State::Held),
+            (8 | 9, Resolved::Transition(step)) => assert_eq!(step.state, State::Held),
             (_, other) => panic!("{attempts}: {other:?}"),
         }
     }
@@ -185,10 +187,10 @@ fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
     let unknown = SendError::unknown("cut");
     let locked = SendError::Locked { why: String::new() };
     let busy = SendError::Busy { why: String::new(), after: MINUTE };
-    let look = |resolve_attempts, error: &SendError| {
+    let resolve = |resolve_attempts, error: &SendError| {
         let message = Unresolved { resolve_attempts, ..unresolved(1, HOUR, None) };
         match after_resolving(&message, &Finding::Later(error.clone()), None, &settings(), now()) {
-            Resolved::Step(step) => {
+            Resolved::Transition(step) => {
                 assert_eq!(step.attempts, 1, "looking is not an attempt");
                 step
             }
@@ -201,18 +203,18 @@ fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
         (2, &later(), State::Held, 0, None),
         (0, &unknown, State::Unknown, 1, Some(back_off(1, "key"))),
         (2, &unknown, State::Held, 0, None),
-        // A channel that rests costs no look.
+        // A paused channel costs no attempt.
         (2, &locked, State::Unknown, 2, Some(Duration::ZERO)),
         (2, &busy, State::Unknown, 2, Some(MINUTE)),
     ] {
-        let step = look(resolve_attempts, error);
+        let step = resolve(resolve_attempts, error);
         assert_eq!((step.state, step.resolve_attempts), (state, counted), "{resolve_attempts} {error:?}");
         if let Some(wait) = wait {
             assert_eq!(step.not_before.since(now()), wait, "{resolve_attempts} {error:?}");
         }
     }
-    assert_eq!(look(0, &locked).rest, Some(Rest::Locked));
-    let why = look(2, &later()).error.unwrap();
+    assert_eq!(resolve(0, &locked).pause, Some(ChannelPause::Locked));
+    let why = resolve(2, &later()).error.unwrap();
     assert_eq!(why, "it may have been sent already: looking failed 3 times: down");
 }
 
@@ -230,8 +232,8 @@ fn no_lease_and_no_wait_of_ours_looks_as_if_the_clock_had_been_ahead() {
         for attempts in 1..=20 {
             assert!(now().plus(back_off(attempts, "key")) < latest_wait(&settings, now()));
         }
-        assert_eq!(look_after(now(), 1, "key", &settings).since(now()), timeout * 2);
-        assert!(look_after(now(), 1, "key", &settings) < latest_wait(&settings, now()));
+        assert_eq!(resolve_after(now(), 1, "key", &settings).since(now()), timeout * 2);
+        assert!(resolve_after(now(), 1, "key", &settings) < latest_wait(&settings, now()));
     }
 }
 

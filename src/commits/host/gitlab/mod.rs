@@ -13,20 +13,25 @@ use tracing::info;
 use url::Url;
 
 use super::ask::{Asker, Patience, RateLimit};
-use super::{Access, Error, Host, HostKind, Listing, Range, TokenKind};
+use super::{Error, Host, HostAccess, HostKind, Listing, Range, TokenKind};
 use crate::commits::author::Emails;
-use crate::commits::model::{Page, RemoteProject};
+use crate::commits::model::{CommitPage, RemoteProject};
 use crate::engine::job::Boxed;
-use crate::engine::pipeline::{Flag, Shape};
-use crate::fetch::{AllowPrivate, Answer, Limits, Manners, Request, SecretHint, header};
-use crate::time::Clock;
+use crate::engine::pipeline::{Flag, FlagShape};
+use crate::fetch::{AllowPrivate, ApiAnswer, Limits, Manners, Request, SecretHint, header};
+use crate::time::{Clock, Timestamp};
 
 const NAME: &str = "GitLab";
 pub(in crate::commits) const KIND: HostKind =
     HostKind { name: NAME, connect: |access| Arc::new(Client::new(access)) };
 /// The option of `job add` that names its address.
-pub(in crate::commits) const ADDRESS: Flag =
-    Flag { name: "gitlab", value: "URL", help: "the address of GitLab", key: "gitlab", shape: Shape::Text };
+pub(in crate::commits) const ADDRESS: Flag = Flag {
+    name: "gitlab",
+    value: "URL",
+    help: "the address of GitLab",
+    key: "gitlab",
+    shape: FlagShape::Text,
+};
 /// Where its token comes from.
 pub(in crate::commits) const TOKEN: SecretHint = SecretHint {
     key: "token",
@@ -56,7 +61,7 @@ struct Client {
 }
 
 impl Client {
-    fn new(access: Access) -> Self {
+    fn new(access: HostAccess) -> Self {
         let limit = RateLimit {
             remaining: HeaderName::from_static("ratelimit-remaining"),
             reset: HeaderName::from_static("ratelimit-reset"),
@@ -78,7 +83,7 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
         stop: &CancellationToken,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ApiAnswer, Error> {
         self.get_with(Patience::Usual, path, query, stop).await
     }
 
@@ -88,7 +93,7 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
         stop: &CancellationToken,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ApiAnswer, Error> {
         let refusal = |status, body: &[u8]| self.refusal(status, body);
         self.asker.get(patience, &self.request(path, query), refusal, stop).await
     }
@@ -123,7 +128,7 @@ impl Client {
         range: Range<'_>,
         page: u32,
         stop: &CancellationToken,
-    ) -> Result<Page, Error> {
+    ) -> Result<CommitPage, Error> {
         let number = page.to_string();
         let remote_id = remote_id.to_string();
         let revision = match range.base {
@@ -138,9 +143,10 @@ impl Client {
             ("with_stats", "true"),
         ];
         let began = self.clock.now();
-        let with_lines = match self.is_slow_at_lines.load(Ordering::Relaxed) {
-            true => None,
-            false => Some(self.get_with(Patience::Little, &path, &query, stop).await),
+        let with_lines = if self.is_slow_at_lines.load(Ordering::Relaxed) {
+            None
+        } else {
+            Some(self.get_with(Patience::Little, &path, &query, stop).await)
         };
         if self.clock.now().since(began) > SLOW_PAGE || matches!(with_lines, Some(Err(Error::Failed(_)))) {
             self.is_slow_at_lines.store(true, Ordering::Relaxed);
@@ -156,7 +162,7 @@ impl Client {
         let commits = wire::read_commits(&answer.body, self.emails).map_err(Error::Failed)?;
         let total = header::text(&answer.head.headers, &HeaderName::from_static("x-total"));
         let total = total.and_then(|total| total.parse().ok());
-        Ok(Page { commits, next: next_page(&answer, page)?, total })
+        Ok(CommitPage { commits, next: next_page(&answer, page)?, total })
     }
 
     fn request(&self, path: &[&str], query: &[(&str, &str)]) -> Request {
@@ -263,6 +269,10 @@ impl Host for Client {
         })
     }
 
+    fn find_pause(&self) -> Option<(Timestamp, String)> {
+        self.asker.find_pause()
+    }
+
     fn fetch_head<'a>(
         &'a self,
         remote_id: i64,
@@ -295,7 +305,7 @@ impl Host for Client {
         range: Range<'a>,
         page: u32,
         stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Page, Error>> {
+    ) -> Boxed<'a, Result<CommitPage, Error>> {
         Box::pin(self.get_commits(remote_id, range, page, stop))
     }
 }
@@ -315,7 +325,7 @@ fn shown_token(token: SecretString, kind: TokenKind) -> (HeaderName, SecretStrin
 /// The next page, by `x-next-page` or by `Link`; never by counting what came.
 ///
 /// Only the number is taken: the address of the next request is ours, wherever a link may lead.
-fn next_page(answer: &Answer, page: u32) -> Result<Option<u32>, Error> {
+fn next_page(answer: &ApiAnswer, page: u32) -> Result<Option<u32>, Error> {
     let next =
         match answer.head.headers.get("x-next-page").map(|value| value.to_str().unwrap_or_default().trim()) {
             Some("") => return Ok(None),

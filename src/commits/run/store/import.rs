@@ -9,7 +9,6 @@ use crate::{params, sql};
 /// A run of another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedRun {
-    /// Its id.
     pub run_id: RunId,
     /// When it began.
     pub started_at_utc: Timestamp,
@@ -28,21 +27,17 @@ pub struct ImportedRun {
 /// A target of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedResult {
-    /// The run.
     pub run_id: RunId,
-    /// Our number of the project.
     pub project_id: i64,
-    /// The branch.
     pub branch_name: String,
     /// Who can collect it.
     pub host: String,
     /// How it stands.
     pub status: TargetStatus,
-    /// How many commits were new.
     pub new_commits_count: Option<i64>,
     /// Why it failed.
     pub error_message: Option<String>,
-    /// When it was settled.
+    /// When it ended.
     pub processed_at_utc: Option<Timestamp>,
 }
 

@@ -131,7 +131,7 @@ pub fn list_workers(tx: &mut Tx<'_>, run: &RunRow) -> db::Result<Vec<Holder>> {
     Ok(workers)
 }
 
-/// How many targets of a run are not settled, counted from its rows.
+/// How many targets of a run have not ended, counted from its rows.
 pub fn count_pending(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<i64> {
     tx.count(
         sql!("SELECT COUNT(*) FROM bulk_collection_results WHERE run_id = ?1 AND status = 'pending'"),

@@ -20,9 +20,7 @@ pub(super) fn latest_end(now: Timestamp) -> Timestamp {
 pub struct Claimed {
     /// The run it belongs to.
     pub run_id: RunId,
-    /// The project.
     pub project_id: i64,
-    /// The branch.
     pub branch_name: String,
     owner: Owner,
     fence: i64,

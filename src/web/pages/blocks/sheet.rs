@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 
 use super::Context;
 use crate::engine::page::Sheet;
-use crate::engine::table::Field;
-use crate::export::{self, Format, Style, Writer};
+use crate::engine::table::Cell;
+use crate::export::{self, Format, RowWriter, Style};
 use crate::phrase::{Phrase, Speech};
 use crate::web::pages::render::Renderer;
 
@@ -33,12 +33,12 @@ impl<'a> SheetPart<'a> {
         }
     }
 
-    fn cell(&self, field: &Field) -> String {
+    fn cell(&self, field: &Cell) -> String {
         match field {
-            Field::Int(number) => self.r.count(number),
-            Field::Word(text) | Field::Text(text) => text.clone(),
-            Field::Null => self.r.say("total", "合計").to_owned(),
-            Field::Flag(_) | Field::List(_) | Field::Json(_) => String::new(),
+            Cell::Int(number) => self.r.count(number),
+            Cell::Word(text) | Cell::Text(text) => text.clone(),
+            Cell::Null => self.r.say("total", "合計").to_owned(),
+            Cell::Flag(_) | Cell::List(_) | Cell::Json(_) => String::new(),
         }
     }
 }
@@ -48,7 +48,7 @@ fn columns(sheet: &Sheet, speech: &Speech) -> Vec<String> {
 }
 
 fn write(sheet: &Sheet, format: Format, style: Style, speech: &Speech) -> String {
-    let mut writer = Writer::new(Vec::new(), format, style);
+    let mut writer = RowWriter::new(Vec::new(), format, style);
     let written = writer
         .begin(&columns(sheet, speech))
         .and_then(|()| sheet.rows.iter().try_for_each(|row| writer.row(row)))

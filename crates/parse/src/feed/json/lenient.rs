@@ -11,18 +11,18 @@ use crate::markup::single_spaced;
 
 /// A text; numbers and flags are read as text, everything else as absent.
 #[derive(Default)]
-pub(super) struct Text(pub(super) Option<String>);
+pub(super) struct LenientText(pub(super) Option<String>);
 
-impl Text {
+impl LenientText {
     pub(super) fn line(&self) -> Option<String> {
         self.0.as_deref().map(single_spaced).filter(|line| !line.is_empty())
     }
 }
 
 /// An array up to a limit, and whether there was more; everything else is an empty one.
-pub(super) struct List<T, const LIMIT: usize = LIST_LIMIT>(pub(super) Vec<T>, pub(super) bool);
+pub(super) struct LenientList<T, const LIMIT: usize = LIST_LIMIT>(pub(super) Vec<T>, pub(super) bool);
 
-impl<T, const LIMIT: usize> Default for List<T, LIMIT> {
+impl<T, const LIMIT: usize> Default for LenientList<T, LIMIT> {
     fn default() -> Self {
         Self(Vec::new(), false)
     }
@@ -58,39 +58,39 @@ macro_rules! ignore_seq {
     };
 }
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de> Deserialize<'de> for LenientText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Text;
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = LenientText;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a value")
             }
-            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-                Ok(Text(Some(text.replace('\0', ""))))
+            fn visit_str<E>(self, text: &str) -> Result<LenientText, E> {
+                Ok(LenientText(Some(text.replace('\0', ""))))
             }
-            fn visit_u64<E>(self, number: u64) -> Result<Text, E> {
-                Ok(Text(Some(number.to_string())))
+            fn visit_u64<E>(self, number: u64) -> Result<LenientText, E> {
+                Ok(LenientText(Some(number.to_string())))
             }
-            fn visit_i64<E>(self, number: i64) -> Result<Text, E> {
-                Ok(Text(Some(number.to_string())))
+            fn visit_i64<E>(self, number: i64) -> Result<LenientText, E> {
+                Ok(LenientText(Some(number.to_string())))
             }
-            fn visit_f64<E>(self, number: f64) -> Result<Text, E> {
-                Ok(Text(Some(number.to_string())))
+            fn visit_f64<E>(self, number: f64) -> Result<LenientText, E> {
+                Ok(LenientText(Some(number.to_string())))
             }
             otherwise_absent!(visit_bool(bool));
             ignore_map!();
             ignore_seq!();
         }
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(TextVisitor)
     }
 }
 
-impl<'de, T: Deserialize<'de>, const LIMIT: usize> Deserialize<'de> for List<T, LIMIT> {
+impl<'de, T: Deserialize<'de>, const LIMIT: usize> Deserialize<'de> for LenientList<T, LIMIT> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader<T, const LIMIT: usize>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>, const LIMIT: usize> Visitor<'de> for Reader<T, LIMIT> {
-            type Value = List<T, LIMIT>;
+        struct ListVisitor<T, const LIMIT: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const LIMIT: usize> Visitor<'de> for ListVisitor<T, LIMIT> {
+            type Value = LenientList<T, LIMIT>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list")
             }
@@ -99,14 +99,14 @@ impl<'de, T: Deserialize<'de>, const LIMIT: usize> Deserialize<'de> for List<T, 
                 while list.len() < LIMIT {
                     match seq.next_element()? {
                         Some(element) => list.push(element),
-                        None => return Ok(List(list, false)),
+                        None => return Ok(LenientList(list, false)),
                     }
                 }
                 let mut more = false;
                 while seq.next_element::<IgnoredAny>()?.is_some() {
                     more = true;
                 }
-                Ok(List(list, more))
+                Ok(LenientList(list, more))
             }
             otherwise_absent!(
                 visit_bool(bool),
@@ -117,7 +117,7 @@ impl<'de, T: Deserialize<'de>, const LIMIT: usize> Deserialize<'de> for List<T, 
             );
             ignore_map!();
         }
-        deserializer.deserialize_any(Reader(PhantomData))
+        deserializer.deserialize_any(ListVisitor(PhantomData))
     }
 }
 
@@ -126,8 +126,8 @@ macro_rules! lenient_object {
     ($name:ident { $($field:ident),* }, $($text:ident)?) => {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Reader;
-                impl<'de> Visitor<'de> for Reader {
+                struct ObjectVisitor;
+                impl<'de> Visitor<'de> for ObjectVisitor {
                     type Value = $name;
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                         f.write_str("an object")
@@ -148,13 +148,13 @@ macro_rules! lenient_object {
                         let _ = text;
                         #[allow(unused_mut, reason = "only some objects may stand as a text")]
                         let mut object = $name::default();
-                        $(object.$text = Text(Some(text.to_owned()));)?
+                        $(object.$text = LenientText(Some(text.to_owned()));)?
                         Ok(object)
                     }
                     otherwise_absent!(visit_bool(bool), visit_u64(u64), visit_i64(i64), visit_f64(f64));
                     ignore_seq!();
                 }
-                deserializer.deserialize_any(Reader)
+                deserializer.deserialize_any(ObjectVisitor)
             }
         }
     };

@@ -11,30 +11,31 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use url::Url;
 
-use self::lenient::{List, Text};
+use self::lenient::{LenientList, LenientText};
 use super::address::{address, alternate};
 use super::{
-    Content, Context, ENTRY_LIMIT, Enclosure, Entry, Feed, Format, Link, Person, Refused, Tag, TextKind,
+    Content, Context, ENTRY_LIMIT, Enclosure, Entry, Feed, FeedError, Format, Link, Person, Tag, TextKind,
     base_of, date,
 };
+use crate::Cut;
 use crate::resolver::Resolver;
 
 /// Reads `text` as a JSON Feed.
-pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Result<Feed, Refused> {
-    let document: Document =
-        serde_json::from_str(text).map_err(|error| Refused::BrokenJson { why: error.to_string() })?;
+pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Result<Feed, FeedError> {
+    let document: JsonFeed =
+        serde_json::from_str(text).map_err(|error| FeedError::BrokenJson { why: error.to_string() })?;
     let version = document.version.0.unwrap_or_default();
     let stated = version.contains("jsonfeed.org/version/");
     let entry_like = |item: &Item| item.id.0.is_some() && (item.url.0.is_some() || item.has_content());
     if !stated && !document.items.0.iter().any(entry_like) {
-        return Err(Refused::OtherJson);
+        return Err(FeedError::OtherJson);
     }
     let base = base_of(context);
     let resolver = Resolver::default();
     let absolute = |href: String| address(&resolver, base.as_ref(), &href);
     let format = if version.ends_with("1.1") { Format::Json11 } else { Format::Json10 };
     let mut feed = Feed::new(format, encoding);
-    feed.truncated = document.items.1;
+    feed.cut = document.items.1.then_some(Cut::Entries);
     feed.title = document.title.line();
     feed.description = document.description.0.map(|value| text_content(value, TextKind::Text, base.as_ref()));
     feed.language = document.language.line();
@@ -99,7 +100,7 @@ fn text_content(value: String, kind: TextKind, base: Option<&Arc<Url>>) -> Conte
 }
 
 fn people(
-    many: List<Author>,
+    many: LenientList<Author>,
     one: Author,
     absolute: impl Fn(String) -> Option<String> + Copy,
 ) -> Vec<Person> {
@@ -119,38 +120,38 @@ fn people(
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Document {
-    version: Text,
-    title: Text,
-    home_page_url: Text,
-    feed_url: Text,
-    description: Text,
-    icon: Text,
-    favicon: Text,
-    language: Text,
+struct JsonFeed {
+    version: LenientText,
+    title: LenientText,
+    home_page_url: LenientText,
+    feed_url: LenientText,
+    description: LenientText,
+    icon: LenientText,
+    favicon: LenientText,
+    language: LenientText,
     author: Author,
-    authors: List<Author>,
-    items: List<Item, ENTRY_LIMIT>,
+    authors: LenientList<Author>,
+    items: LenientList<Item, ENTRY_LIMIT>,
 }
 
 #[derive(Default)]
 struct Item {
-    id: Text,
-    url: Text,
-    external_url: Text,
-    title: Text,
-    content_html: Text,
-    content_text: Text,
-    summary: Text,
-    image: Text,
-    banner_image: Text,
-    date_published: Text,
-    date_modified: Text,
-    language: Text,
+    id: LenientText,
+    url: LenientText,
+    external_url: LenientText,
+    title: LenientText,
+    content_html: LenientText,
+    content_text: LenientText,
+    summary: LenientText,
+    image: LenientText,
+    banner_image: LenientText,
+    date_published: LenientText,
+    date_modified: LenientText,
+    language: LenientText,
     author: Author,
-    authors: List<Author>,
-    tags: List<Text>,
-    attachments: List<Attachment>,
+    authors: LenientList<Author>,
+    tags: LenientList<LenientText>,
+    attachments: LenientList<Attachment>,
 }
 
 impl Item {
@@ -166,15 +167,15 @@ impl Item {
 
 #[derive(Default)]
 struct Author {
-    name: Text,
-    url: Text,
+    name: LenientText,
+    url: LenientText,
 }
 
 #[derive(Default)]
 struct Attachment {
-    url: Text,
-    mime_type: Text,
-    size_in_bytes: Text,
+    url: LenientText,
+    mime_type: LenientText,
+    size_in_bytes: LenientText,
 }
 
 lenient_object!(Author { name, url }, name);

@@ -1,4 +1,6 @@
-//! SQLite: one writer thread with group commit, a few reader threads, and the rules of our files.
+//! SQLite: one writer thread with group commit, and a few reader threads.
+
+mod file;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -8,33 +10,24 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, ToSql, ffi};
+use rusqlite::Connection;
 
 use super::neighbour::{self, OpenedFile};
-use super::unit::{Access, Unit};
-use super::{DbUrl, Error, Open, Result, Stats, Tx, Value, lineage, migrate, moved};
+use super::unit::{TxAccess, Unit};
+use super::{DbUrl, Error, Open, Result, Stats, Tx, lineage, moved};
+pub(crate) use file::{APPLICATION_ID, open_file, prepare, quick_check, refuse_strangers, with_busy_retry};
+use file::{STATEMENT_CACHE, busy_timeout, retry_for, set_rules};
 use stdx::time::Clock;
 
-/// Marks the file as ours: "tszk" as a number.
-pub(super) const APPLICATION_ID: i32 = 0x7473_7a6b;
-/// How long we wait for another process that writes.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long we wait once we have waited in vain: a neighbour that stalls is not waited for by every job in turn.
+/// How long we wait after a wait that timed out: not every job in turn waits for a stalled neighbour.
 const BUSY_AGAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// A batch ends after this many closures …
 const MAX_BATCH: usize = 1_000;
 /// … or when it has run for this long, so that nobody waits for a stranger's work.
 const MAX_BATCH_TIME: Duration = Duration::from_millis(100);
 const READERS: usize = 3;
-/// Files up to this size are checked page by page at every start; larger ones by `db check`.
-const QUICK_CHECK_BYTES: u64 = 8 << 20;
-const STATEMENT_CACHE: usize = 256;
-/// Pages that the writer keeps, in KiB (negative, as SQLite wants it).
-const WRITER_CACHE: i32 = -4_000;
 /// Pages that a reader keeps: there are several, and the system's cache is shared.
 const READER_CACHE: i32 = -1_000;
-/// Pages in the log before they are moved to the file: a page that is written often is then moved once.
-const WAL_PAGES: i32 = 4_000;
 
 /// The threads that own the connections.
 pub(super) struct Threads {
@@ -44,10 +37,6 @@ pub(super) struct Threads {
     /// The writer's, then the readers'.
     handles: Vec<JoinHandle<()>>,
     file: Option<OpenedFile>,
-}
-
-fn busy_timeout() -> Duration {
-    stdx::fail::duration("TSUZUKI_BUSY_MS", BUSY_TIMEOUT)
 }
 
 impl Threads {
@@ -63,7 +52,7 @@ impl Threads {
         prepare(&connection, path, how, clock)?;
         moved::refuse(&mut Tx::on_sqlite(&connection, clock.now()), how)?;
 
-        if let Some(path) = path.filter(|_| how != Open::Look) {
+        if let Some(path) = path.filter(|_| how != Open::ReadOnly) {
             with_busy_retry(|| Ok(connection.execute_batch("BEGIN IMMEDIATE")?))
                 .map_err(|error| with_writer(error, path))?;
             lineage::check_file(&mut Tx::on_sqlite(&connection, clock.now()), path)?;
@@ -72,7 +61,7 @@ impl Threads {
 
         let (writer, inbox) = mpsc::channel();
         let file = path.map(OpenedFile::new);
-        let work = Writer {
+        let work = WriterThread {
             file: file.clone(),
             connection,
             clock: clock.clone(),
@@ -87,8 +76,11 @@ impl Threads {
                 let (readers, inbox) = mpsc::channel();
                 let inbox = Arc::new(Mutex::new(inbox));
                 for number in 0..READERS {
-                    let reader =
-                        Reader { file: OpenedFile::new(path), clock: clock.clone(), connection: None };
+                    let reader = ReadConnection {
+                        file: OpenedFile::new(path),
+                        clock: clock.clone(),
+                        connection: None,
+                    };
                     let inbox = Arc::clone(&inbox);
                     handles.push(spawn(&format!("db-reader-{number}"), move || reader.run(&inbox))?);
                 }
@@ -104,7 +96,7 @@ impl Threads {
 
     pub(super) fn submit(&self, unit: Box<dyn Unit>) -> Result<()> {
         let inbox = match (unit.access(), &self.readers) {
-            (Access::Read, Some(readers)) => Some(readers),
+            (TxAccess::Read, Some(readers)) => Some(readers),
             _ => self.writer.as_ref(),
         };
         inbox.ok_or(Error::Closed)?.send(unit).map_err(|_| Error::Closed)
@@ -131,102 +123,6 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(|error| Error::CannotOpen(format!("no thread: {error}")))
 }
 
-pub(super) fn open_file(path: &Path, how: Open) -> Result<Connection> {
-    if !path.exists() {
-        if how != Open::Create {
-            return Err(Error::Missing(path.display().to_string()));
-        }
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent)
-                .map_err(|error| Error::CannotOpen(format!("{}: {error}", parent.display())))?;
-        }
-    }
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    flags.set(OpenFlags::SQLITE_OPEN_CREATE, how == Open::Create);
-    Ok(Connection::open_with_flags(path, flags)?)
-}
-
-/// Refuses what is not ours or not sound before anything is written, then sets the rules and migrates.
-pub(super) fn prepare(connection: &Connection, path: Option<&Path>, how: Open, clock: &Clock) -> Result<()> {
-    connection.busy_timeout(busy_timeout())?;
-    connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-    if let Some(path) = path {
-        refuse_strangers(connection, path)?;
-        if path.metadata().is_ok_and(|file| file.len() <= QUICK_CHECK_BYTES) {
-            quick_check(connection)?;
-        }
-    }
-    set_rules(connection)?;
-    connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
-    if how == Open::Look {
-        connection.pragma_update(None, "query_only", true)?;
-        return migrate::check_sqlite(connection);
-    }
-    with_busy_retry(|| Ok(connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?))?;
-    migrate::migrate_sqlite(connection, clock, || {
-        Ok(connection.pragma_update(None, "application_id", APPLICATION_ID)?)
-    })
-}
-
-fn set_rules(connection: &Connection) -> Result<()> {
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "foreign_keys", true)?;
-    connection.pragma_update(None, "temp_store", "MEMORY")?;
-    connection.pragma_update(None, "cache_size", WRITER_CACHE)?;
-    Ok(())
-}
-
-pub(super) fn refuse_strangers(connection: &Connection, path: &Path) -> Result<()> {
-    // One view for both questions: another process may be making this very file ours.
-    let (id, table) = with_busy_retry(|| {
-        let view = connection.unchecked_transaction()?;
-        let id: i32 = view.pragma_query_value(None, "application_id", |row| row.get(0))?;
-        let table: Option<String> = view.query_row(
-            "SELECT min(name) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
-            [],
-            |row| row.get(0),
-        )?;
-        Ok((id, table))
-    })?;
-    match table {
-        _ if id == APPLICATION_ID => Ok(()),
-        None if id == 0 => Ok(()),
-        None => Err(not_ours(path, "it is marked as another program's file".into())),
-        Some(table) => Err(not_ours(path, format!("it has a table `{table}` but not our mark"))),
-    }
-}
-
-fn not_ours(path: &Path, why: String) -> Error {
-    Error::NotOurs { place: path.display().to_string(), why }
-}
-
-/// The first thing that SQLite finds wrong with the file, as an error.
-pub(super) fn quick_check(connection: &Connection) -> Result<()> {
-    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    match verdict.as_str() {
-        "ok" => Ok(()),
-        problem => Err(Error::Damaged(problem.to_owned())),
-    }
-}
-
-/// Repeats what failed only because another process was writing; SQLite's own waiting does not cover
-/// every case (switching to WAL, recovery after a crash).
-pub(super) fn with_busy_retry<T>(attempt: impl FnMut() -> Result<T>) -> Result<T> {
-    retry_for(busy_timeout(), attempt)
-}
-
-fn retry_for<T>(patience: Duration, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-    let started = Instant::now();
-    loop {
-        match attempt() {
-            Err(Error::Busy(_)) if started.elapsed() < patience => {
-                std::thread::park_timeout(Duration::from_millis(5));
-            }
-            outcome => return outcome,
-        }
-    }
-}
-
 /// The error with the name of the process that keeps the file at `path` locked.
 fn with_writer(error: Error, path: &Path) -> Error {
     match error {
@@ -235,18 +131,18 @@ fn with_writer(error: Error, path: &Path) -> Error {
     }
 }
 
-struct Writer {
+struct WriterThread {
     file: Option<OpenedFile>,
     connection: Connection,
     clock: Clock,
     stats: Arc<Stats>,
     /// Whether the database may be written although everything in it was moved away.
     may_be_left: bool,
-    /// Whether the last wait for another process was in vain.
+    /// Whether the last wait for another process timed out.
     has_waited: Cell<bool>,
 }
 
-impl Writer {
+impl WriterThread {
     fn run(self, inbox: &mpsc::Receiver<Box<dyn Unit>>) {
         let mut waiting: VecDeque<Box<dyn Unit>> = VecDeque::new();
         loop {
@@ -336,7 +232,7 @@ impl Writer {
             && batch
                 .iter()
                 .zip(&outcomes)
-                .any(|(unit, outcome)| unit.access() == Access::Claim && outcome.is_ok())
+                .any(|(unit, outcome)| unit.access() == TxAccess::Claim && outcome.is_ok())
         {
             let tx = &mut Tx::on_sqlite(&self.connection, self.clock.now());
             match lineage::count_claim(tx) {
@@ -383,13 +279,13 @@ impl Writer {
     }
 }
 
-struct Reader {
+struct ReadConnection {
     file: OpenedFile,
     clock: Clock,
     connection: Option<Connection>,
 }
 
-impl Reader {
+impl ReadConnection {
     fn run(mut self, inbox: &Mutex<mpsc::Receiver<Box<dyn Unit>>>) {
         loop {
             let next = match inbox.lock() {
@@ -428,35 +324,5 @@ impl Reader {
             self.connection = Some(connection);
         }
         self.connection.as_ref().ok_or(Error::Closed)
-    }
-}
-
-impl ToSql for Value<'_> {
-    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
-        use rusqlite::types::{ToSqlOutput, ValueRef};
-        Ok(ToSqlOutput::Borrowed(match self {
-            Value::Null => ValueRef::Null,
-            Value::Int(value) => ValueRef::Integer(*value),
-            Value::Real(value) => ValueRef::Real(*value),
-            Value::Text(value) => ValueRef::Text(value.as_bytes()),
-        }))
-    }
-}
-
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        let text = error.to_string();
-        let rusqlite::Error::SqliteFailure(failure, _) = error else { return Error::Statement(text) };
-        match failure.code {
-            ffi::ErrorCode::DatabaseBusy | ffi::ErrorCode::DatabaseLocked => Error::Busy(None),
-            ffi::ErrorCode::DiskFull => Error::Full(text),
-            ffi::ErrorCode::ReadOnly | ffi::ErrorCode::PermissionDenied => Error::ReadOnly(text),
-            ffi::ErrorCode::SystemIoFailure => Error::Disk(text),
-            ffi::ErrorCode::DatabaseCorrupt => Error::Damaged(text),
-            ffi::ErrorCode::NotADatabase => Error::NotADatabase(text),
-            ffi::ErrorCode::CannotOpen => Error::CannotOpen(text),
-            ffi::ErrorCode::ConstraintViolation => Error::Constraint(text),
-            _ => Error::Statement(text),
-        }
     }
 }

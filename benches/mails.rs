@@ -1,0 +1,114 @@
+//! Mails through the outbox, beside a client that writes text and final dot one after the other and keeps Nagle's algorithm on.
+//!
+//! `cargo bench --bench mails [-- MAILS]`, by default 200. Both speak to the same server of the loopback world, one connection
+//! each; only ours writes down what it does, on SQLite and with `fsync`.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "the table is the product; a benchmark may panic"
+)]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+use tsuzuki::app::{self, App};
+use tsuzuki::channel::outbox::{self, Batch, Provenance};
+use tsuzuki::channel::{News, Notice};
+use tsuzuki::config::{self, Env};
+use tsuzuki::db::{Db, DbUrl, Open};
+use tsuzuki::demo::smtp::SmtpServer;
+use tsuzuki::ledger::Subject;
+use tsuzuki::text::Language;
+use tsuzuki::time::Clock;
+
+use measure::{run, verdict};
+
+mod measure;
+
+/// How much faster ours has to be.
+const RATE_LIMIT: f64 = 10.0;
+/// Mails that the slow client hands in: each takes it the delay of an acknowledgement.
+const SLOW: usize = 50;
+
+fn main() {
+    let mails: usize = measure::args().first().map_or(200, |text| text.parse().unwrap());
+    let (before, after) = run(async {
+        let server = SmtpServer::start().await.unwrap();
+        let (address, began) = (server.address, Instant::now());
+        tokio::task::spawn_blocking(move || deliver_in_two_writes(address, SLOW)).await.unwrap();
+        let before = SLOW as f64 / began.elapsed().as_secs_f64();
+        (before, send(&server, mails).await)
+    });
+    println!("two writes a mail, Nagle's algorithm on, nothing recorded: {before:>6.0} mails a second");
+    println!("tsuzuki, everything recorded:                              {after:>6.0} mails a second");
+    let ratio = after / before;
+    println!("{ratio:.1} ×, at least {RATE_LIMIT}: {}", verdict(ratio >= RATE_LIMIT));
+}
+
+/// Queues mails and sends them in one pass; answers how many a second.
+async fn send(server: &SmtpServer, mails: usize) -> f64 {
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!(
+        "[channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nfrom = \"bot@example.com\"\n\
+         to = [\"reader@example.com\"]\nallow_private = [\"127.0.0.1\"]\n",
+        server.address
+    );
+    let config = config::parse(&text, Path::new("bench.toml"), app::kinds(), &Env::of_process()).unwrap();
+    let place = DbUrl::File(dir.path().join("tsuzuki.db"));
+    let db = Db::open(place, Open::Create, Clock::system()).await.unwrap();
+    let app = App::new(&config, db.clone()).unwrap();
+    for number in 0..mails {
+        let notice =
+            Notice { summary: "x".repeat(1500), ..Notice::new(format!("News {number}"), Language::En) };
+        let news = News::from(notice);
+        let (rendered, failed) =
+            app.env.channels.render(&["mail".to_owned()], &app.env.channel_env, &news).await;
+        db.write(move |tx| {
+            let job = "bench".parse().unwrap();
+            let batch = Batch {
+                job: &job,
+                topic: "bench",
+                subject: &number.to_string(),
+                generation: 0,
+                hold: false,
+                found: Provenance::Since(Some(tx.now())),
+                about: &Subject::job(&job),
+            };
+            outbox::add_all(tx, &batch, &rendered, &failed, tx.now())
+        })
+        .await
+        .unwrap();
+    }
+    let (known, began) = (server.mails().len(), Instant::now());
+    let report = app.sender().send_due(&CancellationToken::new()).await.unwrap();
+    let took = began.elapsed().as_secs_f64();
+    assert_eq!((report.sent, server.mails().len() - known), (mails as u64, mails));
+    assert_eq!(server.connections(), 2, "one for all mails");
+    db.close().await;
+    mails as f64 / took
+}
+
+/// Hands mails in as a client does that keeps Nagle's algorithm on and writes text and final dot one after the other.
+fn deliver_in_two_writes(address: SocketAddr, count: usize) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut replies = BufReader::new(stream.try_clone().unwrap()).lines();
+    let mut reply = move || while replies.next().unwrap().unwrap().as_bytes()[3] == b'-' {};
+    reply();
+    let mut say = |text: &str| stream.write_all(text.as_bytes()).unwrap();
+    say("EHLO a.example\r\n");
+    reply();
+    for _ in 0..count {
+        for command in ["MAIL FROM:<a@example.com>\r\n", "RCPT TO:<b@example.com>\r\n", "DATA\r\n"] {
+            say(command);
+            reply();
+        }
+        say(&format!("Subject: x\r\n\r\n{}\r\n", "x".repeat(1500)));
+        say(".\r\n");
+        reply();
+    }
+}

@@ -1,0 +1,154 @@
+//! Our files of SQLite: how they are opened, checked and marked, and what its values and errors mean.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags, ToSql, ffi};
+
+use crate::{Error, Open, Result, Value, backup, migrate};
+use stdx::time::Clock;
+
+/// Marks the file as ours: "tszk" as a number.
+pub(crate) const APPLICATION_ID: i32 = 0x7473_7a6b;
+/// How long we wait for another process that writes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Files up to this size are checked page by page at every start; larger ones by `db check`.
+const QUICK_CHECK_BYTES: u64 = 8 << 20;
+pub(crate) const STATEMENT_CACHE: usize = 256;
+/// Pages that the writer keeps, in KiB (negative, as SQLite wants it).
+const WRITER_CACHE: i32 = -4_000;
+/// Pages in the log before they are moved to the file: a page that is written often is then moved once.
+const WAL_PAGES: i32 = 4_000;
+
+pub(super) fn busy_timeout() -> Duration {
+    stdx::fail::duration("TSUZUKI_BUSY_MS", BUSY_TIMEOUT)
+}
+
+pub(crate) fn open_file(path: &Path, how: Open) -> Result<Connection> {
+    if !path.exists() {
+        if how != Open::Create {
+            return Err(Error::Missing(path.display().to_string()));
+        }
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            std::fs::create_dir_all(parent)
+                .map_err(|error| Error::CannotOpen(format!("{}: {error}", parent.display())))?;
+        }
+    }
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, how == Open::Create);
+    Ok(Connection::open_with_flags(path, flags)?)
+}
+
+/// Refuses what is not ours or not sound before anything is written, then sets the rules and migrates.
+pub(crate) fn prepare(connection: &Connection, path: Option<&Path>, how: Open, clock: &Clock) -> Result<()> {
+    connection.busy_timeout(busy_timeout())?;
+    connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    if let Some(path) = path {
+        refuse_strangers(connection, path)?;
+        if path.metadata().is_ok_and(|file| file.len() <= QUICK_CHECK_BYTES) {
+            quick_check(connection)?;
+        }
+    }
+    set_rules(connection)?;
+    connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+    if how == Open::ReadOnly {
+        connection.pragma_update(None, "query_only", true)?;
+        return migrate::check_sqlite(connection);
+    }
+    with_busy_retry(|| Ok(connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?))?;
+    if let Some(path) = path {
+        backup::keep_before_migration(connection, path, clock)?;
+    }
+    migrate::migrate_sqlite(connection, clock, || {
+        Ok(connection.pragma_update(None, "application_id", APPLICATION_ID)?)
+    })
+}
+
+pub(super) fn set_rules(connection: &Connection) -> Result<()> {
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "cache_size", WRITER_CACHE)?;
+    Ok(())
+}
+
+pub(crate) fn refuse_strangers(connection: &Connection, path: &Path) -> Result<()> {
+    // One view for both questions: another process may be making this very file ours.
+    let (id, table) = with_busy_retry(|| {
+        let view = connection.unchecked_transaction()?;
+        let id: i32 = view.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let table: Option<String> = view.query_row(
+            "SELECT min(name) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+            [],
+            |row| row.get(0),
+        )?;
+        Ok((id, table))
+    })?;
+    match table {
+        _ if id == APPLICATION_ID => Ok(()),
+        None if id == 0 => Ok(()),
+        None => Err(not_ours(path, "it is marked as another program's file".into())),
+        Some(table) => Err(not_ours(path, format!("it has a table `{table}` but not our mark"))),
+    }
+}
+
+fn not_ours(path: &Path, why: String) -> Error {
+    Error::NotOurs { place: path.display().to_string(), why }
+}
+
+/// The first thing that SQLite finds wrong with the file, as an error.
+pub(crate) fn quick_check(connection: &Connection) -> Result<()> {
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    match verdict.as_str() {
+        "ok" => Ok(()),
+        problem => Err(Error::Damaged(problem.to_owned())),
+    }
+}
+
+/// Repeats what failed only because another process was writing; SQLite's own waiting does not cover
+/// every case (switching to WAL, recovery after a crash).
+pub(crate) fn with_busy_retry<T>(attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    retry_for(busy_timeout(), attempt)
+}
+
+pub(super) fn retry_for<T>(patience: Duration, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    let started = Instant::now();
+    loop {
+        match attempt() {
+            Err(Error::Busy(_)) if started.elapsed() < patience => {
+                std::thread::park_timeout(Duration::from_millis(5));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        use rusqlite::types::{ToSqlOutput, ValueRef};
+        Ok(ToSqlOutput::Borrowed(match self {
+            Value::Null => ValueRef::Null,
+            Value::Int(value) => ValueRef::Integer(*value),
+            Value::Real(value) => ValueRef::Real(*value),
+            Value::Text(value) => ValueRef::Text(value.as_bytes()),
+        }))
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        let text = error.to_string();
+        let rusqlite::Error::SqliteFailure(failure, _) = error else { return Error::Statement(text) };
+        match failure.code {
+            ffi::ErrorCode::DatabaseBusy | ffi::ErrorCode::DatabaseLocked => Error::Busy(None),
+            ffi::ErrorCode::DiskFull => Error::Full(text),
+            ffi::ErrorCode::ReadOnly | ffi::ErrorCode::PermissionDenied => Error::ReadOnly(text),
+            ffi::ErrorCode::SystemIoFailure => Error::Disk(text),
+            ffi::ErrorCode::DatabaseCorrupt => Error::Damaged(text),
+            ffi::ErrorCode::NotADatabase => Error::NotADatabase(text),
+            ffi::ErrorCode::CannotOpen => Error::CannotOpen(text),
+            ffi::ErrorCode::ConstraintViolation => Error::Constraint(text),
+            _ => Error::Statement(text),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! What a document has lost at a limit, or because it breaks off.
+
+/// Why a document was read in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cut {
+    /// It has more entries than [`feed::ENTRY_LIMIT`](crate::feed::ENTRY_LIMIT).
+    Entries,
+    /// Its elements nest deeper than [`feed::DEPTH_LIMIT`](crate::feed::DEPTH_LIMIT).
+    Nesting,
+    /// It lists more addresses than are read.
+    Addresses,
+    /// It lists more sitemaps than are read.
+    Sitemaps,
+    /// It ends too early.
+    End,
+}

@@ -1,0 +1,142 @@
+//! The command tree as people meet it: commands in groups, two examples on every page, aliases, and names to complete.
+
+use clap::Command;
+
+use super::{Global, complete, examples};
+
+/// The commands in the order in which a newcomer needs them.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Start here", &["demo", "init", "check", "doctor"]),
+    ("Every day", &["status", "run-due", "run", "serve", "why"]),
+    (
+        "Sources",
+        &["job", "blog", "change", "item", "book", "bulk", "commits", "project", "branch", "inspect"],
+    ),
+    ("Deliveries", &["delivery", "mail", "post"]),
+    ("Data", &["export", "import", "db", "quota"]),
+    ("Setup", &["config", "token", "completions", "man", "version"]),
+];
+
+/// Other words for commands, wherever they stand in the tree.
+const ALIASES: &[(&str, &str)] = &[("ls", "list"), ("rm", "delete")];
+
+/// Adds what the definitions of single commands do not say.
+pub(super) fn dress(root: Command) -> Command {
+    let groups = render_groups(&root);
+    // The placeholder for options knows no headings.
+    let alone = <Global as clap::Args>::augment_args(Command::new("tsuzuki")).help_template("{all-args}");
+    let options = alone.version("").clone().render_help().to_string();
+    let template = format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}{}\n\n{{after-help}}",
+        options.trim_end()
+    );
+    let exit_codes = root.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let root = dress_below(root, "").help_template(template);
+    let examples = root.get_after_help().map(ToString::to_string).unwrap_or_default();
+    root.after_help(format!("{examples}\n\n{exit_codes}"))
+}
+
+fn dress_below(command: Command, path: &str) -> Command {
+    let name = command.get_name().to_owned();
+    let mut command = complete::add_names(command, path);
+    if let Some(examples) = examples::find(path) {
+        let lines = examples.map(|example| format!("  tsuzuki {example}"));
+        command = command.after_help(format!("Examples:\n{}", lines.join("\n")));
+    }
+    if let Some((_, alias)) = ALIASES.iter().find(|(known, _)| *known == name) {
+        command = command.visible_alias(*alias);
+    }
+    command.mut_subcommands(|below| {
+        let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
+        dress_below(below, &path)
+    })
+}
+
+fn render_groups(root: &Command) -> String {
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        text.push_str(&format!("{title}:\n"));
+        for command in names.iter().filter_map(|name| root.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {:<12} {about}\n", command.get_name()));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::tree;
+
+    fn walk(command: &Command, path: &str, seen: &mut Vec<(String, Command)>) {
+        seen.push((path.to_owned(), command.clone()));
+        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+            walk(below, format!("{path} {}", below.get_name()).trim_start(), seen);
+        }
+    }
+
+    fn all() -> Vec<(String, Command)> {
+        let (mut seen, mut root) = (Vec::new(), tree());
+        root.build();
+        walk(&root, "", &mut seen);
+        seen
+    }
+
+    #[test]
+    fn every_command_stands_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let root = tree();
+        let mut known: Vec<&str> = root.get_subcommands().map(Command::get_name).collect();
+        grouped.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(grouped, known);
+        let help = tree().render_help().to_string();
+        for words in
+            ["Start here:", "Every day:", "Deliveries:", "  status ", "Global options", "Exit codes:"]
+        {
+            assert!(help.contains(words), "{words}: {help}");
+        }
+    }
+
+    #[test]
+    fn every_page_of_help_has_two_examples_that_can_be_parsed() {
+        for (path, mut command) in all() {
+            let help = command.render_help().to_string();
+            let examples: Vec<&str> =
+                help.lines().filter_map(|line| line.strip_prefix("  tsuzuki ")).collect();
+            assert_eq!(examples.len(), 2, "`{path}`: {help}");
+            assert_ne!(examples[0], examples[1], "`{path}`");
+            for example in examples {
+                assert!(example.starts_with(&path) || path.is_empty(), "`{path}`: {example}");
+                let words = shell_words(example);
+                let parsed = tree().try_get_matches_from(std::iter::once("tsuzuki".to_owned()).chain(words));
+                if let Err(error) = parsed {
+                    assert!(!error.use_stderr(), "{example}: {error}");
+                }
+            }
+        }
+    }
+
+    /// Words as a shell splits them, with single quotes.
+    fn shell_words(text: &str) -> Vec<String> {
+        let (mut words, mut is_quoted) = (vec![String::new()], false);
+        for c in text.chars() {
+            match c {
+                '\'' => is_quoted = !is_quoted,
+                ' ' if !is_quoted => words.push(String::new()),
+                c => words.last_mut().unwrap().push(c),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn other_words_for_commands_work() {
+        for words in ["job list", "blog delete x --yes", "branch delete a b", "delivery list", "version"] {
+            let parsed = tree().try_get_matches_from(format!("tsuzuki {words}").split(' '));
+            assert!(parsed.is_ok(), "{words}: {parsed:?}");
+        }
+    }
+}

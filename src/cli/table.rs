@@ -1,0 +1,420 @@
+//! Tables for people: as wide as the terminal, or one block per row where it is too narrow for columns.
+
+use anstyle::{AnsiColor, Color, Effects, Style};
+
+use crate::engine::view::State;
+use crate::phrase;
+use crate::phrase::{Phrase, Speech, Value};
+use crate::text::{one_line, shorten, width};
+use crate::time::Timestamp;
+
+/// Columns of the terminal that a long text gets at least; a table that cannot give them becomes blocks.
+const NARROWEST: usize = 20;
+
+/// Blanks between two columns.
+const GAP: usize = 2;
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub struct Column {
+    name: Phrase,
+    label: Option<String>,
+    is_number: bool,
+    is_moment: bool,
+    is_long: bool,
+    is_secondary: bool,
+}
+
+impl Column {
+    /// A column of words.
+    pub fn left(name: Phrase) -> Self {
+        let (is_number, is_moment, is_long, is_secondary) = (false, false, false, false);
+        Self { name, label: None, is_number, is_moment, is_long, is_secondary }
+    }
+
+    /// A column of numbers.
+    pub fn right(name: Phrase) -> Self {
+        Self { is_number: true, ..Self::left(name) }
+    }
+
+    /// A column of moments; the first of a table names their zone, unless they are told by their distance from now.
+    pub fn moment(name: Phrase) -> Self {
+        Self { is_moment: true, ..Self::left(name) }
+    }
+
+    /// A column of texts that are cut where a terminal ends, and never elsewhere.
+    pub fn long(name: Phrase) -> Self {
+        Self { is_long: true, ..Self::left(name) }
+    }
+
+    /// The same, which is left out where a terminal is too narrow for all columns.
+    pub fn secondary(self) -> Self {
+        Self { is_secondary: true, ..self }
+    }
+
+    /// The same with a word in brackets behind its name.
+    pub fn labelled(self, label: &str) -> Self {
+        Self { label: Some(label.to_owned()), ..self }
+    }
+}
+
+/// One cell of a row.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    value: Value,
+    tone: Tone,
+}
+
+/// How a cell catches the eye. Words and marks say the same without colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Plain,
+    Good,
+    Busy,
+    Warning,
+    Bad,
+    Faint,
+}
+
+impl<T: Into<Value>> From<T> for Cell {
+    fn from(value: T) -> Self {
+        Self { value: value.into(), tone: Tone::Plain }
+    }
+}
+
+impl Cell {
+    /// A value with a tone.
+    pub fn toned(value: impl Into<Value>, tone: Tone) -> Self {
+        Self { value: value.into(), tone }
+    }
+
+    /// A state: its mark, and words about it.
+    pub fn state(state: State, words: Phrase) -> Self {
+        let mark = state.mark();
+        Self::toned(phrase!("{mark} {words}", "{mark} {words}", mark, words), tone_of(state))
+    }
+
+    /// Yes or no.
+    pub fn flag(is_so: bool) -> Self {
+        if is_so { phrase!("yes", "はい") } else { phrase!("no", "いいえ") }.into()
+    }
+}
+
+/// The tone of a state.
+pub(super) fn tone_of(state: State) -> Tone {
+    match state {
+        State::Ok | State::Done => Tone::Good,
+        State::New | State::Running | State::Due => Tone::Busy,
+        State::Waiting | State::Quota | State::Approval => Tone::Warning,
+        State::Failing | State::Setup => Tone::Bad,
+        State::Paused | State::Disabled => Tone::Faint,
+    }
+}
+
+/// Makes a row of whatever can be a cell.
+macro_rules! row {
+    ($($cell:expr),* $(,)?) => { vec![$($crate::cli::table::Cell::from($cell)),*] };
+}
+pub(super) use row;
+
+/// For whom a table is rendered.
+pub(super) struct Reader<'a> {
+    pub(super) speech: &'a Speech,
+    pub(super) now: Timestamp,
+    /// Columns of the terminal; `None` for pipes and files, where moments are absolute and nothing is cut.
+    pub(super) width: Option<usize>,
+    pub(super) has_colour: bool,
+}
+
+/// A table as lines; nothing in them but our own colours commands a terminal.
+pub(super) fn render(columns: &[Column], rows: &[Vec<Cell>], reader: &Reader<'_>) -> Vec<String> {
+    let headings = list_headings(columns, reader);
+    let texts: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| reader.text(cell)).collect()).collect();
+    let natural: Vec<usize> = (0..columns.len())
+        .map(|index| {
+            let cells = texts.iter().filter_map(|row| row.get(index)).map(|text| width(text));
+            cells.max().unwrap_or(0).max(width(&headings[index]))
+        })
+        .collect();
+    let all = || natural.iter().copied().enumerate().collect();
+    let Some(shown) = reader.width.map_or_else(|| Some(all()), |width| fit(columns, &natural, width)) else {
+        let texts = texts.iter().zip(rows);
+        return texts.flat_map(|(texts, row)| render_block(columns, texts, row, reader)).collect();
+    };
+    let headings = headings.iter().map(|text| (text.as_str(), Tone::Plain));
+    let mut lines = vec![reader.bold(&render_line(columns, headings, &shown, |text, _| text.to_owned()))];
+    lines.extend(texts.iter().zip(rows).map(|(texts, row)| {
+        let cells = texts.iter().zip(row).map(|(text, cell)| (text.as_str(), cell.tone));
+        render_line(columns, cells, &shown, |text, tone| reader.paint(text, tone))
+    }));
+    lines
+}
+
+fn list_headings(columns: &[Column], reader: &Reader<'_>) -> Vec<String> {
+    let is_absolute = reader.width.is_none();
+    let first_moment = columns.iter().position(|column| column.is_moment);
+    let zone = reader.speech.zone.as_ref().and_then(|zone| zone.iana_name()).unwrap_or("UTC");
+    let heading = |(index, column): (usize, &Column)| {
+        let name = reader.speech.phrase(&column.name).to_uppercase();
+        let label = column.label.as_deref().or((is_absolute && first_moment == Some(index)).then_some(zone));
+        label.map_or(name.clone(), |label| format!("{name} ({label})"))
+    };
+    columns.iter().enumerate().map(heading).collect()
+}
+
+/// The columns that are shown and how wide each is; `None` when even the important ones do not fit.
+fn fit(columns: &[Column], natural: &[usize], width: usize) -> Option<Vec<(usize, usize)>> {
+    let mut shown: Vec<usize> = (0..columns.len()).collect();
+    loop {
+        if let Some(shared) = share(columns, natural, &shown, width) {
+            return Some(shared);
+        }
+        let last = shown.iter().rposition(|index| columns[*index].is_secondary)?;
+        shown.remove(last);
+    }
+}
+
+/// Gives short columns what they need and long ones a fair part of the rest.
+fn share(
+    columns: &[Column],
+    natural: &[usize],
+    shown: &[usize],
+    width: usize,
+) -> Option<Vec<(usize, usize)>> {
+    let (mut long, short): (Vec<usize>, Vec<usize>) =
+        shown.iter().copied().partition(|index| columns[*index].is_long);
+    let taken =
+        short.iter().map(|index| natural[*index]).sum::<usize>() + GAP * shown.len().saturating_sub(1);
+    let mut left = width.checked_sub(taken)?;
+    let mut rooms: Vec<(usize, usize)> = short.into_iter().map(|index| (index, natural[index])).collect();
+    long.sort_by_key(|index| natural[*index]);
+    let mut waiting = long.len();
+    for index in long {
+        let room = natural[index].min(left / waiting);
+        if room < natural[index].min(NARROWEST) {
+            return None;
+        }
+        rooms.push((index, room));
+        (left, waiting) = (left - room, waiting - 1);
+    }
+    rooms.sort_unstable();
+    Some(rooms)
+}
+
+fn render_line<'a>(
+    columns: &[Column],
+    cells: impl Iterator<Item = (&'a str, Tone)>,
+    shown: &[(usize, usize)],
+    paint: impl Fn(&str, Tone) -> String,
+) -> String {
+    let cells: Vec<(&str, Tone)> = cells.collect();
+    let (mut line, mut blanks) = (String::new(), 0);
+    for (index, room) in shown {
+        let (text, tone) = cells.get(*index).copied().unwrap_or(("", Tone::Plain));
+        let text = shorten(text, *room);
+        let padding = room.saturating_sub(width(&text));
+        let (before, after) = if columns[*index].is_number { (padding, 0) } else { (0, padding) };
+        if !text.is_empty() {
+            line.push_str(&" ".repeat(blanks + before));
+            line.push_str(&paint(&text, tone));
+            blanks = after + GAP;
+        } else {
+            blanks += padding + GAP;
+        }
+    }
+    line
+}
+
+/// One row as lines: its first cell, and the others below it with their names.
+fn render_block(columns: &[Column], texts: &[String], row: &[Cell], reader: &Reader<'_>) -> Vec<String> {
+    let names: Vec<String> = columns.iter().map(|column| reader.speech.phrase(&column.name)).collect();
+    let widest = names.iter().skip(1).map(|name| width(name)).max().unwrap_or(0);
+    let room = reader.width.unwrap_or(usize::MAX).saturating_sub(widest + 2 * GAP).max(NARROWEST / 2);
+    let first = texts.first().map(String::as_str).unwrap_or_default();
+    let mut lines = vec![reader.bold(&match columns.first().is_some_and(|column| column.is_number) {
+        true => format!("{} {first}", names[0]),
+        false => first.to_owned(),
+    })];
+    for (index, text) in texts.iter().enumerate().skip(1) {
+        if text.is_empty() || row[index].value == Value::Nothing {
+            continue;
+        }
+        for (number, piece) in wrap(text, room).iter().enumerate() {
+            let name = if number == 0 { names[index].as_str() } else { "" };
+            let gap = " ".repeat(widest - width(name) + GAP);
+            lines.push(format!("  {name}{gap}{}", reader.paint(piece, row[index].tone)));
+        }
+    }
+    lines.push(String::new());
+    lines
+}
+
+/// `text` in pieces of at most `room` columns, cut between words where there are any.
+fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    for word in text.split_inclusive([' ', '、', '。', '：']) {
+        let mut rest = word;
+        if width(pieces.last().expect("never empty")) + width(word.trim_end()) > room {
+            pieces.push(String::new());
+        }
+        while width(rest.trim_end()) > room {
+            let cut = shorten(rest, room);
+            let kept = cut.trim_end_matches('…');
+            // A grapheme that is wider than the room has to go somewhere.
+            if kept.is_empty() {
+                break;
+            }
+            rest = &rest[kept.len()..];
+            let last = pieces.last_mut().expect("never empty");
+            last.push_str(kept);
+            pieces.push(String::new());
+        }
+        pieces.last_mut().expect("never empty").push_str(rest);
+    }
+    pieces.iter().map(|piece| piece.trim_end().to_owned()).filter(|piece| !piece.is_empty()).collect()
+}
+
+impl Reader<'_> {
+    fn text(&self, cell: &Cell) -> String {
+        match (&cell.value, self.width) {
+            (Value::Nothing, _) => "-".to_owned(),
+            (Value::Moment(at), Some(_)) => self.speech.relative(*at, self.now),
+            (Value::Moment(at), None) => self.speech.local_minute(*at),
+            (value, _) => one_line(&self.speech.value(value)),
+        }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        let bold = Style::new().bold();
+        if self.has_colour { format!("{bold}{text}{bold:#}") } else { text.to_owned() }
+    }
+
+    fn paint(&self, text: &str, tone: Tone) -> String {
+        let colour = |colour: AnsiColor| Style::new().fg_color(Some(Color::Ansi(colour)));
+        let style = match tone {
+            Tone::Plain => return text.to_owned(),
+            Tone::Good => colour(AnsiColor::Green),
+            Tone::Busy => colour(AnsiColor::Cyan),
+            Tone::Warning => colour(AnsiColor::Yellow),
+            Tone::Bad => colour(AnsiColor::Red),
+            Tone::Faint => Style::new().effects(Effects::DIMMED),
+        };
+        if self.has_colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Language;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn lines(language: Language, width: Option<usize>, has_colour: bool) -> Vec<String> {
+        let columns = [
+            Column::left(phrase!("job", "ジョブ")),
+            Column::left(phrase!("state", "状態")),
+            Column::moment(phrase!("last run", "最終実行")),
+            Column::moment(phrase!("last success", "最終成功")).secondary(),
+            Column::right(phrase!("attempts", "送信回数")),
+            Column::long(phrase!("last result", "前回の結果")),
+        ];
+        let rows = vec![
+            row![
+                "新刊",
+                Cell::state(State::Failing, State::Failing.phrase()),
+                at("2026-01-15T11:56:10Z"),
+                Value::Nothing,
+                3,
+                "three of the shelves could not be reached at all",
+            ],
+            row![
+                "code",
+                Cell::state(State::Ok, State::Ok.phrase()),
+                at("2026-01-14T09:00:00Z"),
+                at("2026-01-14T09:00:00Z"),
+                12,
+                "ok"
+            ],
+        ];
+        let speech = Speech { language, zone: Some(jiff::tz::TimeZone::get("Asia/Tokyo").unwrap()) };
+        let now = at("2026-01-15T12:00:00Z");
+        render(&columns, &rows, &Reader { speech: &speech, now, width, has_colour })
+    }
+
+    #[test]
+    fn in_a_pipe_moments_are_absolute_nothing_is_cut_and_the_zone_is_named() {
+        assert_eq!(
+            lines(Language::En, None, false),
+            [
+                "JOB   STATE      LAST RUN (Asia/Tokyo)  LAST SUCCESS      ATTEMPTS  LAST RESULT",
+                "新刊  ▲ Failing  2026-01-15 20:56       -                        3  three of the shelves could not be reached at all",
+                "code  ● OK       2026-01-14 18:00       2026-01-14 18:00        12  ok",
+            ]
+        );
+    }
+
+    #[test]
+    fn on_a_terminal_long_texts_are_cut_first_then_columns_are_left_out() {
+        for width in [60, 70, 80, 120] {
+            for line in lines(Language::En, Some(width), false) {
+                assert!(crate::text::width(&line) <= width, "{width}: {line}");
+            }
+        }
+        assert_eq!(
+            lines(Language::En, Some(65), false),
+            [
+                "JOB   STATE      LAST RUN   ATTEMPTS  LAST RESULT",
+                "新刊  ▲ Failing  3 min ago         3  three of the shelves could…",
+                "code  ● OK       1 d ago          12  ok",
+            ]
+        );
+    }
+
+    #[test]
+    fn where_columns_do_not_fit_each_row_is_a_block() {
+        assert_eq!(
+            lines(Language::Ja, Some(40), false),
+            [
+                "新刊",
+                "  状態        ▲ 失敗",
+                "  最終実行    3 分前",
+                "  送信回数    3",
+                "  前回の結果  three of the shelves could",
+                "              not be reached at all",
+                "",
+                "code",
+                "  状態        ● 正常",
+                "  最終実行    1 日前",
+                "  最終成功    1 日前",
+                "  送信回数    12",
+                "  前回の結果  ok",
+                "",
+            ]
+        );
+    }
+
+    #[test]
+    fn states_are_coloured_and_texts_of_others_are_not() {
+        let lines = lines(Language::En, Some(120), true);
+        assert!(lines[0].starts_with("\u{1b}[1mJOB"), "{lines:?}");
+        assert!(lines[1].contains("\u{1b}[31m▲ Failing\u{1b}[0m"), "{lines:?}");
+        assert!(lines[2].contains("\u{1b}[32m● OK\u{1b}[0m"), "{lines:?}");
+        let hostile = Cell::from("\u{1b}[2Jgone");
+        let rows = vec![vec![hostile]];
+        let speech = Speech::default();
+        let reader =
+            Reader { speech: &speech, now: at("2026-01-15T12:00:00Z"), width: None, has_colour: true };
+        assert_eq!(render(&[Column::left(phrase!("job", "ジョブ"))], &rows, &reader)[1], "[2Jgone");
+    }
+
+    #[test]
+    fn text_is_wrapped_between_words_and_inside_of_those_that_are_too_long() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abc", "def", "ghij", "k"]);
+        assert_eq!(wrap("日本語の文", 5), ["日本", "語の", "文"]);
+    }
+}

@@ -1,0 +1,44 @@
+//! The pause that a host has asked for, kept in the database so that the next process keeps it, too.
+
+use super::GitSource;
+use super::host::Host;
+use crate::db::{self, Db};
+use crate::fetch::header::LONGEST_WAIT;
+use crate::ledger::{Subject, pause};
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::time::Timestamp;
+
+impl GitSource {
+    /// The host, as pauses and stories name it.
+    pub fn subject(&self) -> Subject {
+        Subject::provider(&self.host)
+    }
+
+    /// Until when the host wants to be left alone, if that is not over. No host may ask for longer than [`LONGEST_WAIT`]: the clock
+    /// was wrong then.
+    pub async fn find_pause(&self, db: &Db, now: Timestamp) -> db::Result<Option<Timestamp>> {
+        let name = self.subject();
+        let pause = db.read(move |tx| pause::find(tx, &name, now)).await?;
+        Ok(pause.and_then(|pause| pause.paused_until).filter(|until| *until <= now.plus(LONGEST_WAIT)))
+    }
+
+    /// That it is left alone until then.
+    pub(super) fn waiting(&self, until: Timestamp) -> Phrase {
+        let host = &self.host;
+        phrase!(
+            "{host} asked us to wait until {until}",
+            "{host} から {until} まで待つよう指示がありました",
+            host,
+            until
+        )
+    }
+
+    /// Writes down what the host has asked for, if it has.
+    pub(super) async fn keep_pause(&self, db: &Db, client: &dyn Host) -> db::Result<()> {
+        let Some((until, why)) = client.find_pause() else { return Ok(()) };
+        let name = self.subject();
+        db.write(move |tx| pause::put(tx, &name, Some(until), &Phrase::verbatim(&why), tx.now())).await?;
+        Ok(())
+    }
+}
