@@ -9,7 +9,7 @@ use crate::engine::pipeline::{Flag, FlagShape};
 use crate::time::Clock;
 
 /// The keys of a table, in the order in which they are written.
-pub type Keys = Vec<(String, toml::Value)>;
+pub type JobKeys = Vec<(String, toml::Value)>;
 
 /// What a person wants.
 #[derive(Clone, Default)]
@@ -29,7 +29,7 @@ pub struct NewJob {
     /// The flags that a pipeline has of its own, each with what was given.
     pub own: Vec<(&'static Flag, Vec<String>)>,
     /// Any other keys.
-    pub set: Keys,
+    pub set: JobKeys,
 }
 
 /// Why it cannot be added.
@@ -54,8 +54,8 @@ pub enum AddError {
 
 impl NewJob {
     /// The keys of its table, in the order in which a person would write them.
-    pub fn keys(&self) -> Result<Keys, String> {
-        let mut keys: Keys =
+    pub fn keys(&self) -> Result<JobKeys, String> {
+        let mut keys: JobKeys =
             vec![("name".into(), self.name.as_str().into()), ("kind".into(), self.kind.as_str().into())];
         for (flag, values) in &self.own {
             let last = values.last().cloned().unwrap_or_default();

@@ -6,24 +6,24 @@ use super::events;
 use super::store::{self, ChangeRow};
 use crate::db::{self, Tx};
 use crate::engine::finder::read_address;
-use crate::engine::finding::Finding;
+use crate::engine::finding::FoundThing;
 use crate::id::JobName;
 use crate::ledger::Subject;
 
-pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::Result<Vec<Finding>> {
+pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::Result<Vec<FoundThing>> {
     let changes = store::list_changes_before(tx, i64::MAX, job.map(JobName::as_str), None, limit)?;
     let news = changes.into_iter().filter(|change| change.code == Code::New);
     Ok(news.flat_map(findings).take(limit).collect())
 }
 
-fn findings(change: ChangeRow) -> impl Iterator<Item = Finding> {
+fn findings(change: ChangeRow) -> impl Iterator<Item = FoundThing> {
     let ChangeRow { blog_id, found_at, detail, .. } = change;
     detail.entries.into_iter().map(move |entry| {
         let about = match entry.url.as_deref().filter(|url| read_address(url).is_some()) {
             Some(url) => Subject::new(ENTRY, url),
             None => events::subject(&blog_id),
         };
-        Finding {
+        FoundThing {
             about: about.to_string(),
             title: entry.title.or_else(|| entry.url.clone()).unwrap_or_else(|| blog_id.clone()),
             link: entry.url,

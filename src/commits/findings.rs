@@ -4,7 +4,7 @@ use super::events;
 use super::store::branches;
 use super::store::reading::{self, CommitRow, Scope};
 use crate::db::{self, Tx};
-use crate::engine::finding::Finding;
+use crate::engine::finding::FoundThing;
 use crate::id::JobName;
 
 /// Commits of each branch at least, however many branches there are.
@@ -12,7 +12,7 @@ const OF_EACH: usize = 10;
 /// Branches that are looked at, at most.
 const MAX_BRANCHES: usize = 500;
 
-pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::Result<Vec<Finding>> {
+pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::Result<Vec<FoundThing>> {
     let mut pairs = match job {
         Some(job) => branches::list_of_job(tx, job)?,
         None => reading::list_pairs(tx)?,
@@ -33,9 +33,9 @@ pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::
     Ok(commits.into_iter().map(finding).collect())
 }
 
-fn finding(commit: CommitRow) -> Finding {
+fn finding(commit: CommitRow) -> FoundThing {
     let CommitRow { project, branch_name, sha, author_name, .. } = commit;
-    Finding {
+    FoundThing {
         about: events::branch(&project, &branch_name).to_string(),
         title: commit.title.unwrap_or_else(|| sha.clone()),
         link: None,

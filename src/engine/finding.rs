@@ -17,7 +17,7 @@ const MESSAGE_WIDTH: usize = 80;
 
 /// Something that was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct FoundThing {
     /// What means it behind `why`.
     pub about: String,
     /// What it is called.
@@ -33,7 +33,7 @@ pub struct Finding {
 }
 
 /// The newest findings of one job or of all, newest first.
-pub type ListFindings = fn(&mut Tx<'_>, Option<&JobName>, usize) -> db::Result<Vec<Finding>>;
+pub type ListFindings = fn(&mut Tx<'_>, Option<&JobName>, usize) -> db::Result<Vec<FoundThing>>;
 
 /// Words that are looked for; all of them have to be there, in any order, as parts of words.
 #[derive(Clone, Debug)]
@@ -52,8 +52,8 @@ impl SearchWords {
         self.0.iter().all(|word| text.contains(word.as_str()))
     }
 
-    fn fit(&self, finding: &Finding) -> bool {
-        let Finding { title, link, summary, names, .. } = finding;
+    fn fit(&self, finding: &FoundThing) -> bool {
+        let FoundThing { title, link, summary, names, .. } = finding;
         let texts = [Some(title), link.as_ref(), summary.as_ref()].into_iter().flatten().chain(names);
         self.are_in(texts.map(String::as_str))
     }
@@ -61,11 +61,11 @@ impl SearchWords {
 
 impl Finder {
     /// What has all of `words`, by sort: names of the config, what was found, messages; the newest of each first.
-    pub fn search(&self, tx: &mut Tx<'_>, words: &SearchWords) -> db::Result<Vec<Finding>> {
+    pub fn search(&self, tx: &mut Tx<'_>, words: &SearchWords) -> db::Result<Vec<FoundThing>> {
         let mut hits = Vec::new();
         for thing in &self.things {
             let names = (thing.list_configured)(&self.config).into_iter();
-            let named = |name: String| Finding {
+            let named = |name: String| FoundThing {
                 about: Subject::new(thing.word, &name).to_string(),
                 title: name,
                 link: None,
@@ -86,10 +86,10 @@ impl Finder {
 }
 
 /// A message is found by what it says, and by whom it goes to.
-fn of_message(row: outbox::Row) -> Finding {
+fn of_message(row: outbox::Row) -> FoundThing {
     let text = channel::as_text(&row.payload);
     let first = text.lines().next().unwrap_or_default();
-    Finding {
+    FoundThing {
         about: Subject::delivery(row.id).to_string(),
         title: shorten(first.strip_prefix("Subject: ").unwrap_or(first), MESSAGE_WIDTH),
         link: None,
@@ -103,8 +103,8 @@ fn of_message(row: outbox::Row) -> Finding {
 mod tests {
     use super::*;
 
-    fn finding(title: &str, names: &[&str]) -> Finding {
-        Finding {
+    fn finding(title: &str, names: &[&str]) -> FoundThing {
+        FoundThing {
             about: "item:1".to_owned(),
             title: title.to_owned(),
             link: Some("https://a.example/News".to_owned()),

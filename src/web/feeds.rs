@@ -13,7 +13,7 @@ use super::problem::Problem;
 use super::route::{Access, Route};
 use crate::config::Web;
 use crate::engine::Finder;
-use crate::engine::finding::Finding;
+use crate::engine::finding::FoundThing;
 use crate::hash::sha256_hex;
 use crate::text::{one_line, printable};
 use crate::time::Timestamp;
@@ -28,24 +28,24 @@ pub(super) fn routes() -> Vec<Route> {
 
 /// The formats, by what stands behind the name of the job.
 #[derive(Clone, Copy)]
-enum Format {
+enum FeedFormat {
     Atom,
     Json,
 }
 
 #[derive(Template)]
 #[template(path = "feed.xml")]
-struct Feed {
+struct JobFeed {
     title: String,
     id: String,
     home: String,
     here: String,
     updated: Timestamp,
-    entries: Vec<Entry>,
+    entries: Vec<FeedEntry>,
 }
 
 /// An entry, with nothing in it that XML or a reader could stumble over.
-struct Entry {
+struct FeedEntry {
     id: String,
     title: String,
     link: String,
@@ -60,8 +60,8 @@ async fn show(
 ) -> Result<Response, Problem> {
     let missing = || Problem::not_found("a feed is named like a job: /feeds/job/NAME.atom or .json");
     let (job, format) = match name.rsplit_once('.') {
-        Some((job, "atom")) => (job, Format::Atom),
-        Some((job, "json")) => (job, Format::Json),
+        Some((job, "atom")) => (job, FeedFormat::Atom),
+        Some((job, "json")) => (job, FeedFormat::Json),
         _ => return Err(missing()),
     };
     let finder = pages.finder().ok_or_else(missing)?;
@@ -69,10 +69,10 @@ async fn show(
     let pipeline = finder.pipelines.iter().find(|of| of.kind.name == job.kind).ok_or_else(missing)?;
     let (list, job_name) = (pipeline.list_findings, job.name.clone());
     let findings = pages.db.read(move |tx| list(tx, Some(&job_name), ENTRIES)).await?;
-    let feed = Feed::new(job.name.as_str(), &name, &base(&finder, &headers), findings, finder.now);
+    let feed = JobFeed::new(job.name.as_str(), &name, &base(&finder, &headers), findings, finder.now);
     let (media_type, text) = match format {
-        Format::Atom => ("application/atom+xml; charset=utf-8", feed.render().unwrap_or_default()),
-        Format::Json => ("application/feed+json; charset=utf-8", feed.to_json()),
+        FeedFormat::Atom => ("application/atom+xml; charset=utf-8", feed.render().unwrap_or_default()),
+        FeedFormat::Json => ("application/feed+json; charset=utf-8", feed.to_json()),
     };
     Ok(([(CONTENT_TYPE, media_type), (CACHE_CONTROL, "no-cache")], text).into_response())
 }
@@ -87,12 +87,12 @@ fn base(finder: &Finder, headers: &HeaderMap) -> String {
     format!("http://{host}")
 }
 
-impl Feed {
-    fn new(job: &str, file: &str, base: &str, findings: Vec<Finding>, now: Timestamp) -> Self {
-        let entry = |finding: Finding| {
+impl JobFeed {
+    fn new(job: &str, file: &str, base: &str, findings: Vec<FoundThing>, now: Timestamp) -> Self {
+        let entry = |finding: FoundThing| {
             let is_web = |link: &String| link.starts_with("https://") || link.starts_with("http://");
             let here = || format!("{base}{}", why_path(&finding.about));
-            Entry {
+            FeedEntry {
                 // What is one thing for `why` may be several findings, such as the commits of a branch.
                 id: stable_id(&[job, &finding.about, &finding.title, &finding.names.join(" ")]),
                 title: one_line(&finding.title),
@@ -101,7 +101,7 @@ impl Feed {
                 summary: printable(finding.summary.as_deref().unwrap_or_default()),
             }
         };
-        let entries: Vec<Entry> = findings.into_iter().map(entry).collect();
+        let entries: Vec<FeedEntry> = findings.into_iter().map(entry).collect();
         Self {
             title: one_line(&format!("{job} · tsuzuki")),
             id: stable_id(&[job]),
@@ -113,7 +113,7 @@ impl Feed {
     }
 
     fn to_json(&self) -> String {
-        let item = |entry: &Entry| {
+        let item = |entry: &FeedEntry| {
             json!({
                 "id": entry.id,
                 "url": entry.link,
@@ -154,8 +154,8 @@ mod tests {
     use super::*;
     use crate::parse::feed::{Context, parse};
 
-    fn feed() -> Feed {
-        let finding = |title: &str, link: Option<&str>| Finding {
+    fn feed() -> JobFeed {
+        let finding = |title: &str, link: Option<&str>| FoundThing {
             about: format!("item:{}", title.len()),
             title: title.to_owned(),
             link: link.map(str::to_owned),
@@ -169,7 +169,7 @@ mod tests {
             finding(hostile, Some("javascript:alert(1)")),
             finding("no address", None),
         ];
-        Feed::new("mine", "mine.atom", "http://localhost", findings, Timestamp::from_millis(0))
+        JobFeed::new("mine", "mine.atom", "http://localhost", findings, Timestamp::from_millis(0))
     }
 
     #[test]

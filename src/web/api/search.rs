@@ -5,7 +5,7 @@ use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::engine::finding::{Finding, SearchWords};
+use crate::engine::finding::{FoundThing, SearchWords};
 use crate::web::Pages;
 use crate::web::problem::Problem;
 
@@ -28,9 +28,9 @@ pub(super) struct HitBody {
     at: Option<String>,
 }
 
-impl From<Finding> for HitBody {
-    fn from(finding: Finding) -> Self {
-        let Finding { about: name, title, link, at, .. } = finding;
+impl From<FoundThing> for HitBody {
+    fn from(finding: FoundThing) -> Self {
+        let FoundThing { about: name, title, link, at, .. } = finding;
         Self { name, title, link, at: at.map(|at| at.to_string()) }
     }
 }

@@ -9,7 +9,7 @@ use super::blocks::PageBody;
 use super::render::why_path;
 use super::{Visit, layout, missing, unavailable};
 use crate::engine::finder::read_address;
-use crate::engine::finding::{Finding, SEARCHED, SearchWords};
+use crate::engine::finding::{FoundThing, SEARCHED, SearchWords};
 use crate::engine::page::{Block, FilterInput, PageFilter, PageView, TableBlock, TableRow};
 use crate::engine::{Finder, View};
 use crate::ledger::Subject;
@@ -21,7 +21,7 @@ use crate::web::Pages;
 enum Searched {
     /// The one thing that has this name.
     Exactly(String),
-    Hits(Vec<Finding>),
+    Hits(Vec<FoundThing>),
 }
 
 /// Looks for what was typed.
@@ -48,8 +48,8 @@ fn search(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate::db:
         Some(words) => finder.search(tx, &words)?,
         None => Vec::new(),
     };
-    let is_titled = |hit: &&Finding| hit.title == text;
-    let is_named = |hit: &&Finding| hit.names.iter().any(|name| name == text);
+    let is_titled = |hit: &&FoundThing| hit.title == text;
+    let is_named = |hit: &&FoundThing| hit.names.iter().any(|name| name == text);
     let only = find_only(hits.iter().filter(is_titled)).or_else(|| find_only(hits.iter().filter(is_named)));
     Ok(match only {
         Some(only) => Searched::Exactly(only.about.clone()),
@@ -58,7 +58,7 @@ fn search(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate::db:
 }
 
 /// The only one, if there is exactly one.
-fn find_only<'a>(mut hits: impl Iterator<Item = &'a Finding>) -> Option<&'a Finding> {
+fn find_only<'a>(mut hits: impl Iterator<Item = &'a FoundThing>) -> Option<&'a FoundThing> {
     let only = hits.next()?;
     hits.next().is_none().then_some(only)
 }
@@ -73,7 +73,7 @@ fn find_named(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate:
     Ok(if views.len() == 1 { views.pop() } else { None })
 }
 
-fn page(text: &str, hits: &[Finding]) -> PageView {
+fn page(text: &str, hits: &[FoundThing]) -> PageView {
     let mut page = PageView::new(phrase!("Search", "検索"));
     page.filters.push(PageFilter {
         name: "q",
@@ -105,7 +105,7 @@ fn page(text: &str, hits: &[Finding]) -> PageView {
     page
 }
 
-fn row(hit: &Finding) -> TableRow {
+fn row(hit: &FoundThing) -> TableRow {
     let word = Subject::verbatim(&hit.about);
     TableRow {
         cells: vec![
