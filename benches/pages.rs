@@ -142,9 +142,10 @@ fn execute(place: &DbUrl, text: &str) -> std::result::Result<(), String> {
 
 /// Ten years of work of 40 people in five projects with three branches each that share nothing, and the other tables.
 fn fill(dialect: Dialect, divisor: u32) -> String {
-    let hex = match dialect {
-        Dialect::Sqlite => |number: &str| format!("printf('%040x', {number})"),
-        Dialect::Postgres => |number: &str| format!("lpad(to_hex({number}), 40, '0')"),
+    // Statistics tell commits apart by the first half of their SHAs.
+    let sha = |number: &str| match dialect {
+        Dialect::Sqlite => format!("printf('%08x%032d', {number}, 0)"),
+        Dialect::Postgres => format!("rpad(lpad(to_hex({number}), 8, '0'), 40, '0')"),
     };
     let pad = |number: &str, width: u32| match dialect {
         Dialect::Sqlite => format!("printf('%0{width}d', {number})"),
@@ -168,7 +169,7 @@ fn fill(dialect: Dialect, divisor: u32) -> String {
     [
         format!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at) {} i, 'h', i, 'team/p' || {}, 'p', '', '' FROM n WHERE i <= 5", rows(5 * divisor), text("i")),
         format!("INSERT INTO branches (project_id, branch_name, complete_head, job_name) {} 1 + i / 3, 'b' || {}, 'x', 'code' FROM n WHERE i < 15", rows(14 * divisor), text("i % 3")),
-        format!("INSERT INTO commits (project_id, branch_name, sha, author_name, author_email, committed_date_utc, additions, deletions, title) {million} 1 + i % 5, 'b' || {}, {}, 'Author ' || {}, 'a' || {} || '@x', {date}, i % 90, i % 30, 'Do something' FROM n", text("i / 5 % 3"), hex("i"), text("i % 40"), text("i % 40")),
+        format!("INSERT INTO commits (project_id, branch_name, sha, author_name, author_email, committed_date_utc, additions, deletions, title) {million} 1 + i % 5, 'b' || {}, {}, 'Author ' || {}, 'a' || {} || '@x', {date}, i % 90, i % 30, 'Do something' FROM n", text("i / 5 % 3"), sha("i"), text("i % 40"), text("i % 40")),
         format!("INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at, job_name, summary) {hundred} 'https://f.example/' || {0}, 'A press release about ' || {0}, {date}, CASE WHEN i % 50 = 0 THEN 1 WHEN i % 1000 = 1 THEN 2 ELSE 3 END, i % 7, 0, {date}, {date}, 'ministry', 'A summary of two hundred letters that says what the release is about, for whom it is, and since when.' FROM n", text("i")),
         format!("INSERT INTO check_history (blog_id, checked_at, http_status, skipped, changed) {hundred} 'site' || {}, {date}, 200, i % 2, 0 FROM n", text("1 + i % 2")),
         format!("INSERT INTO blog_state (blog_id, last_check_at, job_name, decided_by) {} 'site' || {}, '2026-01-01T00:00:00.000Z', 'watch', 'feed' FROM n WHERE i <= 2", rows(2 * divisor), text("i")),
