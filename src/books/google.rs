@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(read(&nothing, false, now), Err(SearchError::Credentials(NEEDS_KEY.to_owned())));
         match read(&nothing, true, now) {
             Err(SearchError::Credentials(why)) => {
-                assert!(why.contains("quota of your project is 0"), "{why}")
+                assert!(why.contains("quota of your project is 0"), "{why}");
             }
             other => panic!("{other:?}"),
         }

@@ -99,9 +99,9 @@ pub(super) fn histories(began_at: Timestamp) -> (History, History) {
             }
         }
         if number % 24 == 14 {
-            app.merge("side", "main", Change { title: "Merge branch 'side'".into(), ..change(number, at) })
+            app.merge("side", "main", Change { title: "Merge branch 'side'".into(), ..change(number, at) });
         } else {
-            app.commit("main", change(number, at))
+            app.commit("main", change(number, at));
         }
         if number == 200 {
             app.branch("release/1.0", "main");

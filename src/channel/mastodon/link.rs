@@ -36,9 +36,9 @@ pub(super) fn in_post(url: &Url) -> String {
 fn ending_well(mut text: String, is_query: bool) -> String {
     if let Some(last) = text.pop() {
         if may_end(last, is_query) {
-            text.push(last)
+            text.push(last);
         } else {
-            text.extend(utf8_percent_encode(&last.to_string(), NON_ALPHANUMERIC))
+            text.extend(utf8_percent_encode(&last.to_string(), NON_ALPHANUMERIC));
         }
     }
     text

@@ -163,9 +163,9 @@ impl Asker {
                 }
             };
             if retry_at.is_some() {
-                asked += 1
+                asked += 1;
             } else {
-                failures += 1
+                failures += 1;
             }
             let until = match retry_at {
                 Some(until) => until.min(now.plus(header::LONGEST_WAIT)),
@@ -175,9 +175,9 @@ impl Asker {
                 return Err(Error::Failed(format!("{why}, after {}", counted(failures + asked, "try"))));
             }
             if until.since(now) > LONG_WAIT {
-                info!(%until, "Waiting for {host}: {why}")
+                info!(%until, "Waiting for {host}: {why}");
             } else {
-                debug!(%until, "Waiting for {host}: {why}")
+                debug!(%until, "Waiting for {host}: {why}");
             }
             self.wait_until(until, &why, stop).await?;
         }

@@ -28,9 +28,9 @@ impl Sum {
     fn add(&mut self, commit: &Counted<'_>, with_merges: bool) -> db::Result<()> {
         let (number, is_merge) = (commit.commits()?, commit.is_merge()?);
         if is_merge {
-            self.merges += number
+            self.merges += number;
         } else {
-            self.commits += number
+            self.commits += number;
         }
         if !is_merge || with_merges {
             let (additions, deletions) = commit.lines()?;
