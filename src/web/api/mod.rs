@@ -119,7 +119,7 @@ mod tests {
         let site = site("").await;
         let overview = json(&site.get("/api/v1/overview?lang=en", &[]).await);
         assert_eq!(
-            (&overview["jobs"][0]["job"], &overview["jobs"][0]["state"]),
+            (&overview["jobs"][0]["job_name"], &overview["jobs"][0]["state"]),
             (&"feeds".into(), &"ok".into())
         );
         assert_eq!(
