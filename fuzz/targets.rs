@@ -107,7 +107,11 @@ pub(crate) fn read_robots(bytes: &[u8]) {
 
 /// A sitemap, compressed or not, has no more addresses than allowed.
 pub(crate) fn read_sitemap(bytes: &[u8]) {
-    let limits = sitemap::SitemapLimits { max_urls: 100, max_decoded_bytes: 1 << 20, ..sitemap::SitemapLimits::default() };
+    let limits = sitemap::SitemapLimits {
+        max_urls: 100,
+        max_decoded_bytes: 1 << 20,
+        ..sitemap::SitemapLimits::default()
+    };
     let base = Url::parse("https://example.com/sitemap.xml").ok();
     if let Ok(found) = sitemap::parse(bytes, None, base.as_ref(), &limits) {
         assert!(found.urls.len() <= limits.max_urls);

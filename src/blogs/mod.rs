@@ -20,6 +20,7 @@ pub mod detect;
 mod digest;
 pub mod entry;
 pub mod events;
+mod findings;
 pub mod home;
 pub mod listing;
 pub mod message;

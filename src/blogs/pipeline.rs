@@ -2,7 +2,7 @@
 
 use super::events::{BLOG, BlogEvent, CHANGE};
 use super::store::{self, ChangeRow};
-use super::{KIND, change, commands, config, entry, make, opml, pages, topics, view};
+use super::{KIND, change, commands, config, entry, findings, make, opml, pages, topics, view};
 use crate::config::Kind;
 use crate::engine::pipeline::{Example, ExportDocument, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
@@ -71,6 +71,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         render: |config, db, job| Box::pin(opml::render(config, db, job)),
     }],
     words: &[event::words::<BlogEvent>],
+    list_findings: findings::list,
     list_busy: |_| Ok(Vec::new()),
     list_left: |tx, config| {
         let configured = config::list_blogs(config).map(|(_, blog)| blog.id).collect();

@@ -14,6 +14,7 @@ pub mod decide;
 pub mod deliver;
 pub mod events;
 pub mod filter;
+mod findings;
 pub mod funnel;
 pub mod google;
 pub mod lines;

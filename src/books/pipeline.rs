@@ -3,7 +3,7 @@
 use super::events::{BOOK, BookCode, SearchCode};
 use super::model::GOOGLE_BOOKS;
 use super::store::{BookRow, DeliveryRow};
-use super::{KIND, REQUESTS_PER_DAY, config, make, pages, store, topics, view};
+use super::{KIND, REQUESTS_PER_DAY, config, findings, make, pages, store, topics, view};
 use crate::config::{Kind, TableKind};
 use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
@@ -72,6 +72,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     pages: &[&pages::PAGE],
     documents: &[],
     words: &[BookCode::words, SearchCode::words],
+    list_findings: findings::list,
     list_busy: |_| Ok(Vec::new()),
     list_left: |_, _| Ok(Vec::new()),
     list_needs: |_| Ok(Vec::new()),

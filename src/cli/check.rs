@@ -1,10 +1,9 @@
 //! `check`: the config file, every table of it and how they fit together, without opening anything.
 
 use super::doctor::keys;
-use super::error::Message;
 use super::{Context, Exit, Result};
-use crate::app;
-use crate::config::{self, Problem, Problems, Severity};
+use crate::app::survey::survey;
+use crate::config::{Problems, Severity};
 use crate::text::counted;
 use crate::web;
 
@@ -27,18 +26,8 @@ struct Checked<'a> {
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let path = context.config_path()?;
-    let (config, mut problems) = config::survey(&path, app::kinds(), &context.env);
+    let (config, mut problems) = survey(&path, &context.env, &context.clock).await;
     if let Some(config) = &config {
-        config.hide_secrets();
-        // What one table says about another shows only when all of them are put together.
-        if let Err(error) = context.preview(config).await {
-            match error.message {
-                Message::Problems(more) => {
-                    problems.extend(more);
-                }
-                _ => problems.push(Problem::of_file(&path, error.plain(config::Colour::Never))),
-            }
-        }
         // Nothing but `serve` listens, so nothing else refuses it.
         if let Ok(Err(error)) = config.web.keys().map(web::refuse_open) {
             problems.push(config.web.problem("listen", error.to_string()).with_hint(error.hint()));
@@ -49,8 +38,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
                 None => problem,
             }
         }));
-        problems.extend(config.warnings.clone());
-        problems.extend(app::list_warnings(config));
     }
     let problems = problems.in_order();
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();

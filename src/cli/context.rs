@@ -118,7 +118,7 @@ impl Context {
     /// one in memory, so that nothing is created.
     pub async fn look(&self) -> Result<App> {
         match self.find_db().await? {
-            Some(db) => app_without_ways_out(self.config().await?, db.clone()),
+            Some(db) => Ok(App::without_ways_out(self.config().await?, db.clone())?),
             None => self.app_on_scratch().await,
         }
     }
@@ -157,7 +157,7 @@ impl Context {
 
     /// The same for a config that is not in use: its jobs can be made, or an error says why not.
     pub(super) async fn preview(&self, config: &Config) -> Result<App> {
-        app_without_ways_out(config, self.scratch().await?)
+        Ok(App::without_ways_out(config, self.scratch().await?)?)
     }
 
     async fn scratch(&self) -> Result<Db> {
@@ -179,16 +179,6 @@ impl Context {
             db.close().await;
         }
     }
-}
-
-/// Everything, for a command that fetches nothing: a secret of the way out need not be there.
-fn app_without_ways_out(config: &Config, db: Db) -> Result<App> {
-    if config.app.proxy.as_ref().is_some_and(|proxy| proxy.reveal().is_err()) {
-        let mut without = config.clone();
-        without.app.proxy = None;
-        return Ok(App::new(&without, db)?);
-    }
-    Ok(App::new(config, db)?)
 }
 
 pub(super) fn place_of(config: &Config) -> Result<DbUrl> {

@@ -18,7 +18,6 @@ use crate::ledger::event::{self, Event};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text;
-use crate::time::Timestamp;
 
 /// Options of `delivery`.
 #[derive(Debug, clap::Args)]
@@ -98,20 +97,6 @@ struct DeliveryRow {
     wait: Option<ChannelWait>,
 }
 
-impl DeliveryRow {
-    /// When it may leave; `None` for what does not by itself.
-    fn next_at(&self) -> Option<Timestamp> {
-        let waits = matches!(self.row.state, State::Ready | State::Unknown);
-        let until = self.wait.as_ref().map_or(Some(self.row.not_before), |wait| wait.until);
-        until.filter(|_| waits).map(|until| until.max(self.row.not_before))
-    }
-}
-
-fn find_wait<'a>(row: &Row, waits: &'a [ChannelWait]) -> Option<&'a ChannelWait> {
-    let is_to_leave = matches!(row.state, State::Ready | State::Unknown);
-    waits.iter().find(|wait| is_to_leave && wait.channel == row.channel)
-}
-
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]
@@ -123,7 +108,7 @@ struct Shown {
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls { state, job, channel, since, limit } => {
-            list(DeliveryFilter { state, job, channel }, &since, limit, context).await
+            list(DeliveryFilter { state, job, channel, before: None }, &since, limit, context).await
         }
         Command::Show { id } => show(id, context).await,
         Command::Retry { channel: Some(channel), .. } => resume(channel, context).await,
@@ -154,7 +139,7 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
     let (channels, since) = (Arc::clone(&app.env.channels), since.moment(context).await?);
     let listed = db.read(move |tx| {
         let waits = outbox::list_waits(tx, &channels, now)?;
-        let with_wait = |row: Row| DeliveryRow { wait: find_wait(&row, &waits).cloned(), row };
+        let with_wait = |row: Row| DeliveryRow { wait: outbox::find_wait(&row, &waits).cloned(), row };
         Ok(outbox::list(tx, &filter, limit)?.into_iter().map(with_wait).collect::<Vec<_>>())
     });
     let mut listed = listed.await?;
@@ -181,7 +166,7 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
             &row.channel,
             about(row),
             row.attempts,
-            listed.next_at(),
+            outbox::next_at(row, listed.wait.as_ref()),
             match &listed.wait {
                 Some(wait) => Some(wait.why.clone()),
                 None => row.last_error.as_deref().map(Phrase::from_stored),

@@ -106,7 +106,7 @@ async fn bind_pages(
     finders: &watch::Sender<Arc<Finder>>,
 ) -> Result<Option<web::Bound>> {
     let pages = web::Pages::new(app.env.db.clone(), app.env.app.message_language());
-    let pages = pages.with_dashboard(finders.subscribe());
+    let pages = pages.with_dashboard(finders.subscribe()).with_env(context.env.clone());
     match web::bind(&app.env.web, &pages).await {
         Ok(bound) => Ok(Some(bound)),
         Err(error @ web::Error::Listen { .. }) if !context.config().await?.web.has("listen") => {

@@ -17,6 +17,7 @@ pub mod collect;
 pub mod commands;
 pub mod config;
 pub mod events;
+mod findings;
 pub mod history;
 pub mod host;
 mod lines;

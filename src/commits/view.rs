@@ -11,6 +11,7 @@ use super::store::branches::{self, BranchRow};
 use super::store::projects;
 use super::store::reading::Scope;
 use crate::db::{self, Tx};
+use crate::engine::finder::read_address;
 use crate::engine::overview::Notice;
 use crate::engine::view::{Line, State, View, with_events};
 use crate::engine::{Finder, Verb};
@@ -175,6 +176,10 @@ fn run_view(finder: &Finder, tx: &mut Tx<'_>, summary: &Summary) -> db::Result<V
 ///
 /// A period is read along the index of dates. All of history would be read for every name that nothing has.
 pub(super) fn find_people(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    // Nobody is called like an address or a number, and looking for them reads a year of commits.
+    if read_address(name).is_some() || name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(Vec::new());
+    }
     let zone = &finder.config.app.timezone;
     let split = name
         .rsplit_once(['@', ' '])

@@ -144,7 +144,8 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
 }
 
 fn retry_failed(tx: &mut Tx<'_>, job: &str, now: Timestamp) -> db::Result<usize> {
-    let failed = DeliveryFilter { state: Some(State::Failed), job: Some(job.to_owned()), channel: None };
+    let failed =
+        DeliveryFilter { state: Some(State::Failed), job: Some(job.to_owned()), ..DeliveryFilter::default() };
     let mut count = 0;
     for row in outbox::list(tx, &failed, MAX_RETRIED)? {
         count += usize::from(matches!(outbox::retry(tx, row.id, false, now)?, Answer::Done { .. }));

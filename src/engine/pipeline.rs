@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::action::Act;
+use super::finding::ListFindings;
 use super::job::Boxed;
 use super::overview::Notice;
 use super::{Collector, Finder, JobEnv, Page, Table, View};
@@ -64,6 +65,8 @@ pub struct Pipeline {
     pub documents: &'static [ExportDocument],
     /// What its events say.
     pub words: &'static [Words],
+    /// What it found, for feeds and the search.
+    pub list_findings: ListFindings,
     /// What other processes are doing for it beside runs of jobs.
     pub list_busy: fn(&mut Tx<'_>) -> db::Result<Vec<String>>,
     /// What it has rows of that the config does not name any more.

@@ -201,3 +201,39 @@ pub(super) fn put_refusals(tx: &mut Tx<'_>, provider: &str, refusals: &Refusals)
     )?;
     Ok(())
 }
+
+/// What a model was asked, over some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelUse {
+    /// Who runs it.
+    pub provider: String,
+    /// Which model.
+    pub model: String,
+    /// Answers that were kept.
+    pub answers: i64,
+    /// Tokens that went in.
+    pub tokens_in: i64,
+    /// Tokens that came out.
+    pub tokens_out: i64,
+}
+
+/// What every model was asked since a moment.
+pub fn list_model_use(tx: &mut Tx<'_>, since: Timestamp) -> db::Result<Vec<ModelUse>> {
+    tx.list(
+        sql!(
+            "SELECT provider, model, CAST(COUNT(*) AS BIGINT), CAST(SUM(tokens_in) AS BIGINT),
+               CAST(SUM(tokens_out) AS BIGINT)
+             FROM llm_answers WHERE created_at >= ?1 GROUP BY provider, model ORDER BY provider, model"
+        ),
+        params![since],
+        |row| {
+            Ok(ModelUse {
+                provider: row.get(0)?,
+                model: row.get(1)?,
+                answers: row.get(2)?,
+                tokens_in: row.get(3)?,
+                tokens_out: row.get(4)?,
+            })
+        },
+    )
+}

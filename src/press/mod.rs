@@ -17,6 +17,7 @@ pub mod config;
 pub mod decide;
 pub mod events;
 mod files;
+mod findings;
 mod flood;
 pub mod gone;
 pub mod model;

@@ -1,7 +1,7 @@
 //! What the rest of the program has to know of press releases.
 
 use super::events::{FEED, FeedCode, ITEM, ItemCode};
-use super::{Item, KIND, Keys, commands, gone, make, pages, store, topics, view};
+use super::{Item, KIND, Keys, commands, findings, gone, make, pages, store, topics, view};
 use crate::config::{Kind, TableKind};
 use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
@@ -58,6 +58,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     pages: &[&pages::PAGE],
     documents: &[],
     words: &[ItemCode::words, FeedCode::words],
+    list_findings: findings::list,
     list_busy: |_| Ok(Vec::new()),
     list_left: |_, _| Ok(Vec::new()),
     list_needs: |_| Ok(Vec::new()),

@@ -11,6 +11,7 @@ mod assets;
 mod badge;
 mod chart;
 mod client;
+mod feeds;
 mod guard;
 mod headers;
 mod health;
@@ -50,7 +51,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::csrf::CsrfLayer;
 use tracing::{error, info, warn};
 
-use crate::config::{MissingSecret, Web};
+use crate::config::{Env, MissingSecret, Web};
 use crate::db::Db;
 use crate::engine::daemon::{self, StartRequests, Starter};
 use crate::engine::page::ExtraPage;
@@ -82,6 +83,7 @@ pub struct Pages {
     starter: Starter,
     requests: Arc<Mutex<Option<StartRequests>>>,
     extra: Option<ExtraPage>,
+    env: Env,
 }
 
 impl Pages {
@@ -101,12 +103,18 @@ impl Pages {
             starter,
             requests: Arc::new(Mutex::new(Some(requests))),
             extra: None,
+            env: Env::of([]),
         }
     }
 
     /// The same with all that the newest of `finders` knows.
     pub fn with_dashboard(self, finders: watch::Receiver<Arc<Finder>>) -> Self {
         Self { finders: Some(finders), ..self }
+    }
+
+    /// The same where secrets of the config may stand in variables of `env`.
+    pub fn with_env(self, env: Env) -> Self {
+        Self { env, ..self }
     }
 
     /// What knows every thing by name, at this moment.
@@ -167,6 +175,7 @@ fn routes() -> Vec<Route> {
         live::routes(),
         metrics::routes(),
         badge::routes(),
+        feeds::routes(),
         assets::routes(),
         pages::routes(),
     ];

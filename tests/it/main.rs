@@ -70,6 +70,7 @@ mod running;
 mod secrets;
 mod seed_contract;
 mod seldom_runs;
+mod shared_pages;
 mod statements;
 mod terminal;
 mod test_env;

@@ -16,26 +16,32 @@ use tsuzuki::{params, sql};
 
 use crate::databases::Fixture;
 
-const CONFIG: &str = "[web]\nlisten = \"127.0.0.1:0\"\n\
+pub(crate) const CONFIG: &str = "[web]\nlisten = \"127.0.0.1:0\"\n\
     [llm.m]\nkind = \"gemini\"\napi_key = \"k\"\nscreen_model = \"s\"\nsummary_model = \"s\"\n\
     [[job]]\nname = \"watch\"\nkind = \"blogs\"\nblog = [{ id = \"site\", url = \"https://site.example\" }]\n\
     [[job]]\nname = \"ministry\"\nkind = \"press\"\nfeed = \"https://f.example/rss\"\nllm = \"m\"\n\
     [[job]]\nname = \"shelf\"\nkind = \"books\"\nqueries = [\"x\"]\n\
     [[job]]\nname = \"code\"\nkind = \"commits\"\ngitlab = \"https://gitlab.example\"\ntoken = \"t\"\nprojects = [\"team/app\"]\n\
     exclude_authors = [\"*[bot]*\"]\n";
-const HOSTILE: &str = "</title><script>alert(1)</script>\u{202e}{{ 7*7 }}\"'&";
-const NOW: &str = "2026-01-14T20:00:00.000Z";
+pub(crate) const HOSTILE: &str = "</title><script>alert(1)</script>\u{202e}{{ 7*7 }}\"'&";
+pub(crate) const NOW: &str = "2026-01-14T20:00:00.000Z";
 
 /// Pages that are served as long as this value lives.
-struct Site {
+pub(crate) struct Site {
     address: SocketAddr,
     _stop: DropGuard,
 }
 
 impl Site {
-    async fn serve(fixture: &Fixture) -> Self {
-        let config =
-            config::parse(CONFIG, "tsuzuki.toml".as_ref(), tsuzuki::app::kinds(), &Env::of([])).unwrap();
+    pub(crate) async fn serve(fixture: &Fixture) -> Self {
+        Self::serve_with(fixture, CONFIG).await
+    }
+
+    /// The same with another config, in a file of its own.
+    pub(crate) async fn serve_with(fixture: &Fixture, text: &str) -> Self {
+        let path = fixture.dir.path().join("tsuzuki.toml");
+        std::fs::write(&path, text).unwrap();
+        let config = config::parse(text, &path, tsuzuki::app::kinds(), &Env::of([])).unwrap();
         let app = App::new(&config, fixture.db.clone()).unwrap();
         let finders = watch::Sender::new(Arc::new(app.finder(&config, 100)));
         let pages = Pages::new(fixture.db.clone(), Language::Ja).with_dashboard(finders.subscribe());
@@ -46,7 +52,13 @@ impl Site {
         Self { address, _stop: stop.drop_guard() }
     }
 
-    async fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, Vec<u8>) {
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> (u16, String, Vec<u8>) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let length = body.len();
         let request = format!(
@@ -62,7 +74,7 @@ impl Site {
     }
 
     /// A page that is there, in a language; what every page keeps to is checked.
-    async fn read(&self, path: &str, language: &str) -> String {
+    pub(crate) async fn read(&self, path: &str, language: &str) -> String {
         let (status, head, body) =
             self.ask("GET", path, &format!("Accept-Language: {language}\r\n"), "").await;
         let html = String::from_utf8(body).unwrap();
@@ -80,7 +92,7 @@ impl Site {
     }
 }
 
-fn add_project(tx: &mut Tx<'_>) -> tsuzuki::db::Result<()> {
+pub(crate) fn add_project(tx: &mut Tx<'_>) -> tsuzuki::db::Result<()> {
     tx.execute(sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at) VALUES (7, 'https://gitlab.example', 7, ?1, 'app', ?2, ?2)"), params![HOSTILE, NOW])?;
     tx.execute(sql!("INSERT INTO branches (project_id, branch_name) VALUES (7, ?1)"), params![HOSTILE])?;
     for (number, author, at, lines, missing) in [
@@ -100,7 +112,7 @@ fn add_project(tx: &mut Tx<'_>) -> tsuzuki::db::Result<()> {
     Ok(())
 }
 
-fn add_item(
+pub(crate) fn add_item(
     tx: &mut Tx<'_>,
     number: i64,
     status: i64,
@@ -114,7 +126,7 @@ fn add_item(
     Ok(())
 }
 
-fn add_book(tx: &mut Tx<'_>, number: i64, is_sent: bool) -> tsuzuki::db::Result<String> {
+pub(crate) fn add_book(tx: &mut Tx<'_>, number: i64, is_sent: bool) -> tsuzuki::db::Result<String> {
     let body = format!("978{number:09}");
     let sum: u32 = body
         .chars()
@@ -135,7 +147,7 @@ fn add_book(tx: &mut Tx<'_>, number: i64, is_sent: bool) -> tsuzuki::db::Result<
     Ok(isbn13)
 }
 
-fn add_change(tx: &mut Tx<'_>, number: i64, is_held: bool) -> tsuzuki::db::Result<()> {
+pub(crate) fn add_change(tx: &mut Tx<'_>, number: i64, is_held: bool) -> tsuzuki::db::Result<()> {
     let entry = serde_json::json!({ "key": "k", "title": format!("{HOSTILE} change {number}."), "url": "javascript:alert(1)" });
     let detail = serde_json::json!({ "entries": [entry], "detector": "feed" }).to_string();
     let digest = format!("digest:{number}");
@@ -151,7 +163,7 @@ fn add_change(tx: &mut Tx<'_>, number: i64, is_held: bool) -> tsuzuki::db::Resul
 }
 
 /// Everything that stands between `before` and the next point on a page, however many pages there are.
-async fn read_all(site: &Site, path: &str, before: &str) -> Vec<String> {
+pub(crate) async fn read_all(site: &Site, path: &str, before: &str) -> Vec<String> {
     let (mut found, mut next) = (Vec::new(), path.to_owned());
     for _ in 0..20 {
         let html = site.read(&next, "en").await;
@@ -164,7 +176,7 @@ async fn read_all(site: &Site, path: &str, before: &str) -> Vec<String> {
     found
 }
 
-fn is_each_once(mut found: Vec<String>, count: usize) -> bool {
+pub(crate) fn is_each_once(mut found: Vec<String>, count: usize) -> bool {
     found.sort();
     found.dedup();
     found.len() == count

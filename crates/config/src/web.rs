@@ -32,6 +32,8 @@ pub struct Web {
     pub sso_header: Option<String>,
     /// Names under which the dashboard is reached, besides `localhost`, its own address and that of `public_url`.
     pub allowed_hosts: Vec<String>,
+    /// Whether jobs can be added to this file on the dashboard; those who may only read never can.
+    pub edit: bool,
     /// Who may see the dashboard.
     pub auth: Option<WebAuth>,
 }
@@ -75,6 +77,7 @@ impl Default for Web {
             trusted_proxies: Vec::new(),
             sso_header: None,
             allowed_hosts: Vec::new(),
+            edit: true,
             auth: None,
         }
     }

@@ -15,6 +15,8 @@ pub struct DeliveryFilter {
     pub job: Option<String>,
     /// Only those of this channel.
     pub channel: Option<String>,
+    /// Only those added before the one of this number.
+    pub before: Option<i64>,
 }
 
 /// The newest messages first.
@@ -26,26 +28,24 @@ pub fn list(tx: &mut Tx<'_>, filter: &DeliveryFilter, limit: usize) -> db::Resul
             "SELECT ",
             columns!(),
             " FROM outbox WHERE state = ?1 AND job_name = COALESCE(?2, job_name)
-              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
+              AND channel = COALESCE(?3, channel) AND id < ?5 ORDER BY id DESC LIMIT ?4"
         )),
         (_, Some(_)) => sql!(concat!(
             "SELECT ",
             columns!(),
             " FROM outbox WHERE job_name = ?2 AND state = COALESCE(?1, state)
-              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
+              AND channel = COALESCE(?3, channel) AND id < ?5 ORDER BY id DESC LIMIT ?4"
         )),
         _ => sql!(concat!(
             "SELECT ",
             columns!(),
             " FROM outbox WHERE state = COALESCE(?1, state) AND job_name = COALESCE(?2, job_name)
-              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
+              AND channel = COALESCE(?3, channel) AND id < ?5 ORDER BY id DESC LIMIT ?4"
         )),
     };
-    tx.list(
-        text,
-        params![filter.state.map(State::as_str), filter.job.as_deref(), filter.channel.as_deref(), limit],
-        read,
-    )
+    let before = filter.before.unwrap_or(i64::MAX);
+    let (job, channel) = (filter.job.as_deref(), filter.channel.as_deref());
+    tx.list(text, params![filter.state.map(State::as_str), job, channel, limit, before], read)
 }
 
 /// The next messages after the number `after`, of one job or of all, added from `since` on and before `until`.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::claim;
 use super::decide::{self, Admission, WaitReason};
 use super::listing;
-use super::model::State;
+use super::model::{Row, State};
 use crate::channel::{Channel, ChannelSet};
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, pause};
@@ -81,14 +81,27 @@ pub fn list_waits(tx: &mut Tx<'_>, channels: &ChannelSet, now: Timestamp) -> db:
     let mut waits = Vec::new();
     for channel in channels.iter() {
         if let Some(messages) = waiting.get(&channel.name) {
-            waits.extend(find_wait(tx, channel, *messages, now)?);
+            waits.extend(find_wait_of(tx, channel, *messages, now)?);
         }
     }
     Ok(waits)
 }
 
+/// What keeps the channel of a message that is to leave, if anything does.
+pub fn find_wait<'a>(row: &Row, waits: &'a [ChannelWait]) -> Option<&'a ChannelWait> {
+    let is_to_leave = matches!(row.state, State::Ready | State::Unknown);
+    waits.iter().find(|wait| is_to_leave && wait.channel == row.channel)
+}
+
+/// When a message may leave; `None` for what does not by itself.
+pub fn next_at(row: &Row, wait: Option<&ChannelWait>) -> Option<Timestamp> {
+    let waits = matches!(row.state, State::Ready | State::Unknown);
+    let until = wait.map_or(Some(row.not_before), |wait| wait.until);
+    until.filter(|_| waits).map(|until| until.max(row.not_before))
+}
+
 /// As a sender would judge it, without taking anything.
-fn find_wait(
+fn find_wait_of(
     tx: &mut Tx<'_>,
     channel: &Channel,
     messages: i64,

@@ -93,7 +93,7 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
         true => None,
         false => {
             let pages = web::Pages::new(app.env.db.clone(), language).with_dashboard(finders.subscribe());
-            let pages = pages.with_page(page::page(Arc::clone(&world)));
+            let pages = pages.with_page(page::page(Arc::clone(&world))).with_env(context.env.clone());
             Some(web::bind(&app.env.web, &pages).await?)
         }
     };

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction};
 use super::super::{Context, Error, Exit, Result, sending};
 use super::edit::key_and_value;
 use crate::app;
-use crate::config::ConfigFile;
+use crate::app::new_job::{AddError, NewJob};
 use crate::config::value::Span;
 use crate::engine::pipeline::{Flag, FlagShape};
 use crate::text::nearest;
@@ -38,23 +38,12 @@ pub(super) struct Args {
     set: Vec<(String, toml::Value)>,
 }
 
-type Keys = Vec<(String, toml::Value)>;
-
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let (kind, name) = args.kind_and_name()?;
-    let keys = args.keys(kind, name)?;
-    let mut file = ConfigFile::open(&context.config_path()?)?;
-    if context.load_config().is_ok_and(|config| config.find_job(name).is_some()) {
-        return Err(Error::usage(format!("there is a job `{name}` already")).hint(format!(
-            "choose another name, or change it with `tsuzuki job update {name} --set KEY=VALUE`"
-        )));
-    }
-    let borrowed: Vec<(&str, toml::Value)> =
-        keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
-    file.document.add_job(&borrowed)?;
-    let tried = async { context.preview(&file.read(app::kinds(), &context.env)?).await };
-    tried.await.map_err(|error| refused(error, kind))?;
-    let saved = file.save(app::kinds(), &context.env)?;
+    let job = args.job(kind, name)?;
+    let added = job.add_to(&context.config_path()?, &context.env, &context.clock).await;
+    let saved = added.map_err(|error| explain(error, kind, name))?;
+    let keys = job.keys().map_err(Error::usage)?;
     context.out.note(format!("Added the job `{name}`:"));
     if context.out.is_json() {
         context.out.json(&keys.iter().cloned().collect::<std::collections::BTreeMap<_, _>>())?;
@@ -65,6 +54,18 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     sending::warn_without_channel(saved.find_job(name), &context.out);
     context.out.note(format!("`tsuzuki job test {name}` looks once; `tsuzuki run {name}` runs it now"));
     Ok(Exit::Fine)
+}
+
+fn explain(error: AddError, kind: &str, name: &str) -> Error {
+    match error {
+        AddError::Known(_) => Error::usage(error.to_string()).hint(format!(
+            "choose another name, or change it with `tsuzuki job update {name} --set KEY=VALUE`"
+        )),
+        AddError::Value(why) => Error::usage(why),
+        AddError::Edit(error) => refused(error.into(), kind),
+        AddError::App(error) => refused(error.into(), kind),
+        AddError::Db(error) => refused(error.into(), kind),
+    }
 }
 
 /// The error of a job that would not work: its lines are those that the file would have got.
@@ -98,21 +99,25 @@ impl Args {
         }
     }
 
-    /// The keys of the new job, in the order in which a person would write them.
-    fn keys(&self, kind: &str, name: &str) -> Result<Keys> {
-        let mut keys: Keys = vec![("name".into(), name.into()), ("kind".into(), kind.into())];
-        let text = |value: &Option<String>| value.as_deref().map(toml::Value::from);
-        let list = |values: &[String]| (!values.is_empty()).then(|| toml::Value::from(values.to_vec()));
-        keys.extend(self.own.keys(kind)?);
-        let common = [
-            ("every", self.every.map(|every| toml::Value::from(every.to_string()))),
-            ("cron", text(&self.cron)),
-            ("deliver", list(&self.deliver)),
-            ("first_run", text(&self.first_run)),
-        ];
-        keys.extend(common.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
-        keys.extend(self.set.iter().cloned());
-        Ok(keys)
+    fn job(&self, kind: &str, name: &str) -> Result<NewJob> {
+        let mut own = Vec::new();
+        for (owner, flag, values) in &self.own.0 {
+            if *owner != kind {
+                let message = format!("--{} is for {owner} jobs, this is a {kind} job", flag.name);
+                return Err(Error::usage(message));
+            }
+            own.push((*flag, values.clone()));
+        }
+        Ok(NewJob {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            every: self.every.map(|every| every.to_string()),
+            cron: self.cron.clone(),
+            deliver: self.deliver.clone(),
+            first_run: self.first_run.clone(),
+            own,
+            set: self.set.clone(),
+        })
     }
 }
 
@@ -126,27 +131,6 @@ fn list_flags() -> impl Iterator<Item = (&'static str, &'static Flag)> {
 impl std::fmt::Debug for KindFlags {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_map().entries(self.0.iter().map(|(_, flag, values)| (flag.name, values))).finish()
-    }
-}
-
-impl KindFlags {
-    fn keys(&self, kind: &str) -> Result<Keys> {
-        let mut keys = Keys::new();
-        for (owner, flag, values) in &self.0 {
-            if *owner != kind {
-                let message = format!("--{} is for {owner} jobs, this is a {kind} job", flag.name);
-                return Err(Error::usage(message));
-            }
-            let last = values.last().cloned().unwrap_or_default();
-            let value = match flag.shape {
-                FlagShape::Text => toml::Value::from(last),
-                FlagShape::List => toml::Value::from(values.clone()),
-                FlagShape::Variable => toml::Value::from(format!("${{{last}}}")),
-                FlagShape::Made(make) => make(values).map_err(Error::usage)?,
-            };
-            keys.push((flag.key.to_owned(), value));
-        }
-        Ok(keys)
     }
 }
 

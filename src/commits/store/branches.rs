@@ -294,6 +294,18 @@ pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
     )
 }
 
+/// The branches that a job collects.
+pub fn list_of_job(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<(i64, String)>> {
+    tx.list(
+        sql!(
+            "SELECT project_id, branch_name FROM branches WHERE job_name = ?1 AND ignored_at IS NULL
+             ORDER BY project_id, branch_name"
+        ),
+        params![job],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
 /// The branches of one project, or of all, with their figures.
 pub fn list(tx: &mut Tx<'_>, project_id: Option<i64>) -> db::Result<Vec<BranchRow>> {
     tx.list(

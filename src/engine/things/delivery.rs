@@ -4,7 +4,7 @@ use crate::channel::outbox::{self, Answer, Row, State};
 use crate::db::{self, Tx};
 use crate::engine::pipeline::Thing;
 use crate::engine::view::{self, Line, View};
-use crate::engine::{ActionOutcome, Deed, Finder, Verb, table};
+use crate::engine::{Action, ActionOutcome, Deed, Finder, Verb, table};
 use crate::ledger::Subject;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -109,17 +109,22 @@ pub fn line(id: i64, channel: &str, state: State, why: Option<&str>) -> Line {
 
 /// Adds what a person can do about a message.
 pub fn add_actions(view: &mut View, id: i64, state: State) {
-    let mut act =
-        |verb: Verb, label| view.act(verb, &Subject::delivery(id), label, format!("delivery {verb} {id}"));
+    view.actions.extend(list_actions(id, state));
+}
+
+/// What a person can do about a message.
+pub fn list_actions(id: i64, state: State) -> Vec<Action> {
+    let act =
+        |verb: Verb, label| Action::new(verb, &Subject::delivery(id), label, format!("delivery {verb} {id}"));
     match state {
-        State::Held => {
-            act(Verb::Approve, phrase!("send it", "送信する"));
-            act(Verb::Confirm, phrase!("it has arrived", "届いている"));
-            act(Verb::Skip, phrase!("discard it", "送信しない"));
-        }
-        State::Unknown => act(Verb::Confirm, phrase!("it has arrived", "届いている")),
-        State::Failed => act(Verb::Retry, phrase!("try again", "再送する")),
-        State::Ready | State::Sending | State::Sent | State::Skipped => {}
+        State::Held => vec![
+            act(Verb::Approve, phrase!("send it", "送信する")),
+            act(Verb::Confirm, phrase!("it has arrived", "届いている")),
+            act(Verb::Skip, phrase!("discard it", "送信しない")),
+        ],
+        State::Unknown => vec![act(Verb::Confirm, phrase!("it has arrived", "届いている"))],
+        State::Failed => vec![act(Verb::Retry, phrase!("try again", "再送する"))],
+        State::Ready | State::Sending | State::Sent | State::Skipped => Vec::new(),
     }
 }
 

@@ -1,8 +1,10 @@
 //! `/api/v1`: what the pages show, for programs. It knows no pipeline: what the descriptors have is there.
 
+mod act;
 mod model;
 mod overview;
 mod rows;
+mod search;
 mod things;
 
 use axum::Json;
@@ -23,6 +25,8 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get("/api/v1/quotas", Access::Read, overview::list_quotas),
         Route::get("/api/v1/things", Access::Read, things::find),
         Route::get("/api/v1/things/{word}/{name}", Access::Read, things::show),
+        Route::act("/api/v1/things/{word}/{name}/{verb}", act::perform),
+        Route::get("/api/v1/search", Access::Read, search::find),
         Route::get("/api/v1/tables", Access::Read, rows::list_tables),
         Route::get("/api/v1/tables/{name}", Access::Read, rows::list_rows),
         Route::get("/api/v1/events", Access::Read, rows::list_events),
@@ -43,6 +47,8 @@ pub(super) fn routes() -> Vec<Route> {
         overview::list_quotas,
         things::find,
         things::show,
+        act::perform,
+        search::find,
         rows::list_tables,
         rows::list_rows,
         rows::list_events,

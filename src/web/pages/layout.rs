@@ -27,6 +27,8 @@ struct Layout<'a> {
     style: &'a str,
     script: &'a str,
     icon: &'a str,
+    /// The feed of what this page shows, without its ending.
+    feed: Option<String>,
 }
 
 impl Layout<'_> {
@@ -93,6 +95,7 @@ fn respond_html(
         style: &assets::STYLE.path,
         script: &assets::SCRIPT.path,
         icon: &assets::ICON.path,
+        feed: find_feed(visit),
     };
     let html = match layout.render() {
         Ok(html) => html,
@@ -107,6 +110,13 @@ fn respond_html(
         Some(_) => ([visit::clear_flash()], response).into_response(),
         None => response.into_response(),
     }
+}
+
+/// A job has a feed of what it found.
+fn find_feed(visit: &Visit) -> Option<String> {
+    let here = visit.address.split('?').next().unwrap_or_default();
+    let name = here.strip_prefix("/job/").filter(|name| !name.contains('/'))?;
+    Some(format!("/feeds/job/{name}"))
 }
 
 fn list_links(pages: &Pages, finder: &Finder, visit: &Visit, r: &Renderer) -> Vec<NavLink> {
@@ -124,6 +134,9 @@ fn list_links(pages: &Pages, finder: &Finder, visit: &Visit, r: &Renderer) -> Ve
         let is_free = |letter: &char| links.iter().all(|link| !link.key.starts_with(*letter));
         let key = slug.chars().find(is_free).map(String::from).unwrap_or_default();
         links.push(link(format!("/{slug}"), &key, r.plain(&title())));
+    }
+    if visit.may_act {
+        links.push(link("/settings".to_owned(), "s", r.say("Settings", "設定").to_owned()));
     }
     links
 }

@@ -13,6 +13,8 @@ mod pipeline;
 mod preferences;
 mod render;
 mod runs;
+mod search;
+mod settings;
 mod visit;
 mod why;
 
@@ -24,13 +26,18 @@ use super::route::{Access, Route};
 use crate::db;
 use visit::Visit;
 
+pub(super) use render::why_path;
+
 /// Every page.
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/", Access::Read, overview::show),
         Route::get("/job/{name}", Access::Read, job::show),
         Route::get("/why/{word}/{name}", Access::Read, why::show),
+        Route::get("/search", Access::Read, search::show),
         Route::get("/{slug}", Access::Read, pipeline::show),
+        Route::get("/settings", Access::Act, settings::show),
+        Route::act("/settings/jobs", settings::add),
         Route::act("/act", act::post),
         Route::post("/preferences", Access::Read, preferences::put),
     ]

@@ -1,5 +1,8 @@
 //! The one place that lists kinds, channels and providers, and wires them together.
 
+pub mod new_job;
+pub mod survey;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
@@ -16,7 +19,7 @@ use crate::db::{self, Db};
 use crate::engine::alert::Announcer;
 use crate::engine::ping::Ping;
 use crate::engine::pipeline::{ExportDocument, Prune, Thing, WithoutChannel};
-use crate::engine::{Finder, Job, JobEnv, Pipeline, Schedule, Table, things};
+use crate::engine::{Finder, Job, JobEnv, Page, Pipeline, Schedule, Table, pages, things};
 use crate::fetch::{self, AllowPrivate, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
 use crate::ledger::{Subject, event};
@@ -52,6 +55,12 @@ pub fn documents() -> impl Iterator<Item = &'static ExportDocument> {
 pub fn things() -> impl Iterator<Item = &'static Thing> {
     let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.things.iter().copied());
     of_pipelines.chain(things::THINGS.iter().copied())
+}
+
+/// Every page of the dashboard that has a place in the navigation.
+fn list_pages() -> impl Iterator<Item = &'static Page> {
+    let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.pages.iter().copied());
+    of_pipelines.chain(pages::PAGES.iter().copied())
 }
 
 /// How often jobs of a kind run that do not say so.
@@ -219,7 +228,7 @@ impl App {
             things: things().collect(),
             pipelines: PIPELINES,
             topics: topics(),
-            pages: PIPELINES.iter().flat_map(|pipeline| pipeline.pages.iter().copied()).collect(),
+            pages: list_pages().collect(),
             words: of_pipelines.chain(things::WORDS.iter().copied()).collect(),
             needs: PIPELINES.iter().map(|pipeline| pipeline.list_needs).collect(),
             channels: Arc::clone(&self.env.channels),

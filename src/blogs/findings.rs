@@ -1,0 +1,35 @@
+//! New entries of blogs as feeds and searches show them.
+
+use super::decide::Code;
+use super::entry::ENTRY;
+use super::events;
+use super::store::{self, ChangeRow};
+use crate::db::{self, Tx};
+use crate::engine::finder::read_address;
+use crate::engine::finding::Finding;
+use crate::id::JobName;
+use crate::ledger::Subject;
+
+pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::Result<Vec<Finding>> {
+    let changes = store::list_changes_before(tx, i64::MAX, job.map(JobName::as_str), None, limit)?;
+    let news = changes.into_iter().filter(|change| change.code == Code::New);
+    Ok(news.flat_map(findings).take(limit).collect())
+}
+
+fn findings(change: ChangeRow) -> impl Iterator<Item = Finding> {
+    let ChangeRow { blog_id, found_at, detail, .. } = change;
+    detail.entries.into_iter().map(move |entry| {
+        let about = match entry.url.as_deref().filter(|url| read_address(url).is_some()) {
+            Some(url) => Subject::new(ENTRY, url),
+            None => events::subject(&blog_id),
+        };
+        Finding {
+            about: about.to_string(),
+            title: entry.title.or_else(|| entry.url.clone()).unwrap_or_else(|| blog_id.clone()),
+            link: entry.url,
+            at: Some(entry.published_at.unwrap_or(found_at)),
+            summary: entry.text,
+            names: vec![blog_id.clone()],
+        }
+    })
+}

@@ -1,0 +1,135 @@
+//! What was found, whichever pipeline found it: for feeds, and for one search over everything.
+
+use super::Finder;
+use crate::channel::{self, outbox};
+use crate::db::{self, Tx};
+use crate::id::JobName;
+use crate::ledger::Subject;
+use crate::text::shorten;
+use crate::time::Timestamp;
+
+/// The newest rows of each sort that a search looks at: what a person waits for stays the same however much there is.
+pub const SEARCHED: usize = 5_000;
+/// Hits of each sort that are shown.
+const SHOWN: usize = 20;
+/// Columns of a message that stand for it.
+const MESSAGE_WIDTH: usize = 80;
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What means it behind `why`.
+    pub about: String,
+    /// What it is called.
+    pub title: String,
+    /// Where it is, out there.
+    pub link: Option<String>,
+    /// When it was published, or found.
+    pub at: Option<Timestamp>,
+    /// What it says.
+    pub summary: Option<String>,
+    /// What else people may look for: authors, numbers, addresses.
+    pub names: Vec<String>,
+}
+
+/// The newest findings of one job or of all, newest first.
+pub type ListFindings = fn(&mut Tx<'_>, Option<&JobName>, usize) -> db::Result<Vec<Finding>>;
+
+/// Words that are looked for; all of them have to be there, in any order, as parts of words.
+#[derive(Clone, Debug)]
+pub struct SearchWords(Vec<String>);
+
+impl SearchWords {
+    /// The words of a text; `None` if there is none.
+    pub fn new(text: &str) -> Option<Self> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        (!words.is_empty()).then_some(Self(words))
+    }
+
+    fn are_in<'a>(&self, texts: impl Iterator<Item = &'a str>) -> bool {
+        // Something between them, so that no word is found across two texts.
+        let text = texts.collect::<Vec<_>>().join("\n").to_lowercase();
+        self.0.iter().all(|word| text.contains(word.as_str()))
+    }
+
+    fn fit(&self, finding: &Finding) -> bool {
+        let Finding { title, link, summary, names, .. } = finding;
+        let texts = [Some(title), link.as_ref(), summary.as_ref()].into_iter().flatten().chain(names);
+        self.are_in(texts.map(String::as_str))
+    }
+}
+
+impl Finder {
+    /// What has all of `words`, by sort: names of the config, what was found, messages; the newest of each first.
+    pub fn search(&self, tx: &mut Tx<'_>, words: &SearchWords) -> db::Result<Vec<Finding>> {
+        let mut hits = Vec::new();
+        for thing in &self.things {
+            let names = (thing.list_configured)(&self.config).into_iter();
+            let named = |name: String| Finding {
+                about: Subject::new(thing.word, &name).to_string(),
+                title: name,
+                link: None,
+                at: None,
+                summary: None,
+                names: Vec::new(),
+            };
+            hits.extend(names.map(named).filter(|finding| words.fit(finding)).take(SHOWN));
+        }
+        for pipeline in self.pipelines {
+            let findings = (pipeline.list_findings)(tx, None, SEARCHED)?.into_iter();
+            hits.extend(findings.filter(|finding| words.fit(finding)).take(SHOWN));
+        }
+        let messages = outbox::list(tx, &outbox::DeliveryFilter::default(), SEARCHED)?.into_iter();
+        hits.extend(messages.map(of_message).filter(|finding| words.fit(finding)).take(SHOWN));
+        Ok(hits)
+    }
+}
+
+/// A message is found by what it says, and by whom it goes to.
+fn of_message(row: outbox::Row) -> Finding {
+    let text = channel::as_text(&row.payload);
+    let first = text.lines().next().unwrap_or_default();
+    Finding {
+        about: Subject::delivery(row.id).to_string(),
+        title: shorten(first.strip_prefix("Subject: ").unwrap_or(first), MESSAGE_WIDTH),
+        link: None,
+        at: Some(row.created_at),
+        summary: Some(text),
+        names: vec![row.recipient, row.channel, row.subject],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(title: &str, names: &[&str]) -> Finding {
+        Finding {
+            about: "item:1".to_owned(),
+            title: title.to_owned(),
+            link: Some("https://a.example/News".to_owned()),
+            at: None,
+            summary: None,
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn parts_of_words_are_found_in_any_language_order_and_case() {
+        let title = "総務省 第12回電気通信会議";
+        for (text, fits) in [
+            ("電気通信", true),
+            ("会議　総務", true),
+            ("NEWS 第12回", true),
+            ("甲野", true),
+            ("会議 乙野", false),
+            ("議総", false),
+            ("%", false),
+            ("_", false),
+        ] {
+            let words = SearchWords::new(text).unwrap();
+            assert_eq!(words.fit(&finding(title, &["甲野 太郎"])), fits, "{text}");
+        }
+        assert!(SearchWords::new(" \u{3000} ").is_none());
+    }
+}

@@ -1,0 +1,140 @@
+//! Messages on their way out, by state: what each says, when it leaves, and why not sooner.
+
+use crate::channel;
+use crate::channel::outbox::{self, ChannelWait, DeliveryCount, DeliveryFilter, Row, State};
+use crate::db::{self, Tx};
+use crate::engine::Finder;
+use crate::engine::page::{
+    Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow,
+};
+use crate::engine::things::delivery;
+use crate::ledger::Subject;
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
+use crate::text::shorten;
+
+/// Messages on one page.
+const SHOWN: usize = 30;
+/// Columns of what a message says that stand in its row.
+const WIDTH: usize = 60;
+
+/// The page.
+pub(super) static PAGE: Page =
+    Page { slug: "deliveries", title: || phrase!("Deliveries", "配信"), load, sheet: None };
+
+fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
+    let filter = DeliveryFilter {
+        state: query.find("state").and_then(State::parse),
+        job: query.find("job").map(str::to_owned),
+        channel: query.find("channel").map(str::to_owned),
+        before: query.parse("before"),
+    };
+    let mut page = PageView::new(phrase!("Deliveries", "配信"));
+    page.filters = list_filters(finder, &filter, &outbox::tally(tx)?);
+    let waits = outbox::list_waits(tx, &finder.channels, finder.now)?;
+    if !waits.is_empty() {
+        page.blocks.push(Block::Notes(waits.iter().map(ChannelWait::sentence).collect()));
+    }
+    let mut rows = outbox::list(tx, &filter, SHOWN + 1)?;
+    let next = (rows.len() > SHOWN).then(|| query.with("before", rows[SHOWN - 1].id));
+    rows.truncate(SHOWN);
+    if rows.is_empty() {
+        let text = phrase!(
+            "No messages. What jobs find appears here when it is to be sent.",
+            "メッセージはありません。ジョブの新着は、送信が決まるとここに表示されます。"
+        );
+        page.blocks.push(Block::Empty { text, command: Some("delivery ls".to_owned()) });
+        return Ok(page);
+    }
+    page.blocks.push(Block::Table(TableBlock {
+        title: phrase!("Messages", "メッセージ"),
+        columns: vec![
+            phrase!("message", "メッセージ"),
+            phrase!("job", "ジョブ"),
+            phrase!("channel", "チャンネル"),
+            phrase!("state", "状態"),
+            phrase!("queued", "登録"),
+            phrase!("next", "次の送信"),
+            phrase!("why", "理由"),
+        ],
+        rows: rows.iter().map(|row| table_row(row, &waits)).collect(),
+        next,
+    }));
+    Ok(page)
+}
+
+fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
+    let wait = outbox::find_wait(row, waits);
+    let text = channel::as_text(&row.payload);
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let title = shorten(first.strip_prefix("Subject: ").unwrap_or(first), WIDTH);
+    let why = row.last_error.as_deref().map(Phrase::from_stored).or_else(|| wait.map(ChannelWait::phrase));
+    let (channel, recipient) = (row.channel.as_str(), row.recipient.as_str());
+    TableRow {
+        state: delivery::state_of(row.state),
+        cells: vec![
+            Value::from(if title.is_empty() { row.subject.as_str() } else { title.as_str() }),
+            Value::from(row.job_name.as_str()),
+            phrase!("{channel} → {recipient}", "{channel} → {recipient}", channel, recipient).into(),
+            delivery::phrase_of(row.state).into(),
+            row.created_at.into(),
+            outbox::next_at(row, wait).into(),
+            why.into(),
+        ],
+        about: Some(Subject::delivery(row.id).to_string()),
+        detail: Some((phrase!("as sent", "送信内容"), text)),
+        actions: delivery::list_actions(row.id, row.state),
+        ..TableRow::default()
+    }
+}
+
+/// States with how many messages stand there; of what was sent there are too many to count.
+fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCount]) -> Vec<PageFilter> {
+    let count = |state: State| -> i64 {
+        tallies.iter().filter(|tally| tally.state == state.as_str()).map(|tally| tally.count).sum()
+    };
+    let state = |state: &State| {
+        let words = short_phrase(*state);
+        let label = match state {
+            State::Sent | State::Skipped => words,
+            state => phrase!("{words} ({count})", "{words}（{count}）", words, count = count(*state)),
+        };
+        Choice::new(state.as_str(), label)
+    };
+    let any = |label| std::iter::once(Choice::new("", label));
+    let jobs = finder.jobs.iter().map(|job| Choice::named(job.name.as_str()));
+    let channels = finder.channels.iter().map(|channel| Choice::named(channel.name.as_str()));
+    let one = |name, label, choices: Vec<Choice>, value: Option<&str>| PageFilter {
+        name,
+        label,
+        input: FilterInput::One { choices, value: value.unwrap_or_default().to_owned() },
+    };
+    vec![
+        one(
+            "state",
+            phrase!("State", "状態"),
+            any(phrase!("any state", "すべて")).chain(State::ALL.iter().map(state)).collect(),
+            filter.state.map(State::as_str),
+        ),
+        one(
+            "job",
+            phrase!("Job", "ジョブ"),
+            any(phrase!("all jobs", "すべて")).chain(jobs).collect(),
+            filter.job.as_deref(),
+        ),
+        one(
+            "channel",
+            phrase!("Channel", "チャンネル"),
+            any(phrase!("all channels", "すべて")).chain(channels).collect(),
+            filter.channel.as_deref(),
+        ),
+    ]
+}
+
+/// A state in a word or two, for the filter.
+fn short_phrase(state: State) -> Phrase {
+    match state {
+        State::Unknown => phrase!("may have been sent", "送信済みか不明"),
+        state => delivery::phrase_of(state),
+    }
+}

@@ -1,0 +1,67 @@
+//! Does something to a thing, as the buttons of the pages do.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use serde::{Deserialize, Serialize};
+use strum::VariantArray as _;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{Asked, speech};
+use crate::engine::{ActionOutcome, Deed, Verb};
+use crate::ledger::Subject;
+use crate::phrase::Phrase;
+use crate::web::problem::Problem;
+use crate::web::{Pages, act};
+
+/// Whether something may be forgotten.
+#[derive(Debug, Deserialize, IntoParams)]
+pub(super) struct Confirmed {
+    /// `true` for what forgets something: without it the answer says what.
+    #[serde(default)]
+    yes: bool,
+}
+
+/// What was done.
+#[derive(Serialize, ToSchema)]
+pub(super) struct DoneBody {
+    /// In words.
+    text: String,
+}
+
+/// Runs, pauses, retries, approves … a thing
+#[utoipa::path(
+    post, path = "/api/v1/things/{word}/{name}/{verb}",
+    params(
+        ("word" = String, Path, description = "The sort of the thing"),
+        ("name" = String, Path, description = "Its name"),
+        ("verb" = String, Path, description = "run, pause, resume, retry, approve, skip, confirm, reset or cancel"),
+        Confirmed, Asked
+    ),
+    responses((status = 200, body = DoneBody), (status = "default", description = "A problem", body = Problem))
+)]
+pub(super) async fn perform(
+    State(pages): State<Pages>,
+    headers: HeaderMap,
+    Path((word, name, verb)): Path<(String, String, String)>,
+    Query(Confirmed { yes }): Query<Confirmed>,
+    asked: Query<Asked>,
+) -> Result<Json<DoneBody>, Problem> {
+    let verb: Verb = verb.parse().map_err(|_| {
+        let known: Vec<String> = Verb::VARIANTS.iter().map(ToString::to_string).collect();
+        Problem::not_found(format!("verbs are: {}", known.join(", ")))
+    })?;
+    let about = Subject::new(&word, &name).to_string();
+    let speech = speech(&pages, &headers, &asked);
+    let conflict = |why: &Phrase| Problem::new(StatusCode::CONFLICT, speech.phrase(why));
+    match act::perform(&pages, &about, Deed { verb, is_confirmed: yes }).await? {
+        ActionOutcome::Done(done) => Ok(Json(DoneBody { text: speech.phrase(&done) })),
+        ActionOutcome::Refused(why) => Err(conflict(&why)),
+        ActionOutcome::Unconfirmed(forgets) => {
+            Err(Problem::new(StatusCode::CONFLICT, format!("{}; add `?yes=true`", speech.phrase(&forgets))))
+        }
+        ActionOutcome::Start(_) | ActionOutcome::Unknown => {
+            Err(Problem::not_found(format!("there is no {word} of this name to {verb}")))
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! One search for everything.
+
+use axum::Json;
+use axum::extract::{Query, State};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::engine::finding::{Finding, SearchWords};
+use crate::web::Pages;
+use crate::web::problem::Problem;
+
+/// What is looked for.
+#[derive(Debug, Deserialize, IntoParams)]
+pub(super) struct Sought {
+    /// Words that all have to be there, as parts of words or as a whole.
+    q: String,
+}
+
+/// Something that has all of the words.
+#[derive(Serialize, ToSchema)]
+pub(super) struct HitBody {
+    /// The word and the name, as `why` takes them.
+    name: String,
+    title: String,
+    /// Where it is, out there.
+    link: Option<String>,
+    /// When it was published, or found.
+    at: Option<String>,
+}
+
+impl From<Finding> for HitBody {
+    fn from(finding: Finding) -> Self {
+        let Finding { about: name, title, link, at, .. } = finding;
+        Self { name, title, link, at: at.map(|at| at.to_string()) }
+    }
+}
+
+/// What has all of the words, among the newest 5000 of each sort
+#[utoipa::path(
+    get, path = "/api/v1/search", params(Sought),
+    responses((status = 200, body = Vec<HitBody>), (status = "default", description = "A problem", body = Problem))
+)]
+pub(super) async fn find(
+    State(pages): State<Pages>,
+    Query(Sought { q }): Query<Sought>,
+) -> Result<Json<Vec<HitBody>>, Problem> {
+    let finder = pages.finder().ok_or_else(|| Problem::not_found("nothing is watched here"))?;
+    let words = SearchWords::new(&q).ok_or_else(|| Problem::bad_request("`q` has no words"))?;
+    let hits = pages.db.read(move |tx| finder.search(tx, &words)).await?;
+    Ok(Json(hits.into_iter().map(HitBody::from).collect()))
+}

@@ -1,0 +1,199 @@
+//! `/feeds/job/NAME.atom` and `.json`: what a job found, for feed readers.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use super::Pages;
+use super::pages::why_path;
+use super::problem::Problem;
+use super::route::{Access, Route};
+use crate::config::Web;
+use crate::engine::Finder;
+use crate::engine::finding::Finding;
+use crate::hash::sha256_hex;
+use crate::text::{one_line, printable};
+use crate::time::Timestamp;
+
+/// Entries of a feed.
+const ENTRIES: usize = 50;
+
+/// The way to the feeds.
+pub(super) fn routes() -> Vec<Route> {
+    vec![Route::get("/feeds/job/{name}", Access::Feed, show)]
+}
+
+/// The formats, by what stands behind the name of the job.
+#[derive(Clone, Copy)]
+enum Format {
+    Atom,
+    Json,
+}
+
+#[derive(Template)]
+#[template(path = "feed.xml")]
+struct Feed {
+    title: String,
+    id: String,
+    home: String,
+    here: String,
+    updated: Timestamp,
+    entries: Vec<Entry>,
+}
+
+/// An entry, with nothing in it that XML or a reader could stumble over.
+struct Entry {
+    id: String,
+    title: String,
+    link: String,
+    at: Timestamp,
+    summary: String,
+}
+
+async fn show(
+    State(pages): State<Pages>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let missing = || Problem::not_found("a feed is named like a job: /feeds/job/NAME.atom or .json");
+    let (job, format) = match name.rsplit_once('.') {
+        Some((job, "atom")) => (job, Format::Atom),
+        Some((job, "json")) => (job, Format::Json),
+        _ => return Err(missing()),
+    };
+    let finder = pages.finder().ok_or_else(missing)?;
+    let job = finder.jobs.iter().find(|known| known.name.as_str() == job).ok_or_else(missing)?;
+    let pipeline = finder.pipelines.iter().find(|of| of.kind.name == job.kind).ok_or_else(missing)?;
+    let (list, job_name) = (pipeline.list_findings, job.name.clone());
+    let findings = pages.db.read(move |tx| list(tx, Some(&job_name), ENTRIES)).await?;
+    let feed = Feed::new(job.name.as_str(), &name, &base(&finder, &headers), findings, finder.now);
+    let (media_type, text) = match format {
+        Format::Atom => ("application/atom+xml; charset=utf-8", feed.render().unwrap_or_default()),
+        Format::Json => ("application/feed+json; charset=utf-8", feed.to_json()),
+    };
+    Ok(([(CONTENT_TYPE, media_type), (CACHE_CONTROL, "no-cache")], text).into_response())
+}
+
+/// How readers reach us: as the config says, or as this one did.
+fn base(finder: &Finder, headers: &HeaderMap) -> String {
+    let web = finder.config.web.keys::<Web>().ok();
+    if let Some(url) = web.and_then(|web| web.public_url.as_ref()) {
+        return url.url().as_str().trim_end_matches('/').to_owned();
+    }
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    format!("http://{host}")
+}
+
+impl Feed {
+    fn new(job: &str, file: &str, base: &str, findings: Vec<Finding>, now: Timestamp) -> Self {
+        let entry = |finding: Finding| {
+            let is_web = |link: &String| link.starts_with("https://") || link.starts_with("http://");
+            let here = || format!("{base}{}", why_path(&finding.about));
+            Entry {
+                // What is one thing for `why` may be several findings, such as the commits of a branch.
+                id: stable_id(&[job, &finding.about, &finding.title, &finding.names.join(" ")]),
+                title: one_line(&finding.title),
+                link: finding.link.clone().filter(is_web).unwrap_or_else(here),
+                at: finding.at.unwrap_or(now),
+                summary: printable(finding.summary.as_deref().unwrap_or_default()),
+            }
+        };
+        let entries: Vec<Entry> = findings.into_iter().map(entry).collect();
+        Self {
+            title: one_line(&format!("{job} · tsuzuki")),
+            id: stable_id(&[job]),
+            home: format!("{base}{}", why_path(&format!("job:{job}"))),
+            here: format!("{base}/feeds/job/{file}"),
+            updated: entries.iter().map(|entry| entry.at).max().unwrap_or(now),
+            entries,
+        }
+    }
+
+    fn to_json(&self) -> String {
+        let item = |entry: &Entry| {
+            json!({
+                "id": entry.id,
+                "url": entry.link,
+                "title": entry.title,
+                "content_text": entry.summary,
+                "date_published": entry.at.to_string(),
+            })
+        };
+        let items: Vec<_> = self.entries.iter().map(item).collect();
+        json!({
+            "version": "https://jsonfeed.org/version/1.1",
+            "title": self.title,
+            "home_page_url": self.home,
+            "feed_url": self.here,
+            "items": items,
+        })
+        .to_string()
+        // Whoever takes it for HTML finds no element.
+        .replace('<', "\\u003c")
+    }
+}
+
+/// The same for the same, wherever and whenever it is asked for: a UUID (version 8) of a hash.
+fn stable_id(parts: &[&str]) -> String {
+    let hash = sha256_hex(parts.join("\n"));
+    format!(
+        "urn:uuid:{}-{}-8{}-a{}-{}",
+        &hash[..8],
+        &hash[8..12],
+        &hash[13..16],
+        &hash[17..20],
+        &hash[20..32]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::feed::{Context, parse};
+
+    fn feed() -> Feed {
+        let finding = |title: &str, link: Option<&str>| Finding {
+            about: format!("item:{}", title.len()),
+            title: title.to_owned(),
+            link: link.map(str::to_owned),
+            at: Some("2026-01-15T00:02:11.123Z".parse().unwrap()),
+            summary: Some("<b>1 & 2</b>\u{1}\u{202e}".to_owned()),
+            names: Vec::new(),
+        };
+        let hostile = "</title><script>alert(1)</script>\u{0}\u{202e}{{ 7*7 }}]]>";
+        let findings = vec![
+            finding("総務省 第12回", Some("https://a.example/?b=1&c=2")),
+            finding(hostile, Some("javascript:alert(1)")),
+            finding("no address", None),
+        ];
+        Feed::new("mine", "mine.atom", "http://localhost", findings, Timestamp::from_millis(0))
+    }
+
+    #[test]
+    fn feeds_are_read_by_our_own_reader_with_everything_inert() {
+        let feed = feed();
+        for (media_type, text) in
+            [("application/atom+xml", feed.render().unwrap()), ("application/feed+json", feed.to_json())]
+        {
+            let context = Context { content_type: Some(media_type.to_owned()), ..Context::default() };
+            let read = parse(text.as_bytes(), &context).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            assert_eq!(read.entries.len(), 3, "{text}");
+            assert_eq!(read.entries[0].title.as_deref(), Some("総務省 第12回"), "{text}");
+            assert_eq!(read.entries[0].link.as_deref(), Some("https://a.example/?b=1&c=2"), "{text}");
+            assert!(!text.contains("<script") && !text.contains("javascript:"), "{text}");
+            assert!(!text.contains(['\u{0}', '\u{1}', '\u{202e}']), "{text}");
+            let ids: std::collections::BTreeSet<_> = read.entries.iter().map(|entry| &entry.id).collect();
+            assert_eq!(ids.len(), 3, "{ids:?}");
+        }
+    }
+
+    #[test]
+    fn an_entry_keeps_its_id() {
+        let (before, after) = (feed(), feed());
+        assert_eq!(before.entries[0].id, after.entries[0].id);
+        assert_eq!(stable_id(&["mine"]), "urn:uuid:3fd30542-fe3f-81b1-abd4-a4b2dc0b6fb3");
+    }
+}

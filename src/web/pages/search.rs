@@ -1,0 +1,120 @@
+//! `/search?q=…`: one box for everything. What is named exactly is shown at once.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+
+use super::blocks::PageBody;
+use super::render::why_path;
+use super::{Visit, layout, missing, unavailable};
+use crate::engine::finder::read_address;
+use crate::engine::finding::{Finding, SEARCHED, SearchWords};
+use crate::engine::page::{Block, FilterInput, PageFilter, PageView, TableBlock, TableRow};
+use crate::engine::{Finder, View};
+use crate::ledger::Subject;
+use crate::phrase;
+use crate::phrase::Value;
+use crate::web::Pages;
+
+/// What a search found.
+enum Searched {
+    /// The one thing that has this name.
+    Exactly(String),
+    Hits(Vec<Finding>),
+}
+
+/// Looks for what was typed.
+pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+    let Some(finder) = pages.finder().map(Arc::new) else { return missing(&pages, &visit) };
+    let text = visit.query.find("q").unwrap_or_default().trim().to_owned();
+    let (reading, wanted) = (Arc::clone(&finder), text.clone());
+    let hits = match pages.db.read(move |tx| search(&reading, tx, &wanted)).await {
+        Ok(Searched::Exactly(about)) => return Redirect::to(&why_path(&about)).into_response(),
+        Ok(Searched::Hits(hits)) => hits,
+        Err(error) => return unavailable(&pages, &visit, &error),
+    };
+    let r = visit.renderer(&finder);
+    let view = page(&text, &hits);
+    let title = r.plain(&view.title);
+    layout::respond(&pages, &finder, &visit, &title, &PageBody::new(&r, &view, &visit.query))
+}
+
+fn search(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate::db::Result<Searched> {
+    if let Some(view) = find_named(finder, tx, text)? {
+        return Ok(Searched::Exactly(view.name));
+    }
+    let hits = match SearchWords::new(text) {
+        Some(words) => finder.search(tx, &words)?,
+        None => Vec::new(),
+    };
+    let is_titled = |hit: &&Finding| hit.title == text;
+    let is_named = |hit: &&Finding| hit.names.iter().any(|name| name == text);
+    let only = find_only(hits.iter().filter(is_titled)).or_else(|| find_only(hits.iter().filter(is_named)));
+    Ok(match only {
+        Some(only) => Searched::Exactly(only.about.clone()),
+        None => Searched::Hits(hits),
+    })
+}
+
+/// The only one, if there is exactly one.
+fn find_only<'a>(mut hits: impl Iterator<Item = &'a Finding>) -> Option<&'a Finding> {
+    let only = hits.next()?;
+    hits.next().is_none().then_some(only)
+}
+
+/// What an address, a number, or a word and a name behind a colon stand for, if that is one thing.
+fn find_named(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate::db::Result<Option<View>> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut views = match is_number || read_address(text).is_some() {
+        true => finder.find(tx, text)?,
+        false => finder.find_exactly(tx, text)?,
+    };
+    Ok(if views.len() == 1 { views.pop() } else { None })
+}
+
+fn page(text: &str, hits: &[Finding]) -> PageView {
+    let mut page = PageView::new(phrase!("Search", "検索"));
+    page.filters.push(PageFilter {
+        name: "q",
+        label: phrase!("Titles, names, addresses, messages", "タイトル・名前・アドレス・メッセージ"),
+        input: FilterInput::Text(text.to_owned()),
+    });
+    if hits.is_empty() && !text.is_empty() {
+        let text = phrase!("Nothing has {text} in it.", "「{text}」を含むものはありません。", text);
+        page.blocks.push(Block::Empty { text, command: None });
+    }
+    if !hits.is_empty() {
+        page.blocks.push(Block::Table(TableBlock {
+            title: phrase!("{count hit}", "{count} 件", count = hits.len()),
+            columns: vec![
+                phrase!("what", "名前"),
+                phrase!("sort", "種類"),
+                phrase!("when", "日時"),
+                phrase!("address", "アドレス"),
+            ],
+            rows: hits.iter().map(row).collect(),
+            next: None,
+        }));
+    }
+    page.blocks.push(Block::Notes(vec![phrase!(
+        "Every word has to be there, as a part of a word or as a whole. The newest {searched} things of each sort are searched.",
+        "すべての語を含むもの（部分一致）を表示します。種類ごとに新しい順に {searched} 件までを検索します。",
+        searched = SEARCHED
+    )]));
+    page
+}
+
+fn row(hit: &Finding) -> TableRow {
+    let word = Subject::verbatim(&hit.about);
+    TableRow {
+        cells: vec![
+            Value::from(hit.title.as_str()),
+            Value::from(word.word()),
+            hit.at.into(),
+            hit.link.as_ref().map_or(Value::Nothing, Value::link),
+        ],
+        about: Some(hit.about.clone()),
+        ..TableRow::default()
+    }
+}
