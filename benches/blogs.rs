@@ -11,7 +11,9 @@
 )]
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
@@ -33,7 +35,8 @@ fn main() {
     let args = measure::args();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["serve"] => run(serve()),
+        ["serve"] => run(serve(Duration::ZERO)),
+        ["serve", millis] => run(serve(Duration::from_millis(millis.parse().unwrap()))),
         ["ours", dir, now] => report(|| ours(Path::new(dir), now)),
         ["bare-first", dir, port, blogs] => {
             report(|| run(bare_first(Path::new(dir), port.parse().unwrap(), blogs.parse().unwrap())));
@@ -126,28 +129,49 @@ fn ours(dir: &Path, now: &str) {
     assert_eq!(format!("{exit:?}"), format!("{:?}", std::process::ExitCode::SUCCESS));
 }
 
-/// Answers 304 to those who know the version, on every loopback address, and a feed to the others.
-async fn serve() {
+/// Answers 304 to those who know the version, on every loopback address, and a feed to the others. After a request for
+/// `/publish` every twentieth blog has one more entry. Every answer takes `delay`, and `/asked` says how many there were.
+async fn serve(delay: Duration) {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    static PUBLISHED: AtomicUsize = AtomicUsize::new(0);
     let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
     println!("{}", listener.local_addr().unwrap().port());
     loop {
         let Ok((mut stream, _)) = listener.accept().await else { continue };
         tokio::spawn(async move {
-            let base = format!("http://{}", stream.local_addr().unwrap());
+            let address = stream.local_addr().unwrap();
+            let base = format!("http://{address}");
+            let SocketAddr::V4(address) = address else { return };
+            let is_busy = address.ip().octets()[3].is_multiple_of(20);
             let mut bytes = [0; 4096];
             while let Ok(read) = stream.read(&mut bytes).await
                 && read > 0
             {
-                let knows =
-                    String::from_utf8_lossy(&bytes[..read]).to_ascii_lowercase().contains("if-none-match");
-                let answer = if knows {
-                    "HTTP/1.1 304 Not Modified\r\netag: \"v1\"\r\n\r\n".to_owned()
-                } else {
-                    let feed = feed(&base);
-                    format!(
-                        "HTTP/1.1 200 OK\r\netag: \"v1\"\r\ncontent-type: application/rss+xml\r\ncontent-length: {}\r\n\r\n{feed}",
-                        feed.len()
-                    )
+                let request = String::from_utf8_lossy(&bytes[..read]);
+                if request.starts_with("GET /publish ") {
+                    PUBLISHED.fetch_add(1, Ordering::SeqCst);
+                }
+                if request.starts_with("GET /asked ") {
+                    let asked = ASKED.load(Ordering::SeqCst).to_string();
+                    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{asked}", asked.len());
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                    continue;
+                }
+                ASKED.fetch_add(1, Ordering::SeqCst);
+                if !delay.is_zero() {
+                    tokio::time::sleep(delay).await;
+                }
+                let new = if is_busy { PUBLISHED.load(Ordering::SeqCst) } else { 0 };
+                let tag = format!("\"v{}\"", new + 1);
+                let answer = match request.contains(&tag) {
+                    true => format!("HTTP/1.1 304 Not Modified\r\netag: {tag}\r\n\r\n"),
+                    false => {
+                        let feed = feed(&base, new);
+                        format!(
+                            "HTTP/1.1 200 OK\r\netag: {tag}\r\ncontent-type: application/rss+xml\r\ncontent-length: {}\r\n\r\n{feed}",
+                            feed.len()
+                        )
+                    }
                 };
                 if stream.write_all(answer.as_bytes()).await.is_err() {
                     return;
@@ -157,11 +181,11 @@ async fn serve() {
     }
 }
 
-fn feed(base: &str) -> String {
+fn feed(base: &str, new: usize) -> String {
     let mut feed = format!(
         "<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>A blog</title><link>{base}/</link>"
     );
-    for number in 0..ENTRIES {
+    for number in (new..new + ENTRIES).rev() {
         let _ = write!(
             feed,
             "<item><guid>{base}/post-{number}</guid><title>Post number {number} &amp; its title</title>\

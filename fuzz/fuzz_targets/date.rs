@@ -1,11 +1,8 @@
-//! Any text as a date; what is read is written and read back the same. `cargo +nightly fuzz run date`
+//! Any bytes as a date: `scripts/fuzz date`.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use tsuzuki::parse::feed::date;
+#[path = "../targets.rs"]
+#[allow(dead_code, reason = "the others are programs of their own")]
+mod targets;
 
-fuzz_target!(|text: &str| {
-    if let Some(at) = date::parse(text) {
-        assert_eq!(date::parse(&at.to_string()), Some(at));
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::read_date(bytes));

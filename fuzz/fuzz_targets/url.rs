@@ -1,15 +1,8 @@
-//! Any text as an address, with and without a base: the normal form is stable, and so is the key.
+//! Any bytes as an address, with or without a base: `scripts/fuzz url`.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use tsuzuki::parse::url::{Url, comparison_key, normalize, resolve};
+#[path = "../targets.rs"]
+#[allow(dead_code, reason = "the others are programs of their own")]
+mod targets;
 
-fuzz_target!(|texts: (&str, &str)| {
-    let base = resolve(None, texts.0);
-    let Some(url) = resolve(base.as_ref(), texts.1) else { return };
-    let once = normalize(&url);
-    if let Ok(again) = Url::parse(&once) {
-        assert_eq!(normalize(&again), once);
-        assert_eq!(comparison_key(&again), comparison_key(&url));
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::read_url(bytes));

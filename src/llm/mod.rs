@@ -28,6 +28,8 @@ pub mod store;
 
 use std::path::PathBuf;
 
+#[cfg(fuzzing)]
+pub use answer::fuzz_answer;
 pub use answer::{Summary, Verdict, Worth, cut_at_sentence, plain};
 pub use budget::Budget;
 pub use config::{BudgetKeys, Thinking};

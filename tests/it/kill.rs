@@ -198,7 +198,7 @@ impl World {
             .env("KILL_ORDER", format!("{order:?}"))
             // Reading the machine's certificates would take longer than all the rest.
             .env("SSL_CERT_FILE", "/dev/null")
-            .env("SSL_CERT_DIR", self.fixture.dir.path())
+            .env("SSL_CERT_DIR", "/dev/null")
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         command

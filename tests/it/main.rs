@@ -44,6 +44,7 @@ mod export;
 mod feeds;
 mod fetching;
 mod first_steps;
+mod fuzzing;
 mod hostile_feeds;
 mod import;
 mod job_test;

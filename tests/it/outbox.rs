@@ -672,7 +672,12 @@ on_both_databases! {
         world.add_with("b", true, 0).await;
         let all = fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 10)).await.unwrap();
         assert_eq!(all.iter().map(|row| row.subject.as_str()).collect::<Vec<_>>(), ["b", "a"]);
-        let held = DeliveryFilter { state: Some(State::Held), job: Some("blogs".into()), channel: Some("hook".into()), before: None };
+        let held = DeliveryFilter {
+            state: Some(State::Held),
+            job: Some("blogs".into()),
+            channel: Some("hook".into()),
+            before: None,
+        };
         assert_eq!(fixture.db.read(move |tx| outbox::list(tx, &held, 10)).await.unwrap().len(), 1);
         assert!(fixture.db.read(|tx| outbox::find_open(tx, "test", "a")).await.unwrap().is_some());
         world.send().await;

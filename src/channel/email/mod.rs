@@ -8,6 +8,9 @@ mod smtp;
 mod wire;
 mod words;
 
+#[cfg(fuzzing)]
+pub use wire::fuzz_replies;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -172,6 +172,20 @@ fn parse_line(line: &str) -> Option<(u16, bool, &str)> {
     }
 }
 
+/// Any bytes as the answers of a server, to the end; for `fuzz/`.
+#[cfg(fuzzing)]
+pub fn fuzz_replies(bytes: &[u8]) {
+    let stream = tokio::io::join(std::io::Cursor::new(bytes.to_vec()), tokio::io::sink());
+    let mut wire = Wire::new(stream);
+    let reading = async {
+        while let Ok(reply) | Err(Fault::Refused(reply)) = wire.reply(2).await {
+            assert!(reply.lines.len() <= MAX_LINES && (200..600).contains(&reply.code));
+            assert!(!reply.text().contains(char::is_control));
+        }
+    };
+    futures_util::FutureExt::now_or_never(reading).expect("nothing to wait for");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

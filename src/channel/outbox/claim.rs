@@ -247,6 +247,13 @@ pub(super) fn claim_ready(
     Ok(taken)
 }
 
+/// Takes the mark back or sets it too late: what must never be done, so that `scripts/torture` can show that it would notice.
+#[cfg(feature = "broken-send-then-mark")]
+pub(super) fn put_state(tx: &mut Tx<'_>, row: &Row, state: super::model::State) -> db::Result<()> {
+    tx.execute(sql!("UPDATE outbox SET state = ?2 WHERE id = ?1"), params![row.id, state.as_str()])?;
+    Ok(())
+}
+
 fn uptime_text(lease: &Lease) -> Option<String> {
     lease.uptime.as_ref().map(ToString::to_string)
 }

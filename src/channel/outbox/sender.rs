@@ -206,6 +206,10 @@ impl Sender {
                     return Ok(Taken::Resolve(row));
                 }
                 let ready = claim::claim_ready(tx, &name, &owner, &due, &lease)?;
+                #[cfg(feature = "broken-send-then-mark")]
+                if let Some(row) = &ready {
+                    claim::put_state(tx, row, State::Ready)?;
+                }
                 fail::point("outbox.claiming");
                 Ok(ready.map_or(Taken::Nothing, |row| Taken::Send(row, budget.clone())))
             })
@@ -232,6 +236,11 @@ impl Sender {
             return Ok(Ended::Lost);
         };
         fail::point("outbox.sent");
+        #[cfg(feature = "broken-send-then-mark")]
+        {
+            let row = row.clone();
+            self.db.write(move |tx| claim::put_state(tx, &row, State::Sending)).await?;
+        }
         let step = decide::after_attempt(&row, &result, &channel.settings, self.channel_env.clock.now());
         self.record(channel, row, step).await
     }

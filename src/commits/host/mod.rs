@@ -25,6 +25,8 @@ macro_rules! hosts {
         }
     };
 }
+#[cfg(fuzzing)]
+pub use gitlab::fuzz_answers;
 pub(super) use gitlab::{ADDRESS, TOKEN};
 pub(super) use hosts;
 

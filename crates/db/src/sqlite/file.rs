@@ -143,7 +143,8 @@ impl From<rusqlite::Error> for Error {
             ffi::ErrorCode::DatabaseBusy | ffi::ErrorCode::DatabaseLocked => Error::Busy(None),
             ffi::ErrorCode::DiskFull => Error::Full(text),
             ffi::ErrorCode::ReadOnly | ffi::ErrorCode::PermissionDenied => Error::ReadOnly(text),
-            ffi::ErrorCode::SystemIoFailure => Error::Disk(text),
+            // The extended code says which call failed.
+            ffi::ErrorCode::SystemIoFailure => Error::Disk(format!("{text} ({})", failure.extended_code)),
             ffi::ErrorCode::DatabaseCorrupt => Error::Damaged(text),
             ffi::ErrorCode::NotADatabase => Error::NotADatabase(text),
             ffi::ErrorCode::CannotOpen => Error::CannotOpen(text),

@@ -2,6 +2,9 @@
 
 mod wire;
 
+#[cfg(fuzzing)]
+pub use wire::fuzz_answers;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -159,6 +159,19 @@ pub(super) fn read_message(body: &[u8]) -> Option<String> {
     Some(crate::text::shorten(&one_line(&text), 200))
 }
 
+/// Any bytes as each answer that is read; for `fuzz/`.
+#[cfg(fuzzing)]
+pub fn fuzz_answers(body: &[u8]) {
+    for emails in [Emails::Plain, Emails::Hidden] {
+        for commit in read_commits(body, emails).unwrap_or_default() {
+            assert!(is_sha(&commit.sha) && commit.parents.iter().all(|parent| is_sha(parent)));
+            assert!(!commit.title.contains(char::is_control));
+        }
+    }
+    let _ = (read_lines(body), read_project(body), read_projects(body), read_head(body), read_branches(body));
+    let _ = read_message(body);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,8 @@
+//! Any bytes as a list of feeds: `scripts/fuzz opml`.
+#![no_main]
+
+#[path = "../targets.rs"]
+#[allow(dead_code, reason = "the others are programs of their own")]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::read_opml(bytes));
