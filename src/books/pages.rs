@@ -21,7 +21,7 @@ pub(super) static PAGE: Page =
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
     let mut page = PageView::new(phrase!("Books", "書籍"));
-    let asked = Asked::of(query);
+    let asked = GridQuery::of(query);
     page.filters = asked.filters(finder);
     let (rows, next) = WALK.list(
         asked.after.clone(),
@@ -47,14 +47,14 @@ enum Sent {
 }
 
 /// What the reader wants to see.
-struct Asked {
+struct GridQuery {
     job: Option<JobName>,
     sent: Sent,
     text: String,
     after: Option<Place>,
 }
 
-impl Asked {
+impl GridQuery {
     fn of(query: &PageQuery) -> Self {
         let place = |text: &str| {
             let (first_seen_at, isbn13) = text.split_once('/')?;

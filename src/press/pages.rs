@@ -27,7 +27,7 @@ pub(super) static PAGE: Page =
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
     let mut page = PageView::new(phrase!("Press releases", "プレスリリース"));
-    let asked = Asked::of(query);
+    let asked = ItemQuery::of(query);
     page.filters = asked.filters(finder);
     let standings = store::count_newest(tx, asked.job, NEWEST)?;
     if standings.is_empty() {
@@ -46,7 +46,7 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
 }
 
 /// What the reader wants to see.
-struct Asked<'a> {
+struct ItemQuery<'a> {
     job: Option<&'a str>,
     status: Option<Status>,
     reason: Option<Reason>,
@@ -55,7 +55,7 @@ struct Asked<'a> {
     before: Option<(Timestamp, i64)>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ItemQuery<'a> {
     fn of(query: &'a PageQuery) -> Self {
         let position = |text: &str| {
             let (checked_at, id) = text.split_once('/')?;

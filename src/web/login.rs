@@ -58,7 +58,7 @@ fn set_cookie(value: &str, is_https: bool, lasts: Duration) -> [(axum::http::Hea
 }
 
 #[derive(Debug, Deserialize)]
-struct Asked {
+struct NextPage {
     #[serde(default)]
     next: String,
 }
@@ -86,7 +86,7 @@ async fn show(
     State(pages): State<Pages>,
     Extension(guard): Extension<Arc<Guard>>,
     headers: HeaderMap,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<NextPage>,
 ) -> Response {
     match guard.password {
         None => Redirect::to("/").into_response(),

@@ -132,7 +132,7 @@ async fn a_job_is_shown_with_its_own_keys_and_without_its_secrets() {
     );
     let said = say(&test_env, 0, &["job", "show", "c"]).await;
     for line in [
-        "schedule       every 2h (Asia/Tokyo)",
+        "schedule       every 2 h (Asia/Tokyo)",
         "projects       a/b, 4",
         "gitlab         https://gitlab.example",
         "token          ***",
@@ -140,7 +140,7 @@ async fn a_job_is_shown_with_its_own_keys_and_without_its_secrets() {
         assert!(said.lines().any(|said| said == line), "{line}: {said}");
     }
     let shown = json(&test_env, 0, &["job", "show", "c", "--json"]).await;
-    assert_eq!((&shown["name"], &shown["keys"]["projects"][1]), (&"c".into(), &4.into()));
+    assert_eq!((&shown["job_name"], &shown["keys"]["projects"][1]), (&"c".into(), &4.into()));
     assert!(!format!("{said}{shown}").contains("7777"), "{said}{shown}");
     for refused in ["first_run", "hold_above"] {
         assert!(!said.contains(refused) && shown.get(refused).is_none(), "{refused}: {said}{shown}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Db, DbUrl, Error, Open, Result, migrate, sqlite};
+use super::{Db, DbUrl, Error, Open, Result, SchemaState, sqlite};
 use stdx::time::{Clock, Timestamp};
 
 /// What a backup wrote.
@@ -79,8 +79,7 @@ pub async fn backup(from: &DbUrl, to: &Path, clock: &Clock) -> BackupResult<Back
 }
 
 /// Keeps a copy of a file whose schema is about to change, as `NAME.before-vN`; one that is there already stays.
-pub(super) fn keep_before_migration(connection: &Connection, path: &Path, clock: &Clock) -> Result<()> {
-    let state = migrate::state_of_sqlite(connection)?;
+pub(super) fn keep_before_migration(path: &Path, state: &SchemaState, clock: &Clock) -> Result<()> {
     let kept = with_ending(path, &format!(".before-v{}", state.known));
     if state.found == 0 || state.found == state.known || kept.exists() {
         return Ok(());

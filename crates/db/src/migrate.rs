@@ -144,10 +144,12 @@ pub(super) fn apply_all(tx: &mut Tx<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Brings a SQLite file up to date; `mark` runs with the first migration, in its transaction.
+/// Brings a SQLite file up to date in one transaction, which others wait for: nobody sees a file half way. In it,
+/// `keep` may copy what is there, and `mark` says that the file is ours.
 pub(super) fn migrate_sqlite(
     connection: &Connection,
     clock: &Clock,
+    keep: impl Fn(&SchemaState) -> Result<()>,
     mark: impl Fn() -> Result<()>,
 ) -> Result<()> {
     if let Ok(state) = state_of_sqlite(connection)
@@ -155,23 +157,16 @@ pub(super) fn migrate_sqlite(
     {
         return Ok(());
     }
-    loop {
-        sqlite::with_busy_retry(|| Ok(connection.execute_batch("BEGIN IMMEDIATE")?))?;
-        let outcome =
-            mark().and_then(|()| apply_next(&mut Tx::on_sqlite(connection, clock.now()), Dialect::Sqlite));
-        match outcome {
-            Ok(more) => {
-                connection.execute_batch("COMMIT")?;
-                if !more {
-                    return Ok(());
-                }
-            }
-            Err(error) => {
-                let _ = connection.execute_batch("ROLLBACK");
-                return Err(error);
-            }
-        }
+    sqlite::with_busy_retry(|| Ok(connection.execute_batch("BEGIN IMMEDIATE")?))?;
+    let migrated = state_of_sqlite(connection)
+        .and_then(|state| keep(&state))
+        .and_then(|()| mark())
+        .and_then(|()| apply_all(&mut Tx::on_sqlite(connection, clock.now())))
+        .and_then(|()| Ok(connection.execute_batch("COMMIT")?));
+    if migrated.is_err() {
+        let _ = connection.execute_batch("ROLLBACK");
     }
+    migrated
 }
 
 pub(super) fn state_of_sqlite(connection: &Connection) -> Result<SchemaState> {

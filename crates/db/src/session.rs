@@ -10,7 +10,7 @@ use postgres::types::{Format, IsNull, ToSql, Type};
 use postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::unit::TxAccess;
-use super::{Cell, Error, Result, Sql, Value, tls};
+use super::{Error, Result, Sql, SqlCell, Value, tls};
 use stdx::time::Timestamp;
 
 /// What a transaction says first; the same round trip brings its number and the server's time.
@@ -201,18 +201,18 @@ impl Session {
     }
 }
 
-pub(super) fn cell(row: &postgres::Row, index: usize) -> Result<Cell<'_>> {
+pub(super) fn cell(row: &postgres::Row, index: usize) -> Result<SqlCell<'_>> {
     let column = row.columns().get(index).ok_or_else(|| Error::Statement(format!("no column {index}")))?;
     Ok(match *column.type_() {
-        Type::INT8 => row.try_get::<_, Option<i64>>(index)?.map_or(Cell::Null, Cell::Int),
+        Type::INT8 => row.try_get::<_, Option<i64>>(index)?.map_or(SqlCell::Null, SqlCell::Int),
         Type::INT4 => {
-            row.try_get::<_, Option<i32>>(index)?.map_or(Cell::Null, |value| Cell::Int(value.into()))
+            row.try_get::<_, Option<i32>>(index)?.map_or(SqlCell::Null, |value| SqlCell::Int(value.into()))
         }
         Type::BOOL => {
-            row.try_get::<_, Option<bool>>(index)?.map_or(Cell::Null, |value| Cell::Int(value.into()))
+            row.try_get::<_, Option<bool>>(index)?.map_or(SqlCell::Null, |value| SqlCell::Int(value.into()))
         }
-        Type::FLOAT8 => row.try_get::<_, Option<f64>>(index)?.map_or(Cell::Null, Cell::Real),
-        _ => row.try_get::<_, Option<&str>>(index)?.map_or(Cell::Null, Cell::Text),
+        Type::FLOAT8 => row.try_get::<_, Option<f64>>(index)?.map_or(SqlCell::Null, SqlCell::Real),
+        _ => row.try_get::<_, Option<&str>>(index)?.map_or(SqlCell::Null, SqlCell::Text),
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-use super::{Cell, Db, Dialect, Error, Result, Tx, copy};
+use super::{Db, Dialect, Error, Result, SqlCell, Tx, copy};
 
 /// What one table holds.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -27,7 +27,7 @@ pub async fn count_rows(db: &Db) -> Result<BTreeMap<String, i64>> {
         for table in list_ours(tx)? {
             let mut count = 0;
             tx.each_text(&format!("SELECT count(*) FROM {table}"), |cells| {
-                if let [Cell::Int(rows)] = cells {
+                if let [SqlCell::Int(rows)] = cells {
                     count = *rows;
                 }
                 Ok(())
@@ -62,14 +62,14 @@ fn survey_table(tx: &mut Tx<'_>, table: &str) -> Result<TableSurvey> {
 }
 
 /// What one row adds to the checksum of its table; the cells are in the order of their columns' names.
-pub(super) fn digest<'a>(cells: impl IntoIterator<Item = Cell<'a>>) -> u128 {
+pub(super) fn digest<'a>(cells: impl IntoIterator<Item = SqlCell<'a>>) -> u128 {
     let mut hasher = Sha256::new();
     for cell in cells {
         match cell {
-            Cell::Null => hasher.update(b"n"),
-            Cell::Int(value) => hasher.update([b"i".as_slice(), &value.to_be_bytes()].concat()),
-            Cell::Real(value) => hasher.update([b"r".as_slice(), &value.to_be_bytes()].concat()),
-            Cell::Text(text) => {
+            SqlCell::Null => hasher.update(b"n"),
+            SqlCell::Int(value) => hasher.update([b"i".as_slice(), &value.to_be_bytes()].concat()),
+            SqlCell::Real(value) => hasher.update([b"r".as_slice(), &value.to_be_bytes()].concat()),
+            SqlCell::Text(text) => {
                 hasher.update([b"t".as_slice(), &(text.len() as u64).to_be_bytes()].concat());
                 hasher.update(text.as_bytes());
             }
@@ -124,7 +124,7 @@ fn list_sorted(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
 pub(super) fn list_words(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
     let mut words = Vec::new();
     tx.each_text(text, |cells| {
-        if let [Cell::Text(word)] = cells {
+        if let [SqlCell::Text(word)] = cells {
             words.push((*word).to_owned());
         }
         Ok(())
@@ -138,7 +138,7 @@ pub async fn check_integrity(db: &Db) -> Result<Vec<String>> {
         let mut problems = Vec::new();
         if tx.dialect() == Dialect::Sqlite {
             tx.each_text("PRAGMA integrity_check(20)", |cells| {
-                if let [Cell::Text(word)] = cells
+                if let [SqlCell::Text(word)] = cells
                     && *word != "ok"
                 {
                     problems.push((*word).to_owned());

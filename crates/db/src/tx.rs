@@ -7,7 +7,7 @@ use std::time::Instant;
 use rusqlite::types::ValueRef;
 
 use super::session::Session;
-use super::{Cell, Dialect, Error, FromCell, Result, Sql, Value};
+use super::{Dialect, Error, FromCell, Result, Sql, SqlCell, Value};
 use stdx::time::Timestamp;
 
 /// An open transaction. It is committed or rolled back by [`Db`](super::Db), never by its user.
@@ -210,7 +210,7 @@ impl<'a> Tx<'a> {
     pub(super) fn each_text(
         &mut self,
         text: &str,
-        mut each: impl FnMut(&[Cell<'_>]) -> Result<()>,
+        mut each: impl FnMut(&[SqlCell<'_>]) -> Result<()>,
     ) -> Result<()> {
         match &mut self.link {
             TxConnection::Sqlite(connection) => {
@@ -344,7 +344,7 @@ impl<'a> Row<'a> {
     /// The text in the column at `index`, without a copy; for readings of very many rows.
     pub fn text(&self, index: usize) -> Result<&str> {
         match self.cell(index)? {
-            Cell::Text(text) => Ok(text),
+            SqlCell::Text(text) => Ok(text),
             _ => Err(unexpected(index, "something that is not text")),
         }
     }
@@ -356,14 +356,14 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn cell(&self, index: usize) -> Result<Cell<'_>> {
+    fn cell(&self, index: usize) -> Result<SqlCell<'_>> {
         match &self.of {
             RowOf::Sqlite(row, _) => match row.get_ref(index)? {
-                ValueRef::Null => Ok(Cell::Null),
-                ValueRef::Integer(value) => Ok(Cell::Int(value)),
-                ValueRef::Real(value) => Ok(Cell::Real(value)),
+                ValueRef::Null => Ok(SqlCell::Null),
+                ValueRef::Integer(value) => Ok(SqlCell::Int(value)),
+                ValueRef::Real(value) => Ok(SqlCell::Real(value)),
                 ValueRef::Text(value) => match std::str::from_utf8(value) {
-                    Ok(value) => Ok(Cell::Text(value)),
+                    Ok(value) => Ok(SqlCell::Text(value)),
                     Err(_) => Err(unexpected(index, "bytes that are not UTF-8")),
                 },
                 ValueRef::Blob(_) => Err(unexpected(index, "a blob")),

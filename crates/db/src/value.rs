@@ -117,7 +117,7 @@ impl<T: ToValue + ?Sized> ToValue for &T {
 
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell<'a> {
+pub enum SqlCell<'a> {
     /// SQL NULL.
     Null,
     /// A whole number.
@@ -127,13 +127,13 @@ pub enum Cell<'a> {
     Text(&'a str),
 }
 
-impl Cell<'_> {
+impl SqlCell<'_> {
     fn describe(&self) -> String {
         match self {
-            Cell::Null => "NULL".into(),
-            Cell::Int(value) => value.to_string(),
-            Cell::Real(_) => "a fraction".into(),
-            Cell::Text(text) => stdx::text::shorten(&format!("`{}`", stdx::text::one_line(text)), 60),
+            SqlCell::Null => "NULL".into(),
+            SqlCell::Int(value) => value.to_string(),
+            SqlCell::Real(_) => "a fraction".into(),
+            SqlCell::Text(text) => stdx::text::shorten(&format!("`{}`", stdx::text::one_line(text)), 60),
         }
     }
 }
@@ -144,10 +144,10 @@ pub trait FromCell: Sized {
     const WANTED: &'static str;
 
     /// The value, or `None` if the cell holds something else.
-    fn from_cell(cell: &Cell<'_>) -> Option<Self>;
+    fn from_cell(cell: &SqlCell<'_>) -> Option<Self>;
 
     /// The value, or an error that names the column.
-    fn read(cell: &Cell<'_>, column: usize) -> Result<Self> {
+    fn read(cell: &SqlCell<'_>, column: usize) -> Result<Self> {
         Self::from_cell(cell).ok_or_else(|| Error::Unexpected {
             column,
             wanted: Self::WANTED,
@@ -160,9 +160,9 @@ macro_rules! from_int {
     ($($kind:ty)+) => {$(
         impl FromCell for $kind {
             const WANTED: &'static str = "a number";
-            fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+            fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
                 match cell {
-                    Cell::Int(value) => Self::try_from(*value).ok(),
+                    SqlCell::Int(value) => Self::try_from(*value).ok(),
                     _ => None,
                 }
             }
@@ -174,9 +174,9 @@ from_int!(i64 i32 u32 u64 usize);
 
 impl FromCell for bool {
     const WANTED: &'static str = "0 or 1";
-    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
         match cell {
-            Cell::Int(value) => Some(*value != 0),
+            SqlCell::Int(value) => Some(*value != 0),
             _ => None,
         }
     }
@@ -184,10 +184,10 @@ impl FromCell for bool {
 
 impl FromCell for f64 {
     const WANTED: &'static str = "a fraction";
-    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
         match cell {
-            Cell::Real(value) => Some(*value),
-            Cell::Int(value) => Some(*value as f64),
+            SqlCell::Real(value) => Some(*value),
+            SqlCell::Int(value) => Some(*value as f64),
             _ => None,
         }
     }
@@ -195,9 +195,9 @@ impl FromCell for f64 {
 
 impl FromCell for Phrase {
     const WANTED: &'static str = "text";
-    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
         match cell {
-            Cell::Text(value) => Some(Phrase::from_stored(value)),
+            SqlCell::Text(value) => Some(Phrase::from_stored(value)),
             _ => None,
         }
     }
@@ -205,9 +205,9 @@ impl FromCell for Phrase {
 
 impl FromCell for String {
     const WANTED: &'static str = "text";
-    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
         match cell {
-            Cell::Text(value) => Some((*value).to_owned()),
+            SqlCell::Text(value) => Some((*value).to_owned()),
             _ => None,
         }
     }
@@ -220,9 +220,9 @@ macro_rules! from_text {
     ($($kind:ty = $wanted:literal)+) => {$(
         impl $crate::FromCell for $kind {
             const WANTED: &'static str = $wanted;
-            fn from_cell(cell: &$crate::Cell<'_>) -> Option<Self> {
+            fn from_cell(cell: &$crate::SqlCell<'_>) -> Option<Self> {
                 match cell {
-                    $crate::Cell::Text(value) => value.parse().ok(),
+                    $crate::SqlCell::Text(value) => value.parse().ok(),
                     _ => None,
                 }
             }
@@ -236,9 +236,9 @@ macro_rules! from_code {
     ($($kind:ty = $wanted:literal)+) => {$(
         impl $crate::FromCell for $kind {
             const WANTED: &'static str = $wanted;
-            fn from_cell(cell: &$crate::Cell<'_>) -> Option<Self> {
+            fn from_cell(cell: &$crate::SqlCell<'_>) -> Option<Self> {
                 match cell {
-                    $crate::Cell::Int(value) => Self::from_repr(*value),
+                    $crate::SqlCell::Int(value) => Self::from_repr(*value),
                     _ => None,
                 }
             }
@@ -250,9 +250,9 @@ from_text!(Timestamp = "a time" JobName = "a job name" RunId = "a run id");
 
 impl<T: FromCell> FromCell for Option<T> {
     const WANTED: &'static str = T::WANTED;
-    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
         match cell {
-            Cell::Null => Some(None),
+            SqlCell::Null => Some(None),
             cell => T::from_cell(cell).map(Some),
         }
     }
@@ -261,12 +261,12 @@ impl<T: FromCell> FromCell for Option<T> {
 /// One owned value of a row, for copying tables.
 impl FromCell for Value<'static> {
     const WANTED: &'static str = "a value";
-    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
         Some(match cell {
-            Cell::Null => Value::Null,
-            Cell::Int(value) => Value::Int(*value),
-            Cell::Real(value) => Value::Real(*value),
-            Cell::Text(value) => Value::Text(Cow::Owned((*value).to_owned())),
+            SqlCell::Null => Value::Null,
+            SqlCell::Int(value) => Value::Int(*value),
+            SqlCell::Real(value) => Value::Real(*value),
+            SqlCell::Text(value) => Value::Text(Cow::Owned((*value).to_owned())),
         })
     }
 }

@@ -33,7 +33,7 @@ pub(super) static PAGE: Page =
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
     let mut view = PageView::new(phrase!("Changes", "更新"));
-    let asked = Asked::of(finder, query);
+    let asked = ChangeQuery::of(finder, query);
     view.filters = asked.filters(finder);
     let timeline = asked.find(tx, query)?;
     let is_empty = timeline.entries.is_empty();
@@ -50,7 +50,7 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
 }
 
 /// What the reader wants to see.
-struct Asked {
+struct ChangeQuery {
     job: Option<String>,
     blog: Option<String>,
     days: Option<u32>,
@@ -59,7 +59,7 @@ struct Asked {
     since: Timestamp,
 }
 
-impl Asked {
+impl ChangeQuery {
     fn of(finder: &Finder, query: &PageQuery) -> Self {
         let days = match query.find("days") {
             Some("all") => None,

@@ -1,7 +1,7 @@
 //! What checks found worth telling, until and after it is told.
 
 use crate::blogs::decide::{Change, Code, Detail};
-use crate::db::{self, Cell, FromCell, Row, ToValue, Tx, Value};
+use crate::db::{self, FromCell, Row, SqlCell, ToValue, Tx, Value};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -59,9 +59,9 @@ impl ToValue for Code {
 impl FromCell for Code {
     const WANTED: &'static str = "the code of a change";
 
-    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
         match cell {
-            Cell::Text(word) => Self::from_word(word),
+            SqlCell::Text(word) => Self::from_word(word),
             _ => None,
         }
     }

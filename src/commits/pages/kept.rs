@@ -23,7 +23,7 @@ const FRESH_PER_COMMIT: Duration = Duration::from_micros(40);
 /// What no branch and no run shows, such as lines that came later, is seen after this at the latest.
 const STALE: Duration = Duration::from_secs(600);
 
-struct Kept {
+struct KeptCounts {
     /// Whoever reads the config again begins anew: people and zone are of the config.
     config: Weak<Config>,
     scope: Scope,
@@ -33,13 +33,13 @@ struct Kept {
     series: Arc<Series>,
 }
 
-static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<KeptCounts>> = Mutex::new(Vec::new());
 
 /// The series of what is counted.
 pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, counting: &Counting) -> db::Result<Arc<Series>> {
     let stamp = reading::find_stamp(tx)?;
     let config = Arc::downgrade(&finder.config);
-    let is_meant = |kept: &Kept| {
+    let is_meant = |kept: &KeptCounts| {
         kept.config.ptr_eq(&config)
             && kept.scope == counting.scope
             && kept.with_merges == counting.with_merges
@@ -61,7 +61,7 @@ pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, counting: &Counting) -> db:
             kept.remove(0);
         }
         let series = Arc::clone(&series);
-        kept.push(Kept { config, scope, with_merges, stamp, counted_at: finder.now, series });
+        kept.push(KeptCounts { config, scope, with_merges, stamp, counted_at: finder.now, series });
     }
     Ok(series)
 }

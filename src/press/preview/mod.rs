@@ -67,13 +67,13 @@ pub(super) async fn preview(
     let titles = new.iter().map(|item| item.title.clone());
     let any = entries.iter().filter_map(|entry| entry.title.as_deref().map(text::one_line));
     let first = if new.is_empty() { any.take(MAX_NAMED).collect() } else { titles.take(MAX_NAMED).collect() };
-    let entries: Vec<_> = new
+    let listed: Vec<_> = new
         .iter()
         .map(|item| json!({ "url": item.url, "title": item.title, "published_at": item.published_at }))
         .collect();
     let detail = json!({
         "entries": entries.len(),
-        "new": entries,
+        "new": listed,
         "is_first_run": is_first,
         "future": read.future,
         "unusable": read.unusable,

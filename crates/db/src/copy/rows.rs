@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::tables::Table;
 use crate::survey::{TableSurvey, digest};
-use crate::{Cell, Dialect, Error, Result, Tx, Value};
+use crate::{Dialect, Error, Result, SqlCell, Tx, Value};
 
 /// A batch ends after this many rows …
 const MAX_ROWS: usize = 500;
@@ -33,12 +33,12 @@ impl RowsDigest {
     }
 }
 
-fn cell<'a>(value: &'a Value<'static>) -> Cell<'a> {
+fn cell<'a>(value: &'a Value<'static>) -> SqlCell<'a> {
     match value {
-        Value::Null => Cell::Null,
-        Value::Int(value) => Cell::Int(*value),
-        Value::Real(value) => Cell::Real(*value),
-        Value::Text(value) => Cell::Text(value),
+        Value::Null => SqlCell::Null,
+        Value::Int(value) => SqlCell::Int(*value),
+        Value::Real(value) => SqlCell::Real(*value),
+        Value::Text(value) => SqlCell::Text(value),
     }
 }
 
@@ -185,7 +185,7 @@ impl Table {
     fn number(&self, tx: &mut Tx<'_>, text: &str) -> Result<Option<i64>> {
         let mut found = None;
         tx.each_text(text, |cells| {
-            if let [Cell::Int(number)] = cells {
+            if let [SqlCell::Int(number)] = cells {
                 found = Some(*number);
             }
             Ok(())

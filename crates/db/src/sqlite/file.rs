@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, ToSql, ffi};
 
-use crate::{Error, Open, Result, Value, backup, migrate};
+use crate::{Error, Open, Result, SchemaState, Value, backup, migrate};
 use stdx::time::Clock;
 
 /// Marks the file as ours: "tszk" as a number.
@@ -56,12 +56,12 @@ pub(crate) fn prepare(connection: &Connection, path: Option<&Path>, how: Open, c
         return migrate::check_sqlite(connection);
     }
     with_busy_retry(|| Ok(connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?))?;
-    if let Some(path) = path {
-        backup::keep_before_migration(connection, path, clock)?;
-    }
-    migrate::migrate_sqlite(connection, clock, || {
-        Ok(connection.pragma_update(None, "application_id", APPLICATION_ID)?)
-    })
+    let keep = |state: &SchemaState| match path {
+        Some(path) => backup::keep_before_migration(path, state, clock),
+        None => Ok(()),
+    };
+    let mark = || Ok(connection.pragma_update(None, "application_id", APPLICATION_ID)?);
+    migrate::migrate_sqlite(connection, clock, keep, mark)
 }
 
 pub(super) fn set_rules(connection: &Connection) -> Result<()> {

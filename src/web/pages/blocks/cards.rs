@@ -3,7 +3,7 @@
 use askama::Template;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::Context;
+use super::BlockContext;
 use crate::engine::page::{Card, Cards};
 use crate::hash::sha256_hex;
 use crate::text::{one_line, shorten, width};
@@ -31,7 +31,7 @@ struct Cover {
 }
 
 impl<'a> CardsPart<'a> {
-    pub(super) fn new(context: &Context<'a>, cards: &'a Cards) -> Self {
+    pub(super) fn new(context: &BlockContext<'a>, cards: &'a Cards) -> Self {
         let covered = cards.cards.iter().map(|card| (card, Cover::of(card))).collect();
         Self { r: context.r, cards, covered }
     }

@@ -49,18 +49,18 @@ impl<'a> PageBody<'a> {
 
 /// Every block, from top to bottom.
 pub(super) fn render_all(r: &Renderer, blocks: &[Block], query: &PageQuery) -> Vec<Markup> {
-    let context = Context { r, query };
+    let context = BlockContext { r, query };
     blocks.iter().enumerate().map(|(index, block)| context.render(index, block)).collect()
 }
 
 /// What every block is rendered with.
 #[derive(Clone, Copy)]
-pub(super) struct Context<'a> {
+pub(super) struct BlockContext<'a> {
     pub(super) r: &'a Renderer,
     pub(super) query: &'a PageQuery,
 }
 
-impl Context<'_> {
+impl BlockContext<'_> {
     fn render(&self, index: usize, block: &Block) -> Markup {
         let r = self.r;
         let rendered = match block {

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
-use super::Context;
+use super::BlockContext;
 use crate::engine::page::Sheet;
 use crate::engine::table::Cell;
 use crate::export::{self, Format, RowWriter, Style};
@@ -22,7 +22,7 @@ pub(super) struct SheetPart<'a> {
 }
 
 impl<'a> SheetPart<'a> {
-    pub(super) fn new(context: &Context<'a>, sheet: &'a Sheet) -> Self {
+    pub(super) fn new(context: &BlockContext<'a>, sheet: &'a Sheet) -> Self {
         let href = |format: &str| context.query.with("format", format);
         Self {
             r: context.r,

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::Context;
+use super::BlockContext;
 use crate::engine::page::{ProgressBlock, TableBlock, TableRow};
 use crate::phrase::Value;
 use crate::web::chart;
@@ -17,7 +17,7 @@ pub(super) struct TablePart<'a> {
 }
 
 impl<'a> TablePart<'a> {
-    pub(super) fn new(context: &Context<'a>, index: usize, table: &'a TableBlock) -> Self {
+    pub(super) fn new(context: &BlockContext<'a>, index: usize, table: &'a TableBlock) -> Self {
         Self { r: context.r, table, rows: RowsPart::new(context, index, table) }
     }
 }
@@ -39,7 +39,7 @@ struct RowPart<'a> {
 }
 
 impl<'a> RowsPart<'a> {
-    fn new(context: &Context<'a>, index: usize, table: &'a TableBlock) -> Self {
+    fn new(context: &BlockContext<'a>, index: usize, table: &'a TableBlock) -> Self {
         let row = |(number, row): (usize, &'a TableRow)| RowPart {
             row,
             chart: row
@@ -80,7 +80,7 @@ pub(super) struct ProgressPart<'a> {
 }
 
 impl<'a> ProgressPart<'a> {
-    pub(super) fn new(context: &Context<'a>, index: usize, progress: &'a ProgressBlock) -> Self {
+    pub(super) fn new(context: &BlockContext<'a>, index: usize, progress: &'a ProgressBlock) -> Self {
         Self {
             r: context.r,
             progress,

@@ -5,7 +5,7 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::Context;
+use super::BlockContext;
 use crate::engine::page::{Timeline, TimelineEntry};
 use crate::time::Timestamp;
 use crate::web::pages::render::{Markup, Renderer};
@@ -24,7 +24,7 @@ struct Day<'a> {
 }
 
 impl<'a> TimelinePart<'a> {
-    pub(super) fn new(context: &Context<'a>, timeline: &'a Timeline) -> Self {
+    pub(super) fn new(context: &BlockContext<'a>, timeline: &'a Timeline) -> Self {
         let r = context.r;
         let zone = r.speech.zone.clone().unwrap_or(TimeZone::UTC);
         let mut days: Vec<(Date, Day<'a>)> = Vec::new();
