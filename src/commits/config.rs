@@ -77,7 +77,7 @@ macro_rules! keys {
             pub person: Vec<Person>,
             /// A file in the format of git's `.mailmap`, relative to the config file.
             pub mailmap: Option<PathBuf>,
-            /// Authors whose commits do not count in statistics: names, addresses or patterns ("*[bot]*").
+            /// Authors whose commits do not count in statistics: names, addresses or patterns (`"*[bot]*"`).
             #[serde(default)]
             pub exclude_authors: Vec<String>,
             /// Titles of commits that do not count in statistics, as patterns ("chore(release)*").
