@@ -68,7 +68,9 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<FeedList, NotOp
                     found => found,
                 };
                 let folder = title.as_deref().filter(|_| url.is_none()).map(Arc::from);
-                if let Some(url) = url.filter(|_| feeds.len() < MAX_FEEDS) {
+                // An address of nothing but control characters is none.
+                let is_address = |url: &String| url.chars().any(|c| !c.is_control() && !c.is_whitespace());
+                if let Some(url) = url.filter(is_address).filter(|_| feeds.len() < MAX_FEEDS) {
                     feeds.push(Feed {
                         url,
                         title,
@@ -159,6 +161,15 @@ mod tests {
             page: None,
             folders: folders.iter().map(|name| (*name).into()).collect(),
         }
+    }
+
+    #[test]
+    fn an_address_of_control_characters_is_no_feed() {
+        let text =
+            "<opml><body><outline text='x' xmlUrl='\u{1}\u{4}'/><outline xmlUrl='a\u{1}'/></body></opml>";
+        let urls: Vec<String> =
+            parse(text.as_bytes(), None).unwrap().feeds.into_iter().map(|feed| feed.url).collect();
+        assert_eq!(urls, ["a\u{1}"]);
     }
 
     #[test]
