@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A check is `probe` (ask and read, writes nothing), `decide` (pure), `store` (write it all at once). `round` does
-//! that for every blog of the job at the same time, `digest` makes messages of what was found.
+//! that for every blog of the job at the same time, shared by all processes that have time for it; `digest` makes messages
+//! of what was found.
 
 mod access;
 pub mod change;
@@ -22,6 +23,7 @@ pub mod entry;
 pub mod events;
 mod findings;
 pub mod home;
+mod lane;
 pub mod listing;
 pub mod message;
 pub mod model;
@@ -40,6 +42,8 @@ use std::time::Duration;
 
 use self::config::{Blog, Rules};
 use self::probe::Prober;
+use self::report::{FailedBlog, RoundCounts};
+use self::store::chunks::{self, BlogList};
 
 use crate::channel::outbox::Topics;
 use crate::channel::{ChannelEnv, ChannelSet};
@@ -47,11 +51,15 @@ use crate::config::{self as file, Problems};
 use crate::db::{self, Db, Tx};
 use crate::engine::job::Boxed;
 use crate::engine::view::Fact;
-use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext};
+use crate::engine::{
+    Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, RunStart, ShareContext,
+    SharedRun,
+};
 use crate::fetch::{Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
 use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 
@@ -67,6 +75,7 @@ pub const EVERY: Duration = Duration::from_secs(60 * 60);
 /// A `blogs` job, ready to run.
 pub struct Blogs {
     blogs: Arc<[Blog]>,
+    list: BlogList,
     rules: Rules,
     prober: Prober,
     channels: Arc<ChannelSet>,
@@ -99,6 +108,7 @@ impl Blogs {
                 agent,
                 zone: env.app.timezone.time_zone().clone(),
             },
+            list: round::list_of(&blogs),
             blogs: blogs.into(),
             rules,
             channels: Arc::clone(&env.channels),
@@ -140,7 +150,7 @@ impl Blogs {
         self.reset_left(ctx).await?;
         let mut problems = digest::queue(ctx, self).await?;
         ctx.check_stop()?;
-        let tally = round::run(ctx, Arc::clone(&self.blogs), &self.rules, &self.prober).await?;
+        let tally = round::lead(&ctx.share(), self).await?;
         problems.extend(digest::queue(ctx, self).await?);
         let summary = tally.summary(self.blogs.len());
         let summary = match ctx.delivery {
@@ -160,7 +170,7 @@ impl Blogs {
         let needs_config = all_failed && tally.blocked == tally.failed;
         let unnamed = tally.failed - tally.problems.len();
         let new_count = tally.entries as u64;
-        problems.extend(tally.problems);
+        problems.extend(tally.problems.iter().map(FailedBlog::phrase));
         if unnamed > 0 {
             problems.push(phrase!(
                 "and {count more blog} failed too",
@@ -211,8 +221,32 @@ impl Collector for Blogs {
         Box::pin(self.turn(ctx))
     }
 
+    fn shared(&self) -> Option<&dyn SharedRun> {
+        Some(self)
+    }
+
     fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
         let blogs = Arc::clone(&self.blogs);
         Box::pin(async move { db.read(move |tx| preview::plan(tx, &blogs, now)).await })
+    }
+}
+
+impl SharedRun for Blogs {
+    fn open(&self, tx: &mut Tx<'_>, job: &JobName, fence: i64, start: RunStart) -> db::Result<()> {
+        if start == RunStart::Resumed && chunks::is_same_list(tx, job, &self.list)? {
+            return chunks::release_gone(tx, job);
+        }
+        chunks::open(tx, job, fence, &self.list)
+    }
+
+    fn has_free_parts(&self, tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
+        chunks::has_free(tx, job, &self.list)
+    }
+
+    fn join<'a>(&'a self, ctx: &'a ShareContext) -> Boxed<'a, Result<Option<Phrase>, Failure>> {
+        Box::pin(async {
+            let counts = round::run(ctx, self).await?;
+            Ok((counts != RoundCounts::default()).then(|| counts.summary(self.blogs.len())))
+        })
     }
 }

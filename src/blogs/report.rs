@@ -1,5 +1,7 @@
 //! What a round over all blogs did, counted, and in words.
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::cut;
 use crate::parse::Cut;
 use crate::phrase;
@@ -11,8 +13,35 @@ pub const MAX_NAMED: usize = 10;
 /// Blogs that wait, or were read in part, that a report names: they stand in one line.
 const NAMED_WAITS: usize = 3;
 
-/// What a round did.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// A blog that could not be read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailedBlog {
+    blog: String,
+    error: String,
+    /// Until when it is left alone.
+    until: Option<Timestamp>,
+}
+
+impl FailedBlog {
+    /// What went wrong, in words.
+    pub fn phrase(&self) -> Phrase {
+        let Self { blog, error, until } = self;
+        match until {
+            Some(until) => phrase!(
+                "{blog}: {error}; not checked before {until}",
+                "{blog}：{error}（{until} まで確認しません）",
+                blog,
+                error,
+                until = *until
+            ),
+            None => phrase!("{blog}: {error}", "{blog}：{error}", blog, error),
+        }
+    }
+}
+
+/// What a round did. Stored with every part of it, so that several processes can add theirs up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RoundCounts {
     /// Blogs that were checked.
     pub checked: usize,
@@ -31,7 +60,7 @@ pub struct RoundCounts {
     /// Of these, those that only another config ends.
     pub blocked: usize,
     /// The first failures.
-    pub problems: Vec<Phrase>,
+    pub problems: Vec<FailedBlog>,
     /// Blogs that were not checked because their server asked for it before.
     pub waiting: usize,
     /// The first of them, and until when.
@@ -130,16 +159,7 @@ impl RoundCounts {
         self.failed += 1;
         self.sent_away += usize::from(until.is_some());
         if self.problems.len() < MAX_NAMED {
-            self.problems.push(match until {
-                Some(until) => phrase!(
-                    "{blog}: {error}; not checked before {until}",
-                    "{blog}：{error}（{until} まで確認しません）",
-                    blog,
-                    error,
-                    until
-                ),
-                None => phrase!("{blog}: {error}", "{blog}：{error}", blog, error),
-            });
+            self.problems.push(FailedBlog { blog: blog.to_owned(), error: error.to_owned(), until });
         }
     }
 

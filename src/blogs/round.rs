@@ -1,92 +1,102 @@
 //! One round over all blogs: many checks at once, their results written in batches.
 //!
-//! A few lanes share the list. A lane keeps so many fresh checks under way; one that has hung for a while no longer
-//! counts, so that silent sites delay no others. Results are written as soon as a batch is full or a moment has passed.
+//! Every process that takes part claims chunks of the list until none is left (`store::chunks`). In a process a few
+//! lanes do so. A lane keeps so many fresh checks under way; one that has hung for a while no longer counts, so that
+//! silent sites delay no others. Results are written as soon as a batch is full or a moment has passed.
 
-use std::collections::{HashMap, VecDeque};
-use std::panic::AssertUnwindSafe;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt as _};
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 use super::config::{Blog, Rules};
-use super::decide::{Due, PauseFlag};
+use super::decide::{Decision, Due, PauseFlag};
+use super::lane::{Done, Lane};
 use super::model::{CheckFailure, CheckFailureKind, DetectorResult, Sighting, State};
 use super::probe::Prober;
 use super::report::RoundCounts;
-use super::{decide, store};
-use crate::db::{self, Db, Tx};
-use crate::engine::{Failure, Progress, RunContext, Update};
-use crate::fail;
-use crate::id::JobName;
-use crate::ledger::lease::Lease;
+use super::store::chunks::{self, BlogList, CHUNK, ChunkClaim, ChunkProgress};
+use super::{Blogs, decide, store};
+use crate::db::{self, Tx};
+use crate::engine::{Failure, ShareContext, Update};
+use crate::ledger::lease::{self, KeepAlive};
 use crate::phrase::Phrase;
-use crate::time::{Clock, Timestamp};
+use crate::time::Timestamp;
+use crate::{fail, hash};
 
 /// Lanes, at most.
 const LANES: usize = 4;
-/// Fresh checks under way in all lanes.
-const FRESH: usize = 96;
-/// Checks under way in all lanes, hanging ones included.
-const FLYING: usize = 1_000;
-/// After this long a check counts as hanging.
-const HANGING_AFTER: Duration = Duration::from_secs(1);
-/// How often hanging checks are counted and waiting results written.
-const POLL_EVERY: Duration = Duration::from_millis(250);
-/// Results, and entries in them, that are written at once.
-const BATCH: usize = 128;
-const BATCH_ENTRIES: usize = 2_000;
-/// States that are read at once.
-const CHUNK: usize = 64;
+/// How often the process that leads a round looks whether the others are done.
+const POLL_EVERY: Duration = Duration::from_millis(500);
 
-struct Round {
-    blogs: Arc<[Blog]>,
+pub(super) struct Round {
+    pub(super) blogs: Arc<[Blog]>,
+    list: BlogList,
     rules: Rules,
-    prober: Prober,
+    pub(super) prober: Prober,
     paused: HashMap<String, Phrase>,
-    next: AtomicUsize,
-    job: JobName,
-    db: Db,
-    lease: Lease,
-    clock: Clock,
-    stop: CancellationToken,
-    progress: Progress,
+    pub(super) ctx: ShareContext,
 }
 
-struct Done {
-    index: usize,
-    state: State,
-    sighting: Sighting,
+/// A chunk that was taken, with what is remembered about those of its blogs that are due.
+pub(super) struct Taken {
+    pub(super) claim: ChunkClaim,
+    pub(super) progress: ChunkProgress,
+    pub(super) due: Vec<(usize, State)>,
+    /// How many of its blogs need no check, and what there is to say about them.
+    pub(super) passed: u64,
+    pub(super) counts: RoundCounts,
 }
 
-/// Checks every blog that is due.
-pub async fn run(
-    ctx: &RunContext,
-    blogs: Arc<[Blog]>,
-    rules: &Rules,
-    prober: &Prober,
-) -> Result<RoundCounts, Failure> {
-    let now = ctx.now();
+/// What was written about a chunk: how far it is now, and what this batch added.
+pub(super) struct Written {
+    pub(super) claim: ChunkClaim,
+    pub(super) progress: ChunkProgress,
+    pub(super) counts: RoundCounts,
+}
+
+/// What this list of blogs is to others that share it.
+pub fn list_of(blogs: &[Blog]) -> BlogList {
+    let parts: Vec<&str> =
+        blogs.iter().flat_map(|blog| [blog.id.as_str(), blog.settings_hash.as_str()]).collect();
+    BlogList { hash: hash::sha256_parts(&parts), count: blogs.len() }
+}
+
+/// Checks every blog that is due, together with whoever joins, and answers what all of them saw.
+pub async fn lead(ctx: &ShareContext, blogs: &Blogs) -> Result<RoundCounts, Failure> {
+    ctx.progress.report(&ctx.job, Update::Total(blogs.blogs.len() as u64));
+    loop {
+        run(ctx, blogs).await?;
+        let job = ctx.job.clone();
+        if let Some(counts) = ctx.db.read(move |tx| chunks::find_counts(tx, &job)).await? {
+            return Ok(counts);
+        }
+        tokio::select! {
+            () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
+            () = tokio::time::sleep(POLL_EVERY) => {}
+        }
+        let job = ctx.job.clone();
+        ctx.db.write(move |tx| chunks::release_gone(tx, &job)).await?;
+    }
+}
+
+/// Checks the blogs of chunks that nobody has, until there is no such chunk, and answers what was seen here.
+pub async fn run(ctx: &ShareContext, blogs: &Blogs) -> Result<RoundCounts, Failure> {
+    let now = ctx.clock.now();
+    let (job, owner) = (ctx.job.clone(), ctx.owner.clone());
+    let alive = KeepAlive::start(ctx.db.clone(), lease::LENGTH, &ctx.stop, move |tx| {
+        chunks::renew(tx, &job, &owner).map(|()| true)
+    });
     let round = Arc::new(Round {
         paused: ctx.db.read(move |tx| store::list_paused(tx, now)).await?,
-        blogs,
-        rules: rules.clone(),
-        prober: prober.clone(),
-        next: AtomicUsize::new(0),
-        job: ctx.job.clone(),
-        db: ctx.db.clone(),
-        lease: ctx.lease.clone(),
-        clock: ctx.clock.clone(),
-        stop: ctx.stop.clone(),
-        progress: ctx.progress.clone(),
+        blogs: Arc::clone(&blogs.blogs),
+        list: blogs.list.clone(),
+        rules: blogs.rules.clone(),
+        prober: blogs.prober.clone(),
+        ctx: ctx.clone(),
     });
-    round.progress.report(&round.job, Update::Total(round.blogs.len() as u64));
     let lanes = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get).min(LANES);
     let mut running = JoinSet::new();
     for _ in 0..lanes {
@@ -103,177 +113,111 @@ pub async fn run(
             }
         }
     }
-    failure.map_or(Ok(tally), Err)
-}
-
-struct Lane {
-    round: Arc<Round>,
-    lanes: usize,
-    waiting: VecDeque<(usize, State)>,
-    flying: FuturesUnordered<BoxFuture<'static, Done>>,
-    started: HashMap<usize, Instant>,
-    hanging: usize,
-    done: Vec<Done>,
-    entries: usize,
-    tally: RoundCounts,
-}
-
-impl Lane {
-    fn new(round: Arc<Round>, lanes: usize) -> Self {
-        Self {
-            round,
-            lanes,
-            waiting: VecDeque::new(),
-            flying: FuturesUnordered::new(),
-            started: HashMap::new(),
-            hanging: 0,
-            done: Vec::new(),
-            entries: 0,
-            tally: RoundCounts::default(),
-        }
+    drop(alive);
+    let Some(failure) = failure else { return Ok(tally) };
+    let (job, owner) = (ctx.job.clone(), ctx.owner.clone());
+    if let Err(error) = ctx.db.write(move |tx| chunks::release(tx, &job, owner.as_str())).await {
+        warn!(job = %ctx.job, "Could not give blogs back that were not checked; others take them within a minute: {error}");
     }
-
-    async fn run(mut self) -> Result<RoundCounts, Failure> {
-        let stop = self.round.stop.clone();
-        let mut beat = tokio::time::interval(POLL_EVERY);
-        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            self.start_checks().await?;
-            if self.flying.is_empty() {
-                self.write().await?;
-                return Ok(self.tally);
-            }
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => {
-                    self.write().await?;
-                    return Err(Failure::Interrupted);
-                }
-                Some(done) = self.flying.next() => {
-                    self.started.remove(&done.index);
-                    self.entries += count_entries(&done.sighting);
-                    self.done.push(done);
-                    if self.done.len() >= BATCH || self.entries >= BATCH_ENTRIES {
-                        self.write().await?;
-                    }
-                }
-                _ = beat.tick() => {
-                    self.write().await?;
-                    let is_hanging = |start: &&Instant| start.elapsed() >= HANGING_AFTER;
-                    self.hanging = self.started.values().filter(is_hanging).count();
-                }
-            }
-        }
-    }
-
-    /// Starts checks until enough fresh ones are under way.
-    async fn start_checks(&mut self) -> Result<(), Failure> {
-        let limit = (FRESH / self.lanes + self.hanging).min(FLYING / self.lanes);
-        while self.flying.len() < limit {
-            let Some((index, state)) = self.next_blog().await? else { return Ok(()) };
-            let round = Arc::clone(&self.round);
-            self.started.insert(index, Instant::now());
-            self.flying.push(Box::pin(async move {
-                let now = round.clock.now();
-                // A reader that fails on one document must not cost the other blogs their checks.
-                let check = AssertUnwindSafe(async {
-                    fail::point("blogs.checking");
-                    round.prober.check(&round.blogs[index], &state, now).await
-                });
-                let sighting = check.catch_unwind().await.unwrap_or_else(|_| crashed(now));
-                Done { index, state, sighting }
-            }));
-        }
-        Ok(())
-    }
-
-    /// The next blog that is due, with what is remembered about it.
-    async fn next_blog(&mut self) -> Result<Option<(usize, State)>, Failure> {
-        loop {
-            if let Some(next) = self.waiting.pop_front() {
-                return Ok(Some(next));
-            }
-            let round = &self.round;
-            let first = round.next.fetch_add(CHUNK, Ordering::Relaxed);
-            let chunk = first..round.blogs.len().min(first.saturating_add(CHUNK));
-            if chunk.is_empty() {
-                return Ok(None);
-            }
-            let (blogs, now) = (Arc::clone(&round.blogs), round.clock.now());
-            let range = chunk.clone();
-            let states = round
-                .db
-                .read(move |tx| {
-                    blogs[range.clone()].iter().map(|blog| store::find_state(tx, &blog.id)).collect()
-                })
-                .await?;
-            let states: Vec<Option<State>> = states;
-            for (index, state) in chunk.zip(states) {
-                match round.due(index, state.as_ref(), now) {
-                    Due::Now => {
-                        self.waiting.push_back((index, state.unwrap_or_default()));
-                        continue;
-                    }
-                    Due::NotBefore(until) => self.tally.wait(&round.blogs[index].id, until),
-                    Due::NotNow => {}
-                }
-                round.progress.report(&round.job, Update::Done(1));
-            }
-        }
-    }
-
-    /// Writes what was seen, all of it or nothing.
-    async fn write(&mut self) -> Result<(), Failure> {
-        if self.done.is_empty() {
-            return Ok(());
-        }
-        self.entries = 0;
-        let batch = std::mem::take(&mut self.done);
-        let (count, round) = (batch.len() as u64, Arc::clone(&self.round));
-        fail::point("blogs.seen");
-        let tally = self.round.lease.write(&self.round.db, move |tx| round.apply(tx, &batch)).await?;
-        fail::point("blogs.written");
-        self.tally.add(tally);
-        self.round.progress.report(&self.round.job, Update::Done(count));
-        Ok(())
-    }
+    Err(failure)
 }
 
 impl Round {
-    fn due(&self, index: usize, state: Option<&State>, now: Timestamp) -> Due {
-        let blog = &self.blogs[index];
+    /// Takes a chunk that nobody has, and passes over those of its blogs that are not due.
+    pub(super) fn claim(&self, tx: &mut Tx<'_>) -> db::Result<Option<Taken>> {
+        let ShareContext { job, owner, clock, .. } = &self.ctx;
+        let Some((claim, mut progress)) = chunks::claim(tx, job, &self.list, owner)? else { return Ok(None) };
+        let pending = progress.pending;
+        let indexes =
+            (0..CHUNK).filter(|place| pending >> place & 1 == 1).map(|place| claim.number * CHUNK + place);
+        let indexes: Vec<usize> = indexes.filter(|index| *index < self.blogs.len()).collect();
+        let ids: Vec<&str> = indexes.iter().map(|index| self.blogs[*index].id.as_str()).collect();
+        let (mut states, now) = (store::list_states(tx, &ids)?, clock.now());
+        let (mut due, mut counts) = (Vec::new(), RoundCounts::default());
+        for index in indexes {
+            let blog = &self.blogs[index];
+            let state = states.remove(&blog.id);
+            match self.due(blog, state.as_ref(), now) {
+                Due::Now => {
+                    due.push((index, state.unwrap_or_default()));
+                    continue;
+                }
+                Due::NotBefore(until) => counts.wait(&blog.id, until),
+                Due::NotNow => {}
+            }
+            progress.pending &= !bit(index);
+        }
+        progress.counts.add(counts.clone());
+        let passed = u64::from((pending ^ progress.pending).count_ones());
+        if passed > 0 {
+            chunks::put_progress(tx, job, owner, &claim, &progress)?;
+        }
+        Ok(Some(Taken { claim, progress, due, passed, counts }))
+    }
+
+    fn due(&self, blog: &Blog, state: Option<&State>, now: Timestamp) -> Due {
         let pause = if self.paused.contains_key(&blog.id) { PauseFlag::Paused } else { PauseFlag::None };
         decide::due(blog, state, pause, now)
     }
 
-    fn apply(&self, tx: &mut Tx<'_>, batch: &[Done]) -> db::Result<RoundCounts> {
-        let mut tally = RoundCounts::default();
-        for Done { index, state, sighting } in batch {
-            let blog = &self.blogs[*index];
-            let decision = decide_check(tx, blog, &self.rules, state, sighting)?;
-            store::apply(tx, &self.job, &blog.id, &decision, sighting, state.last_success_at)?;
-            if self.paused.contains_key(&blog.id) && decision.pause.is_none() {
-                store::resume(tx, &blog.id, sighting.checked_at)?;
+    /// Writes what was seen in those chunks of the batch that are still ours.
+    pub(super) fn apply(
+        &self,
+        tx: &mut Tx<'_>,
+        batch: &BTreeMap<ChunkClaim, (ChunkProgress, Vec<Done>)>,
+    ) -> db::Result<Vec<Written>> {
+        let ShareContext { job, owner, .. } = &self.ctx;
+        let mut written = Vec::with_capacity(batch.len());
+        for (claim, (progress, checks)) in batch {
+            let (mut progress, mut counts) = (progress.clone(), RoundCounts::default());
+            let mut decisions = Vec::with_capacity(checks.len());
+            for done in checks {
+                let blog = &self.blogs[done.index];
+                let decision = decide_check(tx, blog, &self.rules, &done.state, &done.sighting)?;
+                count(&mut counts, &blog.id, done, &decision);
+                progress.pending &= !bit(done.index);
+                decisions.push(decision);
             }
-            fail::point("blogs.writing");
-            tally.checked += 1;
-            let is_read = sighting.outcome.is_ok() && decision.check.error_message.is_none();
-            if state.last_success_at.is_none() && is_read && !decision.check.changed {
-                tally.first += 1;
-                tally.recorded += count_entries(sighting);
+            progress.counts.add(counts.clone());
+            if !chunks::put_progress(tx, job, owner, claim, &progress)? {
+                continue;
             }
-            tally.changed += usize::from(decision.check.changed);
-            tally.entries += decision.changes.iter().map(|change| change.detail.count()).sum::<usize>();
-            let is_blocked = |trouble: &CheckFailure| trouble.kind == CheckFailureKind::Blocked;
-            tally.blocked += usize::from(sighting.outcome.as_ref().is_err_and(is_blocked));
-            if let Some(cut) = decision.check.cut {
-                tally.cut(&blog.id, cut);
+            for (Done { index, state, sighting, .. }, decision) in checks.iter().zip(&decisions) {
+                let blog = &self.blogs[*index];
+                store::apply(tx, job, &blog.id, decision, sighting, state.last_success_at)?;
+                if self.paused.contains_key(&blog.id) && decision.pause.is_none() {
+                    store::resume(tx, &blog.id, sighting.checked_at)?;
+                }
+                fail::point("blogs.writing");
             }
-            if let Some(error) = &decision.check.error_message {
-                tally.fail(&blog.id, error, decision.state.as_ref().and_then(|state| state.not_before));
-            }
+            written.push(Written { claim: *claim, progress, counts });
         }
-        Ok(tally)
+        Ok(written)
+    }
+}
+
+/// The bit of a blog in its chunk.
+fn bit(index: usize) -> u64 {
+    1 << (index % CHUNK)
+}
+
+fn count(counts: &mut RoundCounts, blog: &str, done: &Done, decision: &Decision) {
+    let Done { state, sighting, .. } = done;
+    counts.checked += 1;
+    let is_read = sighting.outcome.is_ok() && decision.check.error_message.is_none();
+    if state.last_success_at.is_none() && is_read && !decision.check.changed {
+        counts.first += 1;
+        counts.recorded += count_entries(sighting);
+    }
+    counts.changed += usize::from(decision.check.changed);
+    counts.entries += decision.changes.iter().map(|change| change.detail.count()).sum::<usize>();
+    let is_blocked = |trouble: &CheckFailure| trouble.kind == CheckFailureKind::Blocked;
+    counts.blocked += usize::from(sighting.outcome.as_ref().is_err_and(is_blocked));
+    if let Some(cut) = decision.check.cut {
+        counts.cut(blog, cut);
+    }
+    if let Some(error) = &decision.check.error_message {
+        counts.fail(blog, error, decision.state.as_ref().and_then(|state| state.not_before));
     }
 }
 
@@ -297,23 +241,7 @@ pub fn decide_check(
     Ok(decide::decide_check(blog, rules, state, sighting, &seen))
 }
 
-/// What a check saw that ended in a panic.
-fn crashed(now: Timestamp) -> Sighting {
-    let message = "the reader crashed: a defect of tsuzuki; please report the document".to_owned();
-    Sighting {
-        checked_at: now,
-        http_status: None,
-        outcome: Err(CheckFailure { kind: CheckFailureKind::Other, message }),
-        feed_search: None,
-        other_feeds: Vec::new(),
-        sitemap_search: None,
-        moved_to: None,
-        beside: None,
-        still_stopped: false,
-    }
-}
-
-fn count_entries(sighting: &Sighting) -> usize {
+pub(super) fn count_entries(sighting: &Sighting) -> usize {
     match &sighting.outcome {
         Ok(DetectorResult::Entries { entries, .. }) => entries.len(),
         _ => 0,

@@ -11,7 +11,7 @@ use crate::blogs::{KIND, commands, config, events, store};
 use crate::config::ConfigFile;
 use crate::config::value::Span;
 use crate::engine::view::State;
-use crate::engine::{runner, store as jobs};
+use crate::engine::{obstacle, store as jobs};
 use crate::import::config as edit;
 use crate::import::list::{self, Candidate};
 use crate::ledger::{Subject, pause};
@@ -128,7 +128,7 @@ async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
                 let rest = pause::find(tx, &Subject::job(name), now)?;
                 let next = job
                     .filter(|job| job.enabled)
-                    .and_then(|job| runner::next_run_at(job, state.as_ref(), None, rest.as_ref(), now));
+                    .and_then(|job| obstacle::next_run_at(job, state.as_ref(), None, rest.as_ref(), now));
                 rows.push(listing::find_row(tx, name, blog, next, now)?);
             }
             Ok(rows)

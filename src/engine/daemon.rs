@@ -9,8 +9,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::runner::Skipped;
-use super::{Job, Runner, Selection};
+use super::{Job, Runner, Selection, Skipped};
 use crate::db;
 use crate::id::JobName;
 use crate::time::Timestamp;

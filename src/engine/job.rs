@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::ping::Ping;
 use super::preview::Asking;
 use super::view::{Fact, View};
-use super::{Block, Preview, RunOutcome, Schedule, Standing};
+use super::{Block, Preview, RunOutcome, Schedule, ShareContext, SharedRun, Standing};
 use crate::config::Problem;
 use crate::db::{self, Db, Tx};
 use crate::fetch::Check;
@@ -44,6 +44,11 @@ pub struct Job {
 pub trait Collector: Send + Sync {
     /// Does one run. It checks `ctx.stop` between steps and writes through `ctx`.
     fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>>;
+
+    /// How several processes share a run; `None` when a run is the work of one.
+    fn shared(&self) -> Option<&dyn SharedRun> {
+        None
+    }
 
     /// The same job doing only the named step of a run; `None` when it has no such step.
     fn only(&self, step: &str) -> Option<Arc<dyn Collector>> {
@@ -139,6 +144,18 @@ impl RunContext {
         F: Fn(&mut db::Tx<'_>) -> db::Result<T> + Send + 'static,
     {
         Ok(self.lease.write(&self.db, work).await?)
+    }
+
+    /// What a part of this run is handed.
+    pub fn share(&self) -> ShareContext {
+        ShareContext {
+            job: self.job.clone(),
+            db: self.db.clone(),
+            clock: self.clock.clone(),
+            owner: self.lease.owner().clone(),
+            stop: self.stop.clone(),
+            progress: self.progress.clone(),
+        }
     }
 
     /// The present moment.

@@ -10,7 +10,7 @@ use super::attention::{self, Waiting};
 use super::events::RunEvent;
 use super::standing::{self, JobFacts, Standing};
 use super::view::State;
-use super::{Finder, Job, JobState, Pipeline, RunOutcome, commands, runner, store};
+use super::{Finder, Job, JobState, Pipeline, RunOutcome, commands, obstacle, runner, store};
 use crate::channel::outbox::{self, ChannelWait, WaitCause};
 use crate::db::{self, MovedAway, Tx};
 use crate::ledger::{Subject, event, lease, pause};
@@ -173,7 +173,7 @@ pub fn find_job(
     let now = finder.now;
     let paused = pause::find(tx, &Subject::job(&job.name), now)?;
     let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
-    let next_run_at = runner::next_run_at(job, state, holder.as_ref(), paused.as_ref(), now);
+    let next_run_at = obstacle::next_run_at(job, state, holder.as_ref(), paused.as_ref(), now);
     let needs_setup = finder.missing.get(job.name.as_str()).cloned().unwrap_or_default();
     let standing = standing::decide(JobFacts {
         is_configured: true,

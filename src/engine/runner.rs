@@ -1,22 +1,24 @@
 //! Takes what is due, each under its lease, and writes down how it ended.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::alert;
 use super::events::RunEvent;
+use super::obstacle::{find_obstacle, obstacle};
 use super::store::{self, RunOutcome};
-use super::{DeliveryMode, Failure, Job, Progress, Report, RunContext};
+use super::{
+    DeliveryMode, Failure, Job, Progress, Report, RunContext, RunStart, ShareContext, SharedRun, Skipped,
+    alert,
+};
 use crate::db::{self, Db};
 use crate::fail;
 use crate::id::{JobName, Owner};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
-use crate::ledger::{Subject, event, pause, presence};
+use crate::ledger::{Subject, event, presence};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
@@ -25,8 +27,6 @@ use crate::time::{Clock, Timestamp};
 pub const ENDED: &str = "tsuzuki::ended";
 /// The target of log lines that a document prescribes: a log for people has their text and nothing else.
 pub const VERBATIM: &str = "tsuzuki::verbatim";
-/// How long a job's lease lasts between renewals.
-const LEASE: Duration = Duration::from_secs(60);
 /// Jobs that run at the same time in one process.
 const AT_ONCE: usize = 4;
 
@@ -47,43 +47,6 @@ pub enum Selection {
     Due,
     /// Everything that was named, whatever its schedule says.
     Forced,
-}
-
-/// Why a job was not run.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Skipped {
-    /// It is disabled in the config.
-    Disabled,
-    /// It is not due before this moment.
-    NotDue(Option<Timestamp>),
-    /// It was paused, for this reason.
-    Paused(Phrase),
-    /// Another process is at it.
-    Held(Holder),
-    /// Everything was moved to another database, which runs it now.
-    Moved(String),
-}
-
-impl Skipped {
-    /// Why, for people.
-    pub fn phrase(&self) -> Phrase {
-        match self {
-            Skipped::Disabled => phrase!("it is disabled", "無効になっています"),
-            Skipped::NotDue(Some(next)) => {
-                phrase!("it is not due before {next}", "次回は {next} です", next = *next)
-            }
-            Skipped::NotDue(None) => phrase!("its schedule has no further date", "今後の予定がありません"),
-            Skipped::Paused(why) => phrase!("it is paused ({why})", "一時停止中です（{why}）", why),
-            Skipped::Held(holder) => phrase!(
-                "already running ({who}, since {since})",
-                "すでに実行中です（{who}、{since} から）",
-                who = presence::shown_owner(&holder.owner),
-                since = holder.taken_at
-            ),
-            Skipped::Moved(to) => phrase!("everything was moved to {to}", "すべて {to} に移行済みです", to),
-        }
-    }
 }
 
 /// What became of a job that was due or named.
@@ -134,7 +97,16 @@ impl Runner {
 
     async fn find_obstacle(&self, job: &Job, selection: Selection) -> db::Result<Option<Skipped>> {
         let (job, me, now) = (job.clone(), self.owner.clone(), self.clock.now());
-        self.db.read(move |tx| find_obstacle(tx, &job, &me, selection, now)).await
+        self.db
+            .read(move |tx| {
+                let skipped = find_obstacle(tx, &job, &me, selection, now)?;
+                let has_part = match (&skipped, find_shared(&job, selection)) {
+                    (Some(Skipped::Held(_)), Some(shared)) => shared.has_free_parts(tx, &job.name)?,
+                    _ => false,
+                };
+                Ok(skipped.filter(|_| !has_part))
+            })
+            .await
     }
 
     /// Who is at a job at this moment, this process included.
@@ -190,6 +162,9 @@ impl Runner {
     async fn run_one(&self, job: &Job, selection: Selection, stop: &CancellationToken) -> Finished {
         match self.begin(job, selection).await {
             Ok(Begun::Mine(lease, began_at)) => self.run_leased(job, lease, began_at, stop).await,
+            Ok(Begun::Not(Skipped::Held(holder))) if find_shared(job, selection).is_some() => {
+                self.join(job, holder, stop).await
+            }
             Ok(Begun::Not(skipped)) => Finished::Skipped(skipped),
             Err(db::Error::MovedAway { to, .. }) => Finished::Skipped(Skipped::Moved(to)),
             Err(error) => Finished::Failed(error.into()),
@@ -204,9 +179,13 @@ impl Runner {
                 if let Some(skipped) = obstacle(tx, &job, selection, now)? {
                     return Ok(Begun::Not(skipped));
                 }
-                match lease::claim(tx, &lease_name(&job.name), &owner, LEASE)? {
+                match lease::claim(tx, &lease_name(&job.name), &owner, lease::LENGTH)? {
                     Claim::Held(holder) => Ok(Begun::Not(Skipped::Held(holder))),
                     Claim::Taken(lease) => {
+                        if let Some(shared) = job.collector.shared() {
+                            let start = find_start(tx, &job, now)?;
+                            shared.open(tx, &job.name, lease.fence(), start)?;
+                        }
                         store::mark_begun(tx, job.name.as_str(), now)?;
                         fail::point("runner.begun");
                         Ok(Begun::Mine(lease, now))
@@ -216,6 +195,36 @@ impl Runner {
             .await
     }
 
+    /// Takes part in a run that another process began, and that writes down how it ends.
+    async fn join(&self, job: &Job, holder: Holder, stop: &CancellationToken) -> Finished {
+        let ctx = ShareContext {
+            job: job.name.clone(),
+            db: self.db.clone(),
+            clock: self.clock.clone(),
+            owner: self.owner.clone(),
+            stop: stop.clone(),
+            progress: self.progress.clone(),
+        };
+        let collector = Arc::clone(&job.collector);
+        let joined = spawn_run(async move {
+            match collector.shared() {
+                Some(shared) => shared.join(&ctx).await,
+                None => Ok(None),
+            }
+        });
+        match joined.await {
+            Ok(None) => Finished::Skipped(Skipped::Held(holder)),
+            Ok(Some(summary)) => {
+                let who = presence::shown_owner(&holder.owner);
+                let helped =
+                    phrase!("helped {who}: {summary}", "{who} の実行に参加：{summary}", who, summary);
+                info!(target: ENDED, job = %job.name, "{}: {helped}", job.name);
+                Finished::Ran(Report::new(helped))
+            }
+            Err(failure) => Finished::Failed(failure),
+        }
+    }
+
     async fn run_leased(
         &self,
         job: &Job,
@@ -223,7 +232,7 @@ impl Runner {
         began_at: Timestamp,
         stop: &CancellationToken,
     ) -> Finished {
-        let kept = KeptLease::keep(self.db.clone(), lease, LEASE, stop);
+        let kept = KeptLease::keep(self.db.clone(), lease, lease::LENGTH, stop);
         let ctx = RunContext {
             job: job.name.clone(),
             db: self.db.clone(),
@@ -233,13 +242,8 @@ impl Runner {
             progress: self.progress.clone(),
             delivery: self.delivery,
         };
-        // A task of its own: a panic in one job must not take the others down.
         let work = Arc::clone(&job.collector);
-        let outcome = tokio::spawn(async move { work.run(&ctx).await }).await;
-        let outcome = outcome.unwrap_or_else(|crash| {
-            let why = crash.to_string();
-            Err(Failure::Failed(phrase!("the job crashed: {why}", "ジョブが異常終了しました：{why}", why)))
-        });
+        let outcome = spawn_run(async move { work.run(&ctx).await }).await;
         let ended = self.end(job, kept.lease(), began_at, &outcome).await;
         if let Err(error) = kept.release().await {
             warn!(job = %job.name, "Could not give the lease back, it will expire: {error}");
@@ -295,6 +299,16 @@ impl Runner {
     }
 }
 
+/// Runs `work` as a task of its own: a panic in one job must not take the others down.
+async fn spawn_run<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+) -> Result<T, Failure> {
+    tokio::spawn(work).await.unwrap_or_else(|crash| {
+        let why = crash.to_string();
+        Err(Failure::Failed(phrase!("the job crashed: {why}", "ジョブが異常終了しました：{why}", why)))
+    })
+}
+
 /// How a run ended; `None` when another process took it over.
 fn outcome_of(ended: &Result<Report, Failure>) -> Option<RunOutcome> {
     match ended {
@@ -305,82 +319,22 @@ fn outcome_of(ended: &Result<Report, Failure>) -> Option<RunOutcome> {
     }
 }
 
+/// How several processes share a run of `job`. Whoever asks for a run of its own does not join another.
+fn find_shared(job: &Job, selection: Selection) -> Option<&dyn SharedRun> {
+    (selection == Selection::Due).then(|| job.collector.shared()).flatten()
+}
+
+/// Whether a run continues the last one.
+fn find_start(tx: &mut db::Tx<'_>, job: &Job, now: Timestamp) -> db::Result<RunStart> {
+    let state = store::find_state(tx, job.name.as_str())?;
+    let is_cut_off =
+        |state: &store::JobState| state.is_unfinished() && !job.schedule.is_due(state.last_run_at, now);
+    Ok(if state.as_ref().is_some_and(is_cut_off) { RunStart::Resumed } else { RunStart::Fresh })
+}
+
 enum Begun {
     Mine(Lease, Timestamp),
     Not(Skipped),
-}
-
-/// What stands against `me` running `job` at this moment.
-pub fn find_obstacle(
-    tx: &mut db::Tx<'_>,
-    job: &Job,
-    me: &Owner,
-    selection: Selection,
-    now: Timestamp,
-) -> db::Result<Option<Skipped>> {
-    if let Some(skipped) = obstacle(tx, job, selection, now)? {
-        return Ok(Some(skipped));
-    }
-    let holder = lease::find_holder(tx, &lease_name(&job.name))?;
-    Ok(holder.filter(|holder| holder.owner != me.as_str()).map(Skipped::Held))
-}
-
-/// What stands against running `job`, other than another process.
-fn obstacle(
-    tx: &mut db::Tx<'_>,
-    job: &Job,
-    selection: Selection,
-    now: Timestamp,
-) -> db::Result<Option<Skipped>> {
-    // A process that had this database open when it was moved away must not go on beside the new one.
-    if let Some(left) = db::find_moved_away(tx)? {
-        return Ok(Some(Skipped::Moved(left.to)));
-    }
-    if selection == Selection::Forced {
-        return Ok(None);
-    }
-    if !job.enabled {
-        return Ok(Some(Skipped::Disabled));
-    }
-    if let Some(pause) = pause::find(tx, &Subject::job(&job.name), now)? {
-        return Ok(Some(Skipped::Paused(pause.reason)));
-    }
-    let state = store::find_state(tx, job.name.as_str())?;
-    if state.as_ref().is_some_and(store::JobState::is_unfinished) {
-        return Ok(None);
-    }
-    match due_at(job, state.as_ref(), now) {
-        Some(at) if at <= now => Ok(None),
-        later => Ok(Some(Skipped::NotDue(later))),
-    }
-}
-
-/// When `job` is due: `now` if it is, else the next point of its schedule, or earlier if its last run failed.
-fn due_at(job: &Job, state: Option<&store::JobState>, now: Timestamp) -> Option<Timestamp> {
-    let retry_at = state.and_then(|state| state.retry_at);
-    if job.schedule.is_due(state.and_then(|state| state.last_run_at), now) {
-        return Some(now);
-    }
-    [retry_at, job.schedule.next_after(now)].into_iter().flatten().min().map(|at| at.max(now))
-}
-
-/// When `job` starts by itself, as far as its `state`, `holder` and `pause` tell; `None` when it does not.
-///
-/// What was cut off is due at once, whatever the schedule says (ADR 0007).
-pub fn next_run_at(
-    job: &Job,
-    state: Option<&store::JobState>,
-    holder: Option<&Holder>,
-    pause: Option<&pause::Pause>,
-    now: Timestamp,
-) -> Option<Timestamp> {
-    if !job.enabled || pause.is_some() {
-        return None;
-    }
-    match state {
-        Some(state) if holder.is_none() && state.is_unfinished() => Some(now),
-        state => due_at(job, state, now),
-    }
 }
 
 /// The name of a job's lease.

@@ -2,6 +2,12 @@
 //!
 //! A lease has an owner, an end, and a fence that rises every time it changes hands. Times are compared with the
 //! database's clock ([`Tx::now`]), so machines whose clocks differ agree.
+//!
+//! Four things are claimed: jobs, by a row in `leases`; targets of commits, chunks of blogs and messages, by columns of
+//! their own rows, because the free one is found, taken and written to in the same statement that changes it. They share
+//! [`LENGTH`], [`latest_end`], [`KeepAlive`] and [`presence`]. Messages alone go by the boot clock, too, and last as long as
+//! their channel's time-out (`channel::outbox::lease`): whoever takes the sender of a message for dead too early
+//! sends it twice, while other work that is taken too early is only done again and written once.
 
 use std::time::Duration;
 
@@ -12,6 +18,14 @@ use crate::db::{self, Db, Tx};
 use crate::id::Owner;
 use crate::time::Timestamp;
 use crate::{params, sql};
+
+/// How long whatever is claimed is kept without a sign of life.
+pub const LENGTH: Duration = Duration::from_secs(60);
+
+/// The latest end that a claim can have: one that ends later was taken under a clock that has been set back since.
+pub fn latest_end(now: Timestamp) -> Timestamp {
+    now.with_skew().plus(LENGTH)
+}
 
 /// The right to work on `name` until it expires or is released.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,6 +144,11 @@ impl Lease {
     /// What it is a lease on.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Who has it.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// How often it has changed hands.

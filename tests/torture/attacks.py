@@ -182,6 +182,10 @@ def clocks(pipeline, setup):
         for _ in range(3):
             program.run("run-due", "-q")
             program.machine.step_clock(HOUR)
+        behind = setup.machine.seconds - program.machine.seconds
+        if pipeline.kind == "press" and behind > HOUR:
+            # Entries that are dated in the future wait until the clock is right.
+            program.machine.step_clock(behind)
         pipeline.finish()
         try:
             pipeline.check()

@@ -82,23 +82,38 @@ def attack(name, kind, database, args, setup, directory):
     return what, found, time.monotonic() - began
 
 
-def attack_all(database, args):
-    """Prints the lines of a database; answers how many promises did not hold."""
-    machine = pathlib.Path(args.machine if database == "postgres" else f"{args.machine}.sqlite")
-    setup = Setup(args, Machine(machine))
+def attack_line(name, kind, database, args):
+    """Prints a line; answers whether a promise did not hold."""
+    with tempfile.TemporaryDirectory(prefix="torture-") as directory:
+        os.chmod(directory, 0o755)
+        directory = pathlib.Path(directory)
+        setup = Setup(args, Machine(pathlib.Path(args.machine) if database == "postgres" else directory / "clock"))
+        what, found, seconds = attack(name, kind, database, args, setup, directory)
+    if what is None:
+        return False
+    said = found.strip().splitlines()[-1] if found else "nothing"
+    print(f"| {name} | {kind} | {database} | {what} | {said} | {seconds:.0f} |", flush=True)
+    return bool(found)
+
+
+def attack_all(args):
+    """Answers how many promises did not hold."""
+    lines = [(name, kind) for name in args.attack or ATTACKS for kind in args.pipeline or JOBS]
     broken = 0
-    for name in args.attack or ATTACKS:
-        for kind in args.pipeline or JOBS:
-            with tempfile.TemporaryDirectory(prefix="torture-") as directory:
-                os.chmod(directory, 0o755)
-                what, found, seconds = attack(name, kind, database, args, setup, pathlib.Path(directory))
-            if what is None:
-                continue
-            broken += bool(found)
-            said = found.strip().splitlines()[-1] if found else "nothing"
-            print(f"| {name} | {kind} | {database} | {what} | {said} | {seconds:.0f} |", flush=True)
-            if found and args.expect_broken:
-                return broken
+    # PostgreSQL has one clock for all, so its lines come one after the other; those of SQLite go on beside them, two at a time.
+    with concurrent.futures.ThreadPoolExecutor(1) as one, concurrent.futures.ThreadPoolExecutor(2) as two:
+        pools = {"sqlite": two, "postgres": one}
+        running = [
+            pools[database].submit(attack_line, name, kind, database, args)
+            for name, kind in lines
+            for database in args.database or pools
+        ]
+        for ended in concurrent.futures.as_completed(running):
+            broken += ended.result()
+            if broken and args.expect_broken:
+                one.shutdown(cancel_futures=True)
+                two.shutdown(cancel_futures=True)
+                break
     return broken
 
 
@@ -116,10 +131,7 @@ def main():
     args = parser.parse_args()
     args.kills = args.kills or (50 if args.ci else 1000)
     print("| attack | pipeline | database | done | found | seconds |\n|---|---|---|---|---|---|", flush=True)
-    databases = args.database or ["sqlite", "postgres"]
-    # PostgreSQL has one clock for all, so its lines come one after the other; those of SQLite go on beside them.
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        broken = sum(pool.map(lambda database: attack_all(database, args), databases))
+    broken = attack_all(args)
     print(f"\nseed {args.seed}: {'nothing is broken' if not broken else f'{broken} lines are broken'}")
     return int(not broken) if args.expect_broken else int(bool(broken))
 

@@ -38,7 +38,7 @@ pub fn list_checks(tx: &mut Tx<'_>, blog_id: &str, limit: usize) -> db::Result<V
                 changed: row.get(3)?,
                 url_fingerprint: row.get(4)?,
                 error_message: row.get(5)?,
-                cut: super::json(row, "cut")?,
+                cut: super::state::json(row, "cut")?,
             })
         },
     )

@@ -22,7 +22,6 @@ pub mod targets;
 mod worker;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -43,9 +42,6 @@ use crate::id::{JobName, Owner, RunId};
 use crate::ledger::event;
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
 use crate::time::Timestamp;
-
-/// How long a target is kept without a sign of life.
-pub const LEASE: Duration = Duration::from_secs(60);
 
 /// The name of the lease by which the first process of a run shows that it is alive.
 fn lease_name(run_id: &RunId) -> String {
@@ -268,7 +264,7 @@ impl Bulk {
             }
             let detail = json!({ "targets": targets.len() });
             event::add(tx, job.as_ref(), &events::run(&run_id), RunCode::Started, &detail, now)?;
-            let claim = lease::claim(tx, &lease_name(&run_id), &owner, LEASE)?;
+            let claim = lease::claim(tx, &lease_name(&run_id), &owner, lease::LENGTH)?;
             Ok(Some((run, claim)))
         });
         Ok(registered.await?)
@@ -279,7 +275,9 @@ impl Bulk {
     /// Other processes see by `claim` that it is being worked on, unless one of them shows it already.
     async fn work(&self, run: RunRow, claim: Claim, findings: Findings) -> Result<WorkedRun, Failure> {
         let present = match claim {
-            Claim::Taken(lease) => Some(KeptLease::keep(self.env.db.clone(), lease, LEASE, &self.stop)),
+            Claim::Taken(lease) => {
+                Some(KeptLease::keep(self.env.db.clone(), lease, lease::LENGTH, &self.stop))
+            }
             Claim::Held(_) => None,
         };
         let run_id = run.run_id;
@@ -370,7 +368,7 @@ impl Bulk {
     /// Takes the lease that shows who works on a run.
     async fn claim(&self, run_id: &RunId) -> Result<Claim, Failure> {
         let (name, owner) = (lease_name(run_id), self.owner.clone());
-        Ok(self.env.db.claim(move |tx| lease::claim(tx, &name, &owner, LEASE)).await?)
+        Ok(self.env.db.claim(move |tx| lease::claim(tx, &name, &owner, lease::LENGTH)).await?)
     }
 
     /// Whose progress is told: the job that registered the run, or the first of ours.

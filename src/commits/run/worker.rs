@@ -10,13 +10,13 @@ use super::super::GitSource;
 use super::super::collect::{Halt, TargetCollector};
 use super::super::host::Host;
 use super::super::store::projects;
-use super::{Bulk, Claimed, LEASE, RunProgress, RunRow, RunStatus, store};
+use super::{Bulk, Claimed, RunProgress, RunRow, RunStatus, store};
 use crate::commits::events::{self, BranchCode, RunCode};
 use crate::db;
 use crate::engine::Update;
 use crate::id::{JobName, RunId};
 use crate::ledger::event;
-use crate::ledger::lease::KeepAlive;
+use crate::ledger::lease::{self, KeepAlive};
 use crate::phrase;
 use crate::time::Timestamp;
 
@@ -138,7 +138,8 @@ impl Worker {
             reporter.report_step(|step| (step.target, step.reading) = (target.clone(), Some(reading)));
         };
         let held = claimed.clone();
-        let alive = KeepAlive::start(db.clone(), LEASE, &self.stop, move |tx| store::renew(tx, &held, 0));
+        let alive =
+            KeepAlive::start(db.clone(), lease::LENGTH, &self.stop, move |tx| store::renew(tx, &held, 0));
         let collector = TargetCollector {
             client: Arc::clone(&self.client),
             db: db.clone(),

@@ -12,7 +12,7 @@ use crate::engine::pipeline::Thing;
 use crate::engine::standing::{self, JobFacts};
 use crate::engine::view::{Line, View};
 use crate::engine::{
-    Finder, Job, JobState, Selection, Skipped, Standing, Verb, commands, overview, runner, store,
+    Finder, Job, JobState, Selection, Skipped, Standing, Verb, commands, obstacle, overview, store,
 };
 use crate::id::Owner;
 use crate::ledger::event::{self, Event};
@@ -125,7 +125,7 @@ fn find_details(
     let mut pauses = pause::list(tx, now)?;
     pauses.retain(|pause| needed.contains(&pause.name));
     let skipped = match job {
-        Some(job) => runner::find_obstacle(tx, job, &Owner::this_process(), Selection::Due, now)?,
+        Some(job) => obstacle::find_obstacle(tx, job, &Owner::this_process(), Selection::Due, now)?,
         None => None,
     };
     let holder = match &skipped {
@@ -134,7 +134,7 @@ fn find_details(
     };
     let next_run_at = job.and_then(|job| {
         let pause = pauses.iter().find(|pause| pause.name == Subject::job(&job.name));
-        runner::next_run_at(job, state.as_ref(), holder, pause, now)
+        obstacle::next_run_at(job, state.as_ref(), holder, pause, now)
     });
     let is_run = |event: &Event| event::parse::<RunEvent>(event).is_some();
     let (mut runs, mut changes): (Vec<Event>, Vec<Event>) =

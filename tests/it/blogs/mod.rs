@@ -8,6 +8,7 @@ mod documents;
 mod looking_after;
 mod operator;
 mod scenarios;
+mod shared;
 mod silence;
 mod single;
 mod whose_feed;

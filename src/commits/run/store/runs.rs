@@ -1,8 +1,7 @@
 //! The seed's `bulk_collection_runs` and `bulk_collection_results` as they are read.
 
+use super::super::lease_name;
 use super::super::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
-use super::super::{LEASE, lease_name};
-use super::targets::latest_end;
 use crate::db::{self, Row, Tx};
 use crate::id::RunId;
 use crate::ledger::lease::{self, Holder};
@@ -125,7 +124,7 @@ pub fn list_workers(tx: &mut Tx<'_>, run: &RunRow) -> db::Result<Vec<Holder>> {
         if let (Some(owner), Some(expires_at)) = (target.lease_owner, target.lease_until)
             && workers.iter().all(|worker| worker.owner != owner)
         {
-            workers.push(Holder { owner, taken_at: expires_at.minus(LEASE), expires_at });
+            workers.push(Holder { owner, taken_at: expires_at.minus(lease::LENGTH), expires_at });
         }
     }
     Ok(workers)
@@ -192,7 +191,7 @@ pub fn list_leased(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<TargetRow>
             "WHERE run_id = ?1 AND status = 'pending' AND lease_owner IS NOT NULL
                AND lease_until > ?2 AND lease_until <= ?3"
         )),
-        params![run_id, now, latest_end(now)],
+        params![run_id, now, lease::latest_end(now)],
         read_target,
     )?;
     leased.retain(|target| target.lease_owner.is_some());

@@ -1,19 +1,13 @@
 //! What changes runs and their targets; every write for a target carries the fence of its lease.
 
-use super::super::LEASE;
 use super::super::model::{RunRow, Target, TargetStatus};
 use super::runs::{find_run, find_running};
 use crate::commits::store::branches;
 use crate::db::{self, ToValue, Tx};
 use crate::id::{Owner, RunId};
-use crate::ledger::presence;
+use crate::ledger::{lease, presence};
 use crate::time::Timestamp;
 use crate::{params, sql};
-
-/// The latest end that a lease can have: one that ends later was taken under a clock that has been set back since.
-pub(super) fn latest_end(now: Timestamp) -> Timestamp {
-    now.with_skew().plus(LEASE)
-}
 
 /// A target that is ours to work on until the lease ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +96,8 @@ pub fn register(
 /// Takes a pending target of `job` on `host` that nobody works on.
 ///
 /// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two workers can pick the same row in the
-/// subquery, and only the repeated test stops the second.
+/// subquery, and only the repeated test stops the second. With `IN` instead of `=` the subquery may be run once per
+/// row, and each time take another target, which nobody would work on before its lease ends.
 pub fn claim(
     tx: &mut Tx<'_>,
     run_id: &RunId,
@@ -115,7 +110,7 @@ pub fn claim(
         sql!(
             "UPDATE bulk_collection_results
              SET lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?5
-             WHERE (run_id, project_id, branch_name) IN (
+             WHERE (run_id, project_id, branch_name) = (
                  SELECT r.run_id, r.project_id, r.branch_name FROM bulk_collection_results r
                  WHERE r.run_id = ?1 AND r.status = 'pending' AND r.host = ?2 AND r.job_name = ?6
                    AND (r.lease_until IS NULL OR r.lease_until <= ?4 OR r.lease_until > ?7)
@@ -124,7 +119,7 @@ pub fn claim(
                AND EXISTS (SELECT 1 FROM bulk_collection_runs b WHERE b.run_id = ?1 AND b.status = 'running')
              RETURNING project_id, branch_name, lease_fence"
         ),
-        params![run_id, host, owner, now, now.plus(LEASE), job, latest_end(now)],
+        params![run_id, host, owner, now, now.plus(lease::LENGTH), job, lease::latest_end(now)],
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
     Ok(claimed.map(|(project_id, branch_name, fence)| Claimed {
@@ -154,7 +149,7 @@ pub fn renew(tx: &mut Tx<'_>, claimed: &Claimed, stored: u64) -> db::Result<bool
             claimed.owner,
             claimed.fence,
             now,
-            now.plus(LEASE),
+            now.plus(lease::LENGTH),
             stored
         ],
     )?;
@@ -284,7 +279,7 @@ pub fn reassign(
              WHERE run_id = ?1 AND host = ?2 AND COALESCE(job_name, '') = ?3 AND status = 'pending'
                AND (lease_until IS NULL OR lease_until <= ?5 OR lease_until > ?6)"
         ),
-        params![run_id, host, from.unwrap_or_default(), to, now, latest_end(now)],
+        params![run_id, host, from.unwrap_or_default(), to, now, lease::latest_end(now)],
     )
 }
 
@@ -305,7 +300,7 @@ pub fn give_up(
                AND (lease_until IS NULL OR lease_until <= ?5 OR lease_until > ?6)
                AND EXISTS (SELECT 1 FROM bulk_collection_runs b WHERE b.run_id = ?1 AND b.status = 'running')"
         ),
-        params![run_id, host, job.unwrap_or_default(), why, now, latest_end(now)],
+        params![run_id, host, job.unwrap_or_default(), why, now, lease::latest_end(now)],
     )?;
     match failed {
         0 => Ok((0, false)),

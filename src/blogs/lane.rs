@@ -1,0 +1,217 @@
+//! A lane of a round: keeps so many checks under way, claims the next chunk in time, and writes what was seen.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::time::Instant;
+
+use super::model::{CheckFailure, CheckFailureKind, Sighting, State};
+use super::report::RoundCounts;
+use super::round::{Round, Taken, Written, count_entries};
+use super::store::chunks::{ChunkClaim, ChunkProgress};
+use crate::db;
+use crate::engine::{Failure, Update};
+use crate::fail;
+use crate::time::Timestamp;
+
+/// Fresh checks under way in all lanes.
+const FRESH: usize = 96;
+/// Checks under way in all lanes, hanging ones included.
+const FLYING: usize = 1_000;
+/// After this long a check counts as hanging.
+const HANGING_AFTER: Duration = Duration::from_secs(1);
+/// How often hanging checks are counted and waiting results written.
+const POLL_EVERY: Duration = Duration::from_millis(250);
+/// Results, and entries in them, that are written at once.
+const BATCH: usize = 128;
+const BATCH_ENTRIES: usize = 2_000;
+/// A lane that has fewer blogs than this waiting claims its next chunk, so that it need not wait for one.
+const CLAIM_BELOW: usize = 16;
+/// A check that has ended, and the claim under which it was made.
+pub(super) struct Done {
+    claim: ChunkClaim,
+    pub(super) index: usize,
+    pub(super) state: State,
+    pub(super) sighting: Sighting,
+}
+
+pub(super) struct Lane {
+    round: Arc<Round>,
+    lanes: usize,
+    /// The next chunk, on its way.
+    claiming: Option<BoxFuture<'static, db::Result<Option<Taken>>>>,
+    /// Whether no chunk is left to be claimed.
+    is_exhausted: bool,
+    /// The chunks that are ours, and how far they are.
+    chunks: HashMap<ChunkClaim, ChunkProgress>,
+    waiting: VecDeque<(ChunkClaim, usize, State)>,
+    flying: FuturesUnordered<BoxFuture<'static, Done>>,
+    started: HashMap<usize, Instant>,
+    hanging: usize,
+    done: Vec<Done>,
+    entries: usize,
+    tally: RoundCounts,
+}
+
+impl Lane {
+    pub(super) fn new(round: Arc<Round>, lanes: usize) -> Self {
+        Self {
+            round,
+            lanes,
+            claiming: None,
+            is_exhausted: false,
+            chunks: HashMap::new(),
+            waiting: VecDeque::new(),
+            flying: FuturesUnordered::new(),
+            started: HashMap::new(),
+            hanging: 0,
+            done: Vec::new(),
+            entries: 0,
+            tally: RoundCounts::default(),
+        }
+    }
+
+    pub(super) async fn run(mut self) -> Result<RoundCounts, Failure> {
+        let stop = self.round.ctx.stop.clone();
+        let mut beat = tokio::time::interval(POLL_EVERY);
+        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            self.start_checks();
+            self.start_claim();
+            if self.flying.is_empty() && self.claiming.is_none() {
+                self.write().await?;
+                return Ok(self.tally);
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {
+                    self.write().await?;
+                    return Err(Failure::Interrupted);
+                }
+                taken = next_chunk(&mut self.claiming) => self.add_chunk(taken?),
+                Some(done) = self.flying.next() => {
+                    self.started.remove(&done.index);
+                    self.entries += count_entries(&done.sighting);
+                    self.done.push(done);
+                    if self.done.len() >= BATCH || self.entries >= BATCH_ENTRIES {
+                        self.write().await?;
+                    }
+                }
+                _ = beat.tick() => {
+                    self.write().await?;
+                    let is_hanging = |start: &&Instant| start.elapsed() >= HANGING_AFTER;
+                    self.hanging = self.started.values().filter(is_hanging).count();
+                }
+            }
+        }
+    }
+
+    /// Starts checks until enough fresh ones are under way.
+    fn start_checks(&mut self) {
+        let limit = (FRESH / self.lanes + self.hanging).min(FLYING / self.lanes);
+        while self.flying.len() < limit {
+            let Some((claim, index, state)) = self.waiting.pop_front() else { return };
+            let round = Arc::clone(&self.round);
+            self.started.insert(index, Instant::now());
+            self.flying.push(Box::pin(async move {
+                let now = round.ctx.clock.now();
+                // A reader that fails on one document must not cost the other blogs their checks.
+                let check = AssertUnwindSafe(async {
+                    fail::point("blogs.checking");
+                    round.prober.check(&round.blogs[index], &state, now).await
+                });
+                let sighting = check.catch_unwind().await.unwrap_or_else(|_| crashed(now));
+                Done { claim, index, state, sighting }
+            }));
+        }
+    }
+
+    /// Asks for the next chunk before the blogs of the last one run out.
+    fn start_claim(&mut self) {
+        if self.claiming.is_none() && !self.is_exhausted && self.waiting.len() < CLAIM_BELOW {
+            let round = Arc::clone(&self.round);
+            self.claiming = Some(Box::pin(async move {
+                let db = round.ctx.db.clone();
+                db.claim(move |tx| round.claim(tx)).await
+            }));
+        }
+    }
+
+    fn add_chunk(&mut self, taken: Option<Taken>) {
+        let Some(Taken { claim, progress, due, passed, counts }) = taken else {
+            self.is_exhausted = true;
+            return;
+        };
+        if progress.pending != 0 {
+            self.chunks.insert(claim, progress);
+        }
+        self.waiting.extend(due.into_iter().map(|(index, state)| (claim, index, state)));
+        self.tally.add(counts);
+        self.round.ctx.progress.report(&self.round.ctx.job, Update::Done(passed));
+    }
+
+    /// Writes what was seen in chunks that are still ours; the others are done by whoever has taken them.
+    async fn write(&mut self) -> Result<(), Failure> {
+        if self.done.is_empty() {
+            return Ok(());
+        }
+        self.entries = 0;
+        let mut batch: BTreeMap<ChunkClaim, (ChunkProgress, Vec<Done>)> = BTreeMap::new();
+        for done in std::mem::take(&mut self.done) {
+            // One whose chunk was lost is dropped.
+            if let Some(progress) = self.chunks.get(&done.claim) {
+                batch.entry(done.claim).or_insert_with(|| (progress.clone(), Vec::new())).1.push(done);
+            }
+        }
+        let claims: Vec<ChunkClaim> = batch.keys().copied().collect();
+        let round = Arc::clone(&self.round);
+        fail::point("blogs.seen");
+        let written = self.round.ctx.db.write(move |tx| round.apply(tx, &batch)).await?;
+        fail::point("blogs.written");
+        for claim in claims {
+            self.chunks.remove(&claim);
+        }
+        for Written { claim, progress, counts } in written {
+            self.round.ctx.progress.report(&self.round.ctx.job, Update::Done(counts.checked as u64));
+            self.tally.add(counts);
+            if progress.pending != 0 {
+                self.chunks.insert(claim, progress);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The chunk that is on its way; never, when none is.
+async fn next_chunk(
+    claiming: &mut Option<BoxFuture<'static, db::Result<Option<Taken>>>>,
+) -> db::Result<Option<Taken>> {
+    match claiming {
+        Some(claim) => {
+            let taken = claim.await;
+            *claiming = None;
+            taken
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// What a check saw that ended in a panic.
+fn crashed(now: Timestamp) -> Sighting {
+    let message = "the reader crashed: a defect of tsuzuki; please report the document".to_owned();
+    Sighting {
+        checked_at: now,
+        http_status: None,
+        outcome: Err(CheckFailure { kind: CheckFailureKind::Other, message }),
+        feed_search: None,
+        other_feeds: Vec::new(),
+        sitemap_search: None,
+        moved_to: None,
+        beside: None,
+        still_stopped: false,
+    }
+}
