@@ -90,6 +90,9 @@ impl Sender {
                 };
                 let code = DeliveryCode::after_attempt(step.state);
                 topics::note(tx, &after, code, step.error.as_ref(), now)?;
+                if step.state == State::Sent {
+                    pause::forget_ended(tx, &Subject::channel(&row.channel), now)?;
+                }
                 if let Some(pause) = &step.pause {
                     put_pause(tx, &after, pause, &print, now)?;
                 }
