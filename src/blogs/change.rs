@@ -1,7 +1,7 @@
 //! A change of a blog by its number: what was new, what became of its messages, and the decision about it.
 
 use super::commands;
-use super::decide::Code;
+use super::decide::{Code, HoldReason};
 use super::events::{CHANGE, change_subject, subject};
 use super::model::{Detector, FoundEntry};
 use super::view::{self, ListedChange, message_state};
@@ -41,7 +41,10 @@ fn view_of(listed: &ListedChange) -> View {
     view.fact(phrase!("what", "内容"), change.code.phrase());
     view.fact(phrase!("entries", "件数"), change.detail.count());
     view.fact(phrase!("read by", "確認方法"), change.detail.detector.map(Detector::phrase));
-    view.fact(phrase!("held because", "保留の理由"), change.detail.held_because.as_deref());
+    view.fact(
+        phrase!("held because", "保留の理由"),
+        change.detail.held_because.as_ref().map(HoldReason::phrase),
+    );
     view.fact(phrase!("because", "理由"), change.detail.error.as_deref());
     let entry = |entry: &FoundEntry| Line {
         at: entry.published_at,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::decide::HoldReason;
 use super::model::Detector;
 use crate::engine::cut;
 use crate::engine::silence::SilenceNotice;
@@ -61,7 +62,7 @@ pub enum BlogEvent {
         /// The first of them.
         first: Vec<Option<String>>,
         /// Why a person has to approve it.
-        held: Option<String>,
+        held: Option<HoldReason>,
     },
     /// Nothing of what was known is left in the feed: something may have been missed.
     Gap {
@@ -209,7 +210,7 @@ impl EventDetail for BlogEvent {
                         "{entries new entry}, waiting for approval ({why}): {first}",
                         "新着 {entries} 件、確認待ち（{why}）：{first}",
                         entries = *entries,
-                        why,
+                        why = why.phrase(),
                         first
                     ),
                 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::config::Blog;
-use super::decide::{self, Code, Due, PauseFlag};
+use super::decide::{self, Code, Due, HoldReason, PauseFlag};
 use super::model::{Detector, DetectorResult, FoundEntry, State};
 use super::{Blogs, round, store};
 use crate::db::{self, Db, Tx};
@@ -85,7 +85,7 @@ pub struct BlogPreview {
     /// What would be announced.
     pub new: Vec<FoundEntry>,
     /// Why it would be held.
-    pub held_because: Option<String>,
+    pub held_because: Option<HoldReason>,
     pub error: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl BlogPreview {
                 by,
                 entries,
                 new,
-                why
+                why = why.phrase()
             ),
         };
         let shown = if self.new.is_empty() { &self.first } else { &self.new };

@@ -328,7 +328,9 @@ pub(super) fn change_line(change: &ChangeRow) -> Line {
         code => code.phrase(),
     };
     let what = match (&detail.held_because, change.held) {
-        (Some(why), _) => phrase!("{what}, needs approval ({why})", "{what}、確認待ち（{why}）", what, why),
+        (Some(why), _) => {
+            phrase!("{what}, needs approval ({why})", "{what}、確認待ち（{why}）", what, why = why.phrase())
+        }
         (None, true) => phrase!("{what}, needs approval", "{what}、確認待ち", what),
         _ => what,
     };

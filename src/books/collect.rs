@@ -176,8 +176,7 @@ pub async fn collect(
                 collected.returned += page.returned;
                 collected.without_isbn += page.without_isbn;
                 ctx.progress.report(&job, Update::Done(page.returned));
-                let new =
-                    save_page(ctx, page, Some((&key, paging, next)), &plan.wanted, announceable).await?;
+                let new = save_page(ctx, page, Some((&key, paging, next)), plan, announceable).await?;
                 collected.new += new;
                 announceable = announceable.map(|announceable| announceable.saturating_sub(new));
                 fail::point("books.page_saved");
@@ -228,7 +227,7 @@ async fn collect_newest(
         Ok(page) => {
             collected.returned += page.returned;
             collected.without_isbn += page.without_isbn;
-            let new = save_page(ctx, page, None, &plan.wanted, *announceable).await?;
+            let new = save_page(ctx, page, None, plan, *announceable).await?;
             collected.new += new;
             *announceable = announceable.map(|announceable| announceable.saturating_sub(new));
             Ok(())
@@ -290,12 +289,14 @@ async fn save_page(
     ctx: &RunContext,
     page: VolumePage,
     position: Option<(&str, Paging, Next)>,
-    wanted: &BookFilter,
+    plan: &CollectContext,
     announceable: Option<u64>,
 ) -> Result<u64, Failure> {
-    let (job, wanted, now) = (ctx.job.clone(), wanted.clone(), ctx.now());
+    let (job, wanted, now) = (ctx.job.clone(), plan.wanted.clone(), ctx.now());
+    let provider = Subject::provider(&plan.quota.provider);
     let position = position.map(|(key, paging, next)| (key.to_owned(), paging, next));
     ctx.write(move |tx| {
+        pause::forget_ended(tx, &provider, now)?;
         let mut new = 0;
         for book in &page.books {
             store::put_book(tx, book, now)?;

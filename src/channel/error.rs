@@ -1,9 +1,10 @@
 //! What a send can come to besides success; each variant is what the sender does next.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::fetch::Check;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// A message that did not go out, as far as we know.
@@ -13,7 +14,7 @@ pub enum SendError {
     #[error("{why}")]
     Later {
         /// What went wrong.
-        why: String,
+        why: Phrase,
         /// What the other side asked for, if it did.
         after: Option<Duration>,
     },
@@ -21,55 +22,71 @@ pub enum SendError {
     #[error("{why}")]
     Busy {
         /// What it said.
-        why: String,
+        why: Phrase,
         after: Duration,
     },
     /// This message will never be accepted.
     #[error("{why}")]
     Refused {
         /// What it said.
-        why: String,
+        why: Phrase,
     },
     /// Our credentials are not accepted: the channel is paused until they change. The attempt does not count.
     #[error("{why}")]
     Locked {
         /// What it said.
-        why: String,
+        why: Phrase,
     },
     /// The line to the other side cannot be encrypted: the channel is paused for a while and then tried again. The attempt
     /// does not count.
     #[error("{why}")]
     Unsafe {
         /// What stands in the way.
-        why: String,
+        why: Phrase,
     },
     /// It may have been sent.
     #[error("{why}")]
     Unknown {
         /// Where the trail ends.
-        why: String,
+        why: Phrase,
     },
 }
 
 impl SendError {
-    pub(super) fn later(why: impl Into<String>) -> Self {
+    pub(super) fn later(why: impl Into<Phrase>) -> Self {
         SendError::Later { why: why.into(), after: None }
     }
 
     /// What `doctor` is told when looking at `what` ended so.
     pub(super) fn check(&self, what: &str) -> Check {
         match self {
-            SendError::Locked { why } => Check::locked(what, why),
+            SendError::Locked { why } => Check::locked(what, why.to_string()),
             other => Check::bad(what, other.to_string()),
         }
     }
 
-    pub(super) fn refused(why: impl Into<String>) -> Self {
+    pub(super) fn refused(why: impl Into<Phrase>) -> Self {
         SendError::Refused { why: why.into() }
     }
 
-    pub(super) fn unknown(why: impl Into<String>) -> Self {
+    pub(super) fn unknown(why: impl Into<Phrase>) -> Self {
         SendError::Unknown { why: why.into() }
+    }
+
+    pub(super) fn locked(why: impl Into<Phrase>) -> Self {
+        SendError::Locked { why: why.into() }
+    }
+
+    /// What went wrong, for people.
+    pub fn why(&self) -> &Phrase {
+        match self {
+            SendError::Later { why, .. }
+            | SendError::Busy { why, .. }
+            | SendError::Refused { why }
+            | SendError::Locked { why }
+            | SendError::Unsafe { why }
+            | SendError::Unknown { why } => why,
+        }
     }
 }
 
@@ -90,18 +107,27 @@ pub enum Finding {
     /// It is not there.
     NotSent,
     /// The channel has no way to tell.
-    CannotTell { why: String },
+    CannotTell { why: Phrase },
     /// Looking failed; look again later.
     Later(SendError),
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Finding {
+    /// What was found out, for people.
+    pub(super) fn phrase(&self) -> Phrase {
         match self {
-            Finding::Accepted(_) => f.write_str("it is there"),
-            Finding::NotSent => f.write_str("it is not there"),
-            Finding::CannotTell { why } => f.write_str(why),
-            Finding::Later(error) => error.fmt(f),
+            Finding::Accepted(_) => phrase!("it is there", "届いています"),
+            Finding::NotSent => phrase!("it is not there", "届いていません"),
+            Finding::CannotTell { why } => why.clone(),
+            Finding::Later(error) => error.why().clone(),
         }
     }
+}
+
+/// The channel was of another kind when the message was made.
+pub(super) fn made_for_another_kind() -> SendError {
+    SendError::refused(phrase!(
+        "it was made for another kind of channel",
+        "別の種類のチャンネル用に作られています"
+    ))
 }

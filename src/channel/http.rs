@@ -9,7 +9,8 @@ use super::error::SendError;
 use super::{ChannelEnv, Progress, Settings};
 use crate::config::Secret;
 use crate::fetch::{ApiReply, NoAnswer, header, quote};
-use crate::{fail, fetch};
+use crate::phrase::Phrase;
+use crate::{fail, fetch, phrase};
 
 /// More than this of an answer is not read.
 const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
@@ -18,23 +19,36 @@ const QUOTE: usize = 200;
 /// How long to wait when the other side asks us to but does not say how long.
 const USUAL_WAIT: Duration = Duration::from_secs(60);
 
-/// The beginning of an answer on one line, for error messages.
-pub(super) fn quoted(reply: &ApiReply) -> String {
+/// That `name` answered so, with the beginning of the answer on one line.
+pub(super) fn answered(reply: &ApiReply, name: &Phrase) -> Phrase {
+    let status = reply.status;
     match quote(&reply.text(), QUOTE) {
-        text if text.is_empty() => format!("status {}", reply.status),
-        text => format!("status {}: {text}", reply.status),
+        text if text.is_empty() => {
+            phrase!("{name} answered with status {status}", "{name}の応答：ステータス {status}", name, status)
+        }
+        text => phrase!(
+            "{name} answered with status {status}: {text}",
+            "{name}の応答：ステータス {status}：{text}",
+            name,
+            status,
+            text
+        ),
     }
 }
 
 /// Success, or what a status means to a sender when the channel knows nothing better.
-pub(super) fn judge(reply: &ApiReply, name: &str) -> Result<(), SendError> {
-    let why = format!("{name} answered with {}", quoted(reply));
+pub(super) fn judge(reply: &ApiReply, name: &Phrase) -> Result<(), SendError> {
+    let why = answered(reply, name);
     match reply.status {
         200..=299 => Ok(()),
         401 | 403 | 407 => Err(SendError::Locked { why }),
         429 => Err(SendError::Busy { why, after: reply.retry_after.unwrap_or(USUAL_WAIT) }),
         408 | 425 | 500..=599 => Err(SendError::Later { why, after: reply.retry_after }),
-        300..=399 => Err(SendError::later(format!("{why}; redirects are not followed, correct the address"))),
+        300..=399 => Err(SendError::later(phrase!(
+            "{why}; redirects are not followed, correct the address",
+            "{why}。リダイレクトには従いません。アドレスを修正してください",
+            why
+        ))),
         _ => Err(SendError::Refused { why }),
     }
 }
@@ -54,7 +68,7 @@ pub(super) async fn call(
         .map_err(|error| SendError::later(error.to_string()))?;
     if let Some(progress) = progress {
         if !progress.may_go_on() {
-            return Err(SendError::later("there was no time left to send it"));
+            return Err(SendError::later(out_of_time()));
         }
         progress.hand_over();
     }
@@ -72,9 +86,19 @@ pub(super) async fn call(
     })
 }
 
+/// The lease would be over before the message is.
+pub(super) fn out_of_time() -> Phrase {
+    phrase!("there was no time left to send it", "送信に使える時間が残っていませんでした")
+}
+
+/// The key of a message cannot stand in a header.
+pub(super) fn damaged_key() -> SendError {
+    SendError::refused(phrase!("its key is damaged", "キーが壊れています"))
+}
+
 /// The secret as a header value that logs do not show.
 pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue, SendError> {
-    header::secret(secret, prefix).map_err(|why| SendError::Locked { why })
+    header::secret(secret, prefix).map_err(SendError::locked)
 }
 
 /// The secret's text for comparing, empty when it cannot be had.

@@ -8,6 +8,7 @@ use super::outbox::{Row, State};
 use super::{Channel, ChannelEnv, KINDS, NotRendered, Progress};
 use crate::hash;
 use crate::id::JobName;
+use crate::phrase;
 use crate::text::Language;
 
 /// What a message would look like.
@@ -58,11 +59,12 @@ impl Channel {
             let row = test_row(self, &recipient, &payload, channel_env);
             let progress = Progress::unlimited();
             let sending = self.send(channel_env, &row, &progress);
-            let outcome =
-                match tokio::time::timeout(self.settings.timeout + Duration::from_secs(1), sending).await {
-                    Ok(outcome) => outcome,
-                    Err(_) => Err(SendError::unknown("no answer in time")),
-                };
+            let outcome = match tokio::time::timeout(self.settings.timeout + Duration::from_secs(1), sending)
+                .await
+            {
+                Ok(outcome) => outcome,
+                Err(_) => Err(SendError::unknown(phrase!("no answer in time", "時間内に応答がありません"))),
+            };
             outcomes.push((recipient, outcome));
         }
         self.close().await;

@@ -15,6 +15,7 @@ use super::webhook::{address, check_address};
 use super::{Channel, ChannelEnv, Check, Progress, http};
 use crate::config::{Kind, Secret};
 use crate::fetch::SecretHint;
+use crate::phrase;
 use crate::text::{self, and_more};
 
 /// What Slack takes, in characters and pieces.
@@ -79,12 +80,17 @@ impl Backend for Slack {
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
-        http::judge(&answer, "Slack")?;
+        http::judge(&answer, &"Slack".into())?;
         Ok(Accepted::default())
     }
 
     async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
-        Err(Finding::CannotTell { why: "an incoming webhook cannot be asked what it has posted".into() })
+        Err(Finding::CannotTell {
+            why: phrase!(
+                "an incoming webhook cannot be asked what it has posted",
+                "Incoming Webhook には投稿済みかどうかを問い合わせできません"
+            ),
+        })
     }
 
     fn credentials(&self) -> String {

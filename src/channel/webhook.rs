@@ -18,6 +18,7 @@ use super::settings::channel_config;
 use super::{Channel, ChannelEnv, Check, Progress, http};
 use crate::config::{Kind, Secret};
 use crate::fetch::SecretHint;
+use crate::phrase;
 use crate::time::Timestamp;
 
 channel_config! {
@@ -104,13 +105,13 @@ impl Backend for Webhook {
             ("webhook-timestamp", seconds.as_str()),
             ("idempotency-key", row.key.as_str()),
         ] {
-            let value = HeaderValue::from_str(value).map_err(|_| SendError::refused("its key is damaged"))?;
+            let value = HeaderValue::from_str(value).map_err(|_| http::damaged_key())?;
             headers.insert(HeaderName::from_static(name), value);
         }
         if let Some(secret) = &self.config.secret {
-            let secret = secret.reveal().map_err(|missing| SendError::Locked { why: missing.to_string() })?;
+            let secret = secret.reveal().map_err(|missing| SendError::locked(missing.to_string()))?;
             let signature = sign(secret.expose(), &row.key, now, &row.payload)?;
-            let value = HeaderValue::from_str(&signature).map_err(|_| SendError::refused("no signature"))?;
+            let value = HeaderValue::from_str(&signature).map_err(|_| unusable_secret())?;
             headers.insert(HeaderName::from_static("webhook-signature"), value);
         }
         if let Some(token) = &self.config.token {
@@ -118,13 +119,16 @@ impl Backend for Webhook {
         }
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
-        http::judge(&answer, "the webhook")?;
+        http::judge(&answer, &phrase!("the webhook", "Webhook"))?;
         Ok(Accepted::default())
     }
 
     async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell {
-            why: "a webhook cannot be asked; its receiver knows repeats by their key".into(),
+            why: phrase!(
+                "a webhook cannot be asked; its receiver knows repeats by their key",
+                "Webhook には問い合わせできません（受信側はキーで重複を判別できます）"
+            ),
         })
     }
 
@@ -156,8 +160,9 @@ impl Backend for Webhook {
 
 /// The address that a secret holds; an error never repeats it.
 pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
-    let revealed = secret.reveal().map_err(|missing| SendError::Locked { why: missing.to_string() })?;
-    let bad = || SendError::Locked { why: "`url` is not a web address".to_owned() };
+    let revealed = secret.reveal().map_err(|missing| SendError::locked(missing.to_string()))?;
+    let bad =
+        || SendError::locked(phrase!("`url` is not a web address", "`url` が Web アドレスではありません"));
     Url::parse(revealed.expose().trim())
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
@@ -178,8 +183,7 @@ pub(super) fn check_address(secret: &Secret, channel: &Channel, channel_env: &Ch
 /// The signature over id, time and body.
 fn sign(secret: &str, id: &str, now: Timestamp, body: &str) -> Result<String, SendError> {
     let key = signing_key(secret)?;
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key)
-        .map_err(|_| SendError::Locked { why: "the signing secret cannot be used".to_owned() })?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| unusable_secret())?;
     mac.update(format!("{id}.{}.{body}", now.as_millis() / 1000).as_bytes());
     Ok(format!("v1,{}", BASE64.encode(mac.finalize().into_bytes())))
 }
@@ -187,10 +191,17 @@ fn sign(secret: &str, id: &str, now: Timestamp, body: &str) -> Result<String, Se
 fn signing_key(secret: &str) -> Result<Vec<u8>, SendError> {
     match secret.strip_prefix("whsec_") {
         None => Ok(secret.as_bytes().to_vec()),
-        Some(encoded) => BASE64.decode(encoded).map_err(|_| SendError::Locked {
-            why: "what follows `whsec_` in `secret` is not Base64".to_owned(),
+        Some(encoded) => BASE64.decode(encoded).map_err(|_| {
+            SendError::locked(phrase!(
+                "what follows `whsec_` in `secret` is not Base64",
+                "`secret` の `whsec_` に続く部分が Base64 ではありません"
+            ))
         }),
     }
+}
+
+fn unusable_secret() -> SendError {
+    SendError::locked(phrase!("the signing secret cannot be used", "署名用のシークレットを使用できません"))
 }
 
 #[cfg(test)]

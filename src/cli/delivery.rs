@@ -169,7 +169,7 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
             outbox::next_at(row, listed.wait.as_ref()),
             match &listed.wait {
                 Some(wait) => Some(wait.why.clone()),
-                None => row.last_error.as_deref().map(Phrase::from_stored),
+                None => row.last_error.clone(),
             },
         ]
     })?;

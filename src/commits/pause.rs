@@ -36,9 +36,13 @@ impl GitSource {
 
     /// Writes down what the host has asked for, if it has.
     pub(super) async fn keep_pause(&self, db: &Db, client: &dyn Host) -> db::Result<()> {
-        let Some((until, why)) = client.find_pause() else { return Ok(()) };
-        let name = self.subject();
-        db.write(move |tx| pause::put(tx, &name, Some(until), &Phrase::verbatim(&why), tx.now())).await?;
-        Ok(())
+        let (name, asked) = (self.subject(), client.find_pause());
+        db.write(move |tx| match &asked {
+            Some((until, why)) => {
+                pause::put(tx, &name, Some(*until), &Phrase::verbatim(why), tx.now()).map(drop)
+            }
+            None => pause::forget_ended(tx, &name, tx.now()),
+        })
+        .await
     }
 }

@@ -343,10 +343,10 @@ impl Talk {
         Ok(line.trim_end_matches(['\r', '\n']).to_owned())
     }
 
+    /// In one write: a second one would wait until the client has acknowledged the first.
     async fn write(&mut self, line: &str) -> Result<(), Over> {
         let stream = self.stream.get_mut();
-        stream.write_all(line.as_bytes()).await?;
-        stream.write_all(b"\r\n").await?;
+        stream.write_all(format!("{line}\r\n").as_bytes()).await?;
         Ok(stream.flush().await?)
     }
 }

@@ -1,18 +1,25 @@
 //! Pauses: a job, a channel or a provider that is not to be used until a moment, or until somebody resumes it.
 
+use std::time::Duration;
+
 use super::Subject;
 use crate::db::{self, Row, Tx};
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
+/// A pause that begins sooner after the last one goes on with it, unless something has worked in between: a day, and a bit
+/// for what is used once a day.
+pub const SERIES: Duration = Duration::from_secs(25 * 3600);
+
 /// Something that is paused.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Pause {
     /// What: a job, a channel, a provider or a blog.
     pub name: Subject,
-    /// Since when.
     pub paused_at: Timestamp,
+    /// Since when one pause follows the other.
+    pub since: Timestamp,
     /// Until when; `None` until it is resumed by hand.
     pub paused_until: Option<Timestamp>,
     /// Why, for people.
@@ -20,7 +27,13 @@ pub struct Pause {
 }
 
 fn read(row: &Row<'_>) -> db::Result<Pause> {
-    Ok(Pause { name: row.get(0)?, paused_at: row.get(1)?, paused_until: row.get(2)?, reason: row.get(3)? })
+    Ok(Pause {
+        name: row.get(0)?,
+        paused_at: row.get(1)?,
+        since: row.get(2)?,
+        paused_until: row.get(3)?,
+        reason: row.get(4)?,
+    })
 }
 
 /// Pauses `name`; `true` if it was not paused before, so that an alert is raised once.
@@ -34,11 +47,13 @@ pub fn put(
     let was_paused = find(tx, name, now)?.is_some();
     tx.execute(
         sql!(
-            "INSERT INTO pauses (name, paused_at, paused_until, reason) VALUES (?1, ?2, ?3, ?4)
+            "INSERT INTO pauses (name, paused_at, since, paused_until, reason) VALUES (?1, ?2, ?2, ?3, ?4)
              ON CONFLICT (name) DO UPDATE SET paused_at = excluded.paused_at,
+               since = CASE WHEN pauses.paused_until IS NULL OR pauses.paused_until > ?5
+                            THEN COALESCE(pauses.since, pauses.paused_at) ELSE excluded.since END,
                paused_until = excluded.paused_until, reason = excluded.reason"
         ),
-        params![name, now, paused_until, reason],
+        params![name, now, paused_until, reason, now.minus(SERIES)],
     )?;
     Ok(!was_paused)
 }
@@ -47,7 +62,7 @@ pub fn put(
 pub fn find(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<Option<Pause>> {
     tx.find(
         sql!(
-            "SELECT name, paused_at, paused_until, reason FROM pauses
+            "SELECT name, paused_at, COALESCE(since, paused_at), paused_until, reason FROM pauses
              WHERE name = ?1 AND (paused_until IS NULL OR paused_until > ?2)"
         ),
         params![name, now],
@@ -59,12 +74,18 @@ pub fn find(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<Optio
 pub fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<Pause>> {
     tx.list(
         sql!(
-            "SELECT name, paused_at, paused_until, reason FROM pauses
+            "SELECT name, paused_at, COALESCE(since, paused_at), paused_until, reason FROM pauses
              WHERE paused_until IS NULL OR paused_until > ?1 ORDER BY name"
         ),
         params![now],
         read,
     )
+}
+
+/// Forgets a pause that has ended: what was paused works again, so that the next pause is another one.
+pub fn forget_ended(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<()> {
+    tx.execute(sql!("DELETE FROM pauses WHERE name = ?1 AND paused_until <= ?2"), params![name, now])?;
+    Ok(())
 }
 
 /// Resumes `name`; `false` if it was not paused.

@@ -11,6 +11,7 @@ use super::config::Tuning;
 use super::prompt::Prompt;
 use crate::config::Secret;
 use crate::fetch::{self, AllowPrivate, ApiReply, Clients, NoAnswer, header};
+use crate::phrase::Phrase;
 use crate::time::Clock;
 
 /// More than this of an answer is not read.
@@ -146,7 +147,9 @@ impl Line<'_> {
         let (client, request) = request.build_split();
         let request = request.map_err(|_| ProviderPause::down("the request cannot be made"))?;
         let called = fetch::call(&client, request, self.clock, timeout, MAX_ANSWER_BYTES).await;
-        let down = |why, may_have_counted| ProviderPause::Down { why, after: None, may_have_counted }.into();
+        let down = |why: Phrase, may_have_counted| {
+            ProviderPause::Down { why: why.to_string(), after: None, may_have_counted }.into()
+        };
         let reply = called.map_err(|NoAnswer { why, may_have_arrived }| down(why, may_have_arrived))?;
         match reply.cut.clone() {
             Some(why) => Err(down(why, true)),

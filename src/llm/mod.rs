@@ -15,6 +15,7 @@ mod budget;
 mod call;
 mod check;
 mod config;
+mod control;
 pub mod events;
 mod gemini;
 mod models;
@@ -349,15 +350,14 @@ impl Llm {
                     why
                 }
                 Err(CallError::Refused { why }) => {
-                    return Err(match self.blame(prompt.purpose, &options.about, &why).await? {
-                        Blame::Request => AskError::Paused(
-                            self.pause(reserved, model, ProviderPause::Refused { why }).await?,
-                        ),
-                        Blame::Document => {
-                            self.record_usage(reserved, prompt.purpose, TokenUsage::Nothing, None).await?;
-                            AskError::Rejected { why }
-                        }
-                    });
+                    self.record_usage(reserved, prompt.purpose, TokenUsage::Nothing, None).await?;
+                    if self.blame(prompt.purpose, &options.about, &why).await? == Blame::Request
+                        && let Some(reserved) = self.ask_control(job, &question, options).await?
+                    {
+                        let pause = ProviderPause::Refused { why };
+                        return Err(AskError::Paused(self.pause(reserved, model, pause).await?));
+                    }
+                    return Err(AskError::Rejected { why });
                 }
                 Err(CallError::ProviderPause(pause)) => {
                     return Err(AskError::Paused(self.pause(reserved, model, pause).await?));

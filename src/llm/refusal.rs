@@ -1,4 +1,5 @@
-//! A refusal that does not say whether the document or the request is wrong: two documents in a row tell.
+//! A refusal that does not say whether the document or the request is wrong: the same one of two documents in a row points at the
+//! request, and then the control question tells.
 
 use std::collections::BTreeMap;
 

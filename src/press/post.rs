@@ -173,7 +173,7 @@ pub(super) fn on_delivered(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome)
     };
     let Some(to) = decide::after(&item, event, None, tx.now()) else { return Ok(()) };
     let why = row.last_error.clone().or_else(|| row.found_there());
-    let detail = json!({ "channel": row.channel, "delivery": row.id, "why": why });
+    let detail = json!({ "channel": row.channel, "delivery": row.id, "why": why.map(|why| why.to_stored()) });
     store::apply(tx, &item, &to, event.code(), &detail).map(drop)
 }
 

@@ -80,7 +80,7 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
         details
             .deliveries
             .iter()
-            .map(|sent| delivery::line(sent.id, &sent.channel, state(sent), sent.last_error.as_deref())),
+            .map(|sent| delivery::line(sent.id, &sent.channel, state(sent), sent.last_error.as_ref())),
     );
     finder.add_events(&mut view, &details.events);
     for sent in &details.deliveries {

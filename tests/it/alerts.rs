@@ -142,8 +142,39 @@ on_both_databases! {
         assert_eq!(world.told().await.len(), 1, "it may be refused again with the next request");
         pause_for(HOUR * 6).await.unwrap();
         assert_eq!(world.told().await.len(), 1, "the same cause");
-        fixture.clock.advance(HOUR * 8);
-        assert_eq!(world.told().await.len(), 2);
+        fixture.clock.advance(HOUR * 20);
+        assert_eq!(world.told().await.len(), 1, "nobody has asked it since");
+        let works = provider.clone();
+        fixture.db.write(move |tx| pause::forget_ended(tx, &works, tx.now())).await.unwrap();
+        let told = world.told().await;
+        assert!(told.len() == 2 && told[1].starts_with("tsuzuki: over: provider gemini"), "{told:?}");
+        pause_for(HOUR * 6).await.unwrap();
+        assert_eq!(world.told().await.len(), 3, "another cause");
+        fixture.clock.advance(HOUR * 32);
+        assert_eq!(world.told().await.len(), 4, "nobody has asked it for a day");
+    }
+
+    /// Ten minutes at a time, again and again: nothing arrives, so that somebody has to know. One that works in between is fine.
+    async fn short_pauses_without_end_are_told_and_their_end_at_once(fixture) {
+        let world = World::new(&fixture, "[\"ops\"]").await;
+        let busy = || Fault::Status(429, vec![("retry-after", "600".into())]);
+        let mut heard = Vec::new();
+        for subject in ["a", "b", "c", "d", "e", "f", "g", "h", "i"] {
+            add_to_hook(&fixture.db, subject).await;
+            world.readers.script.next(busy());
+            world.told().await;
+            fixture.clock.advance(HOUR / 6);
+            // The first five: it asks for a pause, and then takes a message.
+            let works = subject < "f";
+            world.readers.script.next(if works { Fault::DoneBut(200) } else { busy() });
+            heard.push(world.told().await.len());
+            fixture.clock.advance(HOUR / 6);
+        }
+        assert_eq!(heard, [0, 0, 0, 0, 0, 0, 0, 1, 1]);
+        let told = world.told().await;
+        assert!(told[0].starts_with("tsuzuki: channel hook: paused until ") && told[0].contains("429"), "{told:?}");
+        assert!(told.len() == 2 && told[1].starts_with("tsuzuki: over: channel hook: paused until "), "{told:?}");
+        assert_eq!(world.readers.posts().len(), 9, "and nothing was lost");
     }
 
     async fn several_processes_tell_a_cause_once(fixture) {

@@ -17,7 +17,7 @@ use tsuzuki::text::Language;
 use tsuzuki::time::{Clock, Timestamp};
 
 use crate::databases::Fixture;
-use crate::outbox::{channel_env, channels_at, clients};
+use crate::outbox::{channels_at, clients};
 use crate::test_env::{Daemon, TestEnv, send_signal};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -33,18 +33,16 @@ pub(crate) struct Post {
 
 pub(crate) fn post_office(fixture: &Fixture, config: &str) -> Post {
     let channels = channels_at(&fixture.dir.path().join("tsuzuki.toml"), config);
-    let channel_env = channel_env(fixture);
-    let sender = Sender::new(
-        fixture.db.clone(),
-        Arc::clone(&channels),
-        clients(),
-        fixture.clock.clone(),
-        Topics::new(),
-    );
-    Post { db: fixture.db.clone(), channels, channel_env, sender }
+    Post::new(fixture.db.clone(), fixture.clock.clone(), channels)
 }
 
 impl Post {
+    pub(crate) fn new(db: Db, clock: Clock, channels: Arc<ChannelSet>) -> Self {
+        let channel_env = ChannelEnv { clients: clients(), clock: clock.clone() };
+        let sender = Sender::new(db.clone(), Arc::clone(&channels), clients(), clock, Topics::new());
+        Post { db, channels, channel_env, sender }
+    }
+
     /// Renders and adds; answers the numbers, one per recipient.
     pub(crate) async fn add(&self, channel: &str, subject: &str, news: &News) -> Vec<i64> {
         let rendered = self.channels.find(channel).unwrap().render(&self.channel_env, news).await.unwrap();
@@ -247,7 +245,7 @@ on_both_databases! {
         let row = post.row(id).await;
         assert_eq!((row.state, resolve_attempts, row.attempts), (State::Held, 4, 1));
         assert!(minutes >= 16, "four looks within {minutes} minutes");
-        assert!(row.last_error.is_some_and(|why| why.contains("looking failed 4 times")));
+        assert!(row.last_error.is_some_and(|why| why.to_string().contains("looking failed 4 times")));
         assert_eq!(server.toots().len(), 1);
     }
 
@@ -393,7 +391,7 @@ on_both_databases! {
             fixture.clock.advance(MINUTE * 10);
         }
         let row = post.row(id).await;
-        assert!(row.last_error.is_some_and(|why| why.contains("it was sent again, and no answer came either time")));
+        assert!(row.last_error.is_some_and(|why| why.to_string().contains("it was sent again, and no answer came either time")));
         // A person's word begins a new count.
         fixture.db.write(move |tx| outbox::approve(tx, id, tx.now())).await.unwrap();
         assert_eq!(post.row(id).await.resent_at, None);

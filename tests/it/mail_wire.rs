@@ -14,6 +14,8 @@ use tsuzuki::channel::outbox::State;
 use tsuzuki::db::Dialect;
 use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble, USER};
 use tsuzuki::ledger::{Subject, event};
+use tsuzuki::phrase::Speech;
+use tsuzuki::text::Language;
 
 use crate::channels::{TO_ONE, make_certificate, news, post_office};
 use crate::databases::{self, Fixture};
@@ -182,7 +184,7 @@ on_both_databases! {
                 let row = post.row(id).await;
                 assert_eq!((report.sent, row.state, row.attempts), (0, State::Ready, 0), "{phase}: {row:?}");
                 assert!(
-                    row.last_error.as_deref().is_some_and(|why| why.contains("before the handshake")),
+                    row.last_error.as_ref().is_some_and(|why| why.to_string().contains("before the handshake")),
                     "{phase}: {row:?}"
                 );
                 fixture.clock.advance(Duration::from_secs(3600));
@@ -215,6 +217,12 @@ on_both_databases! {
             assert!(rest.reason.to_string().contains("STARTTLS") && rest.reason.to_string().contains("localhost"), "{rest:?}");
             assert!(rest.reason.to_string().contains("nothing is sent without encryption"), "{rest:?}");
             assert_eq!(row.not_before, rest.paused_until.unwrap());
+            // Both are kept as data, for readers of either language.
+            let japanese = Speech { language: Language::Ja, ..Speech::default() };
+            for said in [row.last_error.as_ref().unwrap(), &rest.reason] {
+                let said = japanese.phrase(said);
+                assert!(said.starts_with("localhost に暗号化して接続できません：STARTTLS"), "{said}");
+            }
             fixture.clock.advance(Duration::from_secs(24 * 3600));
         }
         line.tamper(Tampering::default());
@@ -241,7 +249,10 @@ fn an_answer_without_an_end_is_cut_off_while_it_is_read() {
             post.send().await;
             let row = post.row(id).await;
             assert_eq!(row.state, State::Ready, "{what}: {row:?}");
-            assert!(row.last_error.as_deref().is_some_and(|why| why.contains("too long")), "{what}: {row:?}");
+            assert!(
+                row.last_error.as_ref().is_some_and(|why| why.to_string().contains("too long")),
+                "{what}: {row:?}"
+            );
             // What the kernels of both sides hold on the way is not ours.
             let taken = line.taken.load(Ordering::SeqCst);
             assert!(taken < 16 << 20, "{what}: {taken} bytes");

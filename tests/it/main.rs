@@ -7,6 +7,7 @@ mod databases;
 
 mod access;
 mod alerts;
+mod any_schedule;
 mod architecture;
 mod attention;
 mod backups;

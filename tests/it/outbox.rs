@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use tsuzuki::channel::ChannelSet;
 use tsuzuki::channel::outbox::{
     self, Added, Answer, DeliveryFilter, DeliveryOutcome, NewMessage, Row, Sender, State, Topics,
 };
-use tsuzuki::channel::{self, ChannelSet};
 use tsuzuki::config::{self, Env};
 use tsuzuki::db::Db;
 use tsuzuki::demo::faults::Fault;
@@ -39,10 +39,6 @@ pub(crate) fn channels_at(path: &std::path::Path, text: &str) -> Arc<ChannelSet>
 
 pub(crate) fn clients() -> Clients {
     Clients::new(ClientConfig { user_agent: "tsuzuki-test".into(), ..ClientConfig::default() }).unwrap()
-}
-
-pub(crate) fn channel_env(fixture: &Fixture) -> channel::ChannelEnv {
-    channel::ChannelEnv { clients: clients(), clock: fixture.clock.clone() }
 }
 
 /// A server, a channel `hook` that posts to it, and a sender.
@@ -445,7 +441,7 @@ on_both_databases! {
         fixture.clock.advance(Duration::from_secs(60));
         assert_eq!(world.send().await.held, 1);
         let row = world.row(message).await;
-        assert!(row.last_error.unwrap().starts_with("it may have been sent already"));
+        assert!(row.last_error.unwrap().to_string().starts_with("it may have been sent already"));
         assert_eq!(world.owner_story("a").await, Vec::<String>::new(), "its owner would try once more");
     }
 
@@ -497,7 +493,7 @@ on_both_databases! {
         assert_eq!(fixture.db.write(|tx| outbox::suspect(tx, outbox::Suspicion::Restored, tx.now())).await.unwrap(), 1);
         assert_eq!(world.send().await.held, 1);
         assert!(world.server.posts().is_empty());
-        assert!(world.row(message).await.last_error.unwrap().contains("may have been sent"));
+        assert!(world.row(message).await.last_error.unwrap().to_string().contains("may have been sent"));
         // What is decided after the restore is news.
         world.add("b").await;
         assert_eq!(world.send().await.sent, 1);

@@ -285,7 +285,7 @@ on_both_databases! {
         assert_eq!(approve().await, Answer::Done { id, state: State::Unknown });
         assert_eq!(send().await.held, 1);
         let row = fixture.db.read(move |tx| outbox::find(tx, id)).await.unwrap().unwrap();
-        assert!(row.last_error.unwrap().contains("may have been sent already"));
+        assert!(row.last_error.unwrap().to_string().contains("may have been sent already"));
         assert!(server.posts().is_empty());
         assert_eq!(approve().await, Answer::Done { id, state: State::Ready }, "now a person has decided");
         assert_eq!(send().await.sent, 1);

@@ -11,6 +11,8 @@ use tokio::time::Instant;
 use super::cause::deepest;
 use super::header;
 use config::redact;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 use stdx::text;
 use stdx::time::Clock;
 
@@ -24,7 +26,7 @@ pub struct ApiReply {
     /// The body, as much of it as came in time and was wanted.
     pub body: Bytes,
     /// Why the body ends early, if it does; what was not wanted is not missed.
-    pub cut: Option<String>,
+    pub cut: Option<Phrase>,
     /// How long it asks us to wait.
     pub retry_after: Option<Duration>,
 }
@@ -33,7 +35,7 @@ pub struct ApiReply {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoAnswer {
     /// What went wrong, for people.
-    pub why: String,
+    pub why: Phrase,
     /// Whether the service may have the request all the same.
     pub may_have_arrived: bool,
 }
@@ -67,8 +69,18 @@ pub async fn call(
     max_bytes: usize,
 ) -> Result<ApiReply, NoAnswer> {
     let host = request.url().host_str().unwrap_or_default().to_owned();
-    let too_slow = || format!("no answer from {host} within {} s", timeout.as_secs());
-    let broke = |error: &reqwest::Error| format!("no answer from {host}: {}", deepest(error));
+    let too_slow = || {
+        phrase!(
+            "no answer from {host} within {timeout}",
+            "{host} から{timeout}以内に応答がありません",
+            host = &host,
+            timeout
+        )
+    };
+    let broke = |error: &reqwest::Error| {
+        let why = deepest(error);
+        phrase!("no answer from {host}: {why}", "{host} から応答がありません：{why}", host = &host, why)
+    };
     let deadline = Instant::now() + timeout;
     let mut response = match tokio::time::timeout_at(deadline, client.execute(request)).await {
         Ok(Ok(response)) => response,

@@ -128,7 +128,7 @@ pub struct Detail {
     pub detector: Option<Detector>,
     /// Why they are held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held_because: Option<String>,
+    pub held_because: Option<HoldReason>,
     /// Whether entries may have been missed in between.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gap: bool,
@@ -149,6 +149,46 @@ impl Detail {
     /// How many entries are new.
     pub fn count(&self) -> usize {
         self.entries.len() + self.more
+    }
+}
+
+/// Why a person has to approve what is new.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldReason {
+    /// More at once than a reader can take.
+    TooMany { entries: usize, hold_above: usize },
+    /// Hardly any of the addresses that were known is listed any more.
+    FewLeft { left: usize, known: usize },
+    /// Nothing of what was known is left, and no date tells new entries from old ones.
+    NoDates,
+    /// In the words of an earlier version.
+    #[serde(untagged)]
+    Words(String),
+}
+
+impl HoldReason {
+    /// For people.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            HoldReason::TooMany { entries, hold_above } => phrase!(
+                "{entries new entry} at once, more than {hold_above}",
+                "一度に新着 {entries} 件（上限 {hold_above} 件）",
+                entries = *entries,
+                hold_above = *hold_above
+            ),
+            HoldReason::FewLeft { left, known } => phrase!(
+                "only {left} of {known} known addresses are left",
+                "既知のアドレス {known} 件のうち {left} 件しか残っていません",
+                left = *left,
+                known = *known
+            ),
+            HoldReason::NoDates => phrase!(
+                "nothing of what the feed had is left, and its entries have no dates",
+                "フィードの記事がすべて入れ替わり、日付もありません"
+            ),
+            HoldReason::Words(words) => words.into(),
+        }
     }
 }
 

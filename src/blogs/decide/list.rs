@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::beside::newest_of;
 use super::news::{News, announce, first_news, proven_new};
-use super::{Next, Record, SURE_AFTER, SeenEntries, adopt_settings, same_settings, unconfirmed_links};
+use super::{
+    HoldReason, Next, Record, SURE_AFTER, SeenEntries, adopt_settings, same_settings, unconfirmed_links,
+};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::detect;
 use crate::blogs::events::BlogEvent;
@@ -144,8 +146,7 @@ pub(super) fn read(
                 }
                 let known = entries.len() - unseen.len();
                 if state.url_count >= SHORT_LIST && known * 4 < state.url_count && !confirmed.is_empty() {
-                    news.held_because =
-                        Some(format!("only {known} of {} known addresses are left", state.url_count));
+                    news.held_because = Some(HoldReason::FewLeft { left: known, known: state.url_count });
                 }
                 news.entries = confirmed.into_iter().cloned().collect();
             }
@@ -213,8 +214,7 @@ fn usual_feed(
     // A feed of one entry has no room for an older one; everywhere else something may lie between.
     news.gap = rewritten == 0 && entries.len() > 1;
     if news.entries.len() > 1 && news.entries.iter().any(|entry| entry.published_at.is_none()) {
-        news.held_because =
-            Some("nothing of what the feed had is left, and its entries have no dates".into());
+        news.held_because = Some(HoldReason::NoDates);
     }
     if news.gap {
         next.events.push(BlogEvent::Gap { entries: news.entries.len(), known_before: recent.len() });

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 pub use self::beside::{has_resumed, should_cross_check};
-pub use self::decision::{Change, Check, Code, Decision, Detail, Record, SeenEntries};
+pub use self::decision::{Change, Check, Code, Decision, Detail, HoldReason, Record, SeenEntries};
 use super::config::{Blog, Rules};
 use super::events::{BlogEvent, Discovery, Loss};
 pub use super::model::SURE_AFTER;

@@ -1,7 +1,7 @@
 //! What is new on a blog, and the changes that tell it.
 
 use super::list::DATE_SLACK;
-use super::{Change, Code, Detail, Next};
+use super::{Change, Code, Detail, HoldReason, Next};
 use crate::blogs::config::Rules;
 use crate::blogs::events::BlogEvent;
 use crate::blogs::model::{Detector, FoundEntry};
@@ -15,7 +15,7 @@ const KEPT: usize = 500;
 /// What is to be told.
 pub(super) struct News {
     pub(super) entries: Vec<FoundEntry>,
-    pub(super) held_because: Option<String>,
+    pub(super) held_because: Option<HoldReason>,
     pub(super) gap: bool,
 }
 
@@ -27,8 +27,8 @@ impl News {
     /// The same, held if it is more than a reader can take.
     pub(super) fn unless_too_many(mut self, rules: &Rules) -> Self {
         if outbox::should_hold(self.entries.len(), rules.hold_above, true) {
-            self.held_because =
-                Some(format!("{} new entries at once, more than {}", self.entries.len(), rules.hold_above));
+            let (entries, hold_above) = (self.entries.len(), rules.hold_above);
+            self.held_because = Some(HoldReason::TooMany { entries, hold_above });
         }
         self
     }

@@ -204,7 +204,7 @@ fn notes(listed: &ListedChange) -> Vec<Phrase> {
         notes.push(phrase!("found in {how}", "{how}で検出", how = Detector::phrase(detector)));
     }
     if let Some(why) = &change.detail.held_because {
-        notes.push(phrase!("held: {why}", "保留：{why}", why));
+        notes.push(phrase!("held: {why}", "保留：{why}", why = why.phrase()));
     }
     for sent in &listed.deliveries {
         let state = phrase_of(message_state(sent));

@@ -30,6 +30,7 @@ use super::{Channel, ChannelEnv, Check, Progress};
 use crate::config::{Kind, Problem, Problems, Section};
 use crate::fail;
 use crate::fetch::SecretHint;
+use crate::phrase;
 use crate::text::Language;
 pub use config::{EmailConfig, Tls};
 use config::{Smtp, parse_address, parse_smtp};
@@ -159,8 +160,8 @@ impl Email {
 
     /// The mail in full; the same bytes every time.
     fn build(&self, row: &Row, to: &Address) -> Result<Vec<u8>, SendError> {
-        let body: MailBody = serde_json::from_str(&row.payload)
-            .map_err(|_| SendError::refused("it was made for another kind of channel"))?;
+        let body: MailBody =
+            serde_json::from_str(&row.payload).map_err(|_| super::error::made_for_another_kind())?;
         let named = self.to.iter().find(|mailbox| mailbox.email == *to).cloned();
         let frame = mime::Frame {
             from: &self.from,
@@ -171,8 +172,13 @@ impl Email {
             key: &row.key,
             date: row.created_at,
         };
-        mime::build(&frame, &body)
-            .map_err(|why| SendError::refused(format!("no mail can be made of it: {why}")))
+        mime::build(&frame, &body).map_err(|why| {
+            SendError::refused(phrase!(
+                "no mail can be made of it: {why}",
+                "メールを組み立てられません：{why}",
+                why
+            ))
+        })
     }
 
     #[allow(clippy::too_many_arguments, reason = "each of them is one thing that the dialogue needs")]
@@ -246,8 +252,12 @@ impl Backend for Email {
         row: &Row,
         progress: &Progress,
     ) -> Result<Accepted, SendError> {
-        let to: Address =
-            row.recipient.parse().map_err(|_| SendError::refused("the recipient is not a mail address"))?;
+        let to: Address = row.recipient.parse().map_err(|_| {
+            SendError::refused(phrase!(
+                "the recipient is not a mail address",
+                "宛先がメールアドレスではありません"
+            ))
+        })?;
         let mail = self.build(row, &to)?;
         match &self.transport {
             Transport::Smtp(server, kept) => {
@@ -269,9 +279,12 @@ impl Backend for Email {
                 let path = directory.join(file_name(&row.key));
                 Ok(path.exists().then(|| path.display().to_string()).into_iter().collect())
             }
-            _ => {
-                Err(Finding::CannotTell { why: "a mail server cannot be asked what it has accepted".into() })
-            }
+            _ => Err(Finding::CannotTell {
+                why: phrase!(
+                    "a mail server cannot be asked what it has accepted",
+                    "メールサーバーには受け付けたかどうかを問い合わせできません"
+                ),
+            }),
         }
     }
 

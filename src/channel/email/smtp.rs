@@ -17,9 +17,10 @@ use tokio::net::TcpStream;
 use super::wire::{Fault, Reply, Wire};
 use super::{EmailConfig, Tls};
 use crate::channel::error::{Accepted, SendError};
-use crate::channel::{ChannelEnv, Progress, Settings};
+use crate::channel::{ChannelEnv, Progress, Settings, http};
 use crate::config::redact;
-use crate::{fail, id, text};
+use crate::phrase::Phrase;
+use crate::{fail, id, phrase, text};
 
 /// The text goes out in pieces, so that a broken connection shows whether its end was reached.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -92,31 +93,49 @@ pub(super) async fn connect(
         .resolve(host, *port, &settings.allow_private)
         .await
         .map_err(|error| SendError::later(error.to_string()))?;
-    let no_connection = |why: String| SendError::later(format!("no connection to {host}: {why}"));
+    let no_connection = |why: Phrase| {
+        SendError::later(phrase!(
+            "no connection to {host}: {why}",
+            "{host} に接続できません：{why}",
+            host,
+            why
+        ))
+    };
     let (stream, hello) = open(&addresses, settings).await.map_err(no_connection)?;
     let mut connection = Connection { wire: Wire::new(stream), offers: Vec::new(), is_encrypted: false };
     if server.tls == Tls::Tls {
         connection = encrypt(connection, host, config, channel_env).await?;
     }
-    let broken = |fault: Fault| no_connection(fault.to_string());
+    let broken = |fault: Fault| no_connection((&fault).into());
     connection.wire.reply(2).await.map_err(broken)?;
     connection.hello(&hello).await.map_err(broken)?;
     if server.tls == Tls::Starttls {
         if !connection.offers("STARTTLS") {
-            return Err(unsafe_line(host, "it offers no STARTTLS"));
+            return Err(unsafe_line(host, phrase!("it offers no STARTTLS", "STARTTLS に対応していません")));
         }
         connection.wire.command("STARTTLS", 2).await.map_err(|fault| match fault {
-            Fault::Refused(reply) => unsafe_line(host, &format!("it refuses STARTTLS: {reply}")),
-            broken => no_connection(broken.to_string()),
+            Fault::Refused(reply) => {
+                let said = reply.to_string();
+                unsafe_line(
+                    host,
+                    phrase!("it refuses STARTTLS: {said}", "STARTTLS が拒否されました：{said}", said),
+                )
+            }
+            fault => broken(fault),
         })?;
         connection = encrypt(connection, host, config, channel_env).await?;
         // What was offered in the clear, somebody else may have offered.
         connection.hello(&hello).await.map_err(broken)?;
     }
     if let (Some(user), Some(password)) = (&config.user, &config.password) {
-        let password = password.reveal().map_err(|missing| SendError::Locked { why: missing.to_string() })?;
+        let password = password.reveal().map_err(|missing| SendError::locked(missing.to_string()))?;
         connection.sign_in(user, password.expose()).await.map_err(|fault| {
-            let why = format!("{host} does not let `user` in: {fault}");
+            let why = phrase!(
+                "{host} does not let `user` in: {said}",
+                "{host} が `user` のログインを拒否しました：{said}",
+                host,
+                said = Phrase::from(&fault)
+            );
             match fault {
                 Fault::Refused(reply) if reply.code >= 500 => SendError::Locked { why },
                 _ => SendError::later(why),
@@ -127,8 +146,8 @@ pub(super) async fn connect(
 }
 
 /// Connects to the first address that answers; says also what we call ourselves there.
-async fn open(addresses: &[SocketAddr], settings: &Settings) -> Result<(TcpStream, String), String> {
-    let mut failed = "it has no address".to_owned();
+async fn open(addresses: &[SocketAddr], settings: &Settings) -> Result<(TcpStream, String), Phrase> {
+    let mut failed = phrase!("it has no address", "アドレスが見つかりません");
     for address in addresses {
         let connecting = tokio::time::timeout(settings.timeout, TcpStream::connect(address));
         match connecting.await {
@@ -138,8 +157,14 @@ async fn open(addresses: &[SocketAddr], settings: &Settings) -> Result<(TcpStrea
                 let here = stream.local_addr().map_err(|error| error.to_string())?;
                 return Ok((stream, hello_name(id::host_name().as_deref(), here)));
             }
-            Ok(Err(error)) => failed = error.to_string(),
-            Err(_) => failed = format!("no answer within {} s", settings.timeout.as_secs()),
+            Ok(Err(error)) => failed = error.to_string().into(),
+            Err(_) => {
+                failed = phrase!(
+                    "no answer within {timeout}",
+                    "{timeout}以内に応答がありません",
+                    timeout = settings.timeout
+                );
+            }
         }
     }
     Err(failed)
@@ -164,18 +189,25 @@ async fn encrypt(
     channel_env: &ChannelEnv,
 ) -> Result<Connection, SendError> {
     let tls = channel_env.clients.mail_tls(config.ca_file.as_deref());
-    let tls = tls.map_err(|error| unsafe_line(host, &error.to_string()))?;
+    let tls = tls.map_err(|error| unsafe_line(host, error.to_string().into()))?;
     let name = ServerName::try_from(host.to_owned());
-    let name = name.map_err(|_| unsafe_line(host, "no certificate can have this name"))?;
+    let name = name.map_err(|_| {
+        unsafe_line(host, phrase!("no certificate can have this name", "証明書に使えないホスト名です"))
+    })?;
     let wire = connection.wire.encrypt(Arc::new(tls), name).await;
-    let wire = wire.map_err(|fault| unsafe_line(host, &fault.to_string()))?;
+    let wire = wire.map_err(|fault| unsafe_line(host, (&fault).into()))?;
     Ok(Connection { wire, offers: Vec::new(), is_encrypted: true })
 }
 
 /// It is no message's fault that a line cannot be encrypted.
-fn unsafe_line(host: &str, why: &str) -> SendError {
+fn unsafe_line(host: &str, why: Phrase) -> SendError {
     SendError::Unsafe {
-        why: format!("no encrypted connection to {host}: {why}; nothing is sent without encryption"),
+        why: phrase!(
+            "no encrypted connection to {host}: {why}; nothing is sent without encryption",
+            "{host} に暗号化して接続できません：{why}。暗号化なしでは送信しません",
+            host,
+            why
+        ),
     }
 }
 
@@ -192,7 +224,10 @@ pub(super) async fn begin(connection: &mut Connection, from: &Address, to: &Addr
     let mut options = "";
     if !from.to_string().is_ascii() || !to.to_string().is_ascii() {
         if !connection.offers("SMTPUTF8") {
-            let no = SendError::refused("the mail server takes no addresses with such letters");
+            let no = SendError::refused(phrase!(
+                "the mail server takes no addresses with such letters",
+                "メールサーバーがこの文字を含むアドレスに対応していません"
+            ));
             return Err(NotBegun::Failed(no, Reuse::Yes));
         }
         options = " SMTPUTF8";
@@ -204,7 +239,7 @@ pub(super) async fn begin(connection: &mut Connection, from: &Address, to: &Addr
             Fault::Refused(reply) => reply.code == 421,
         };
         // What the server thinks of our sender address it thinks of every mail, so this is not the message's fault.
-        let (error, reuse) = judge(&fault, "MAIL FROM", |why| SendError::Locked { why });
+        let (error, reuse) = judge(&fault, &"MAIL FROM".into(), |why| SendError::Locked { why });
         if is_closed { NotBegun::Closed(error) } else { NotBegun::Failed(error, reuse) }
     })
 }
@@ -218,20 +253,20 @@ pub(super) async fn deliver(
 ) -> Result<Accepted, (SendError, Reuse)> {
     let wire = &mut connection.wire;
     if let Err(fault) = wire.command(&format!("RCPT TO:<{to}>"), 2).await {
-        return Err(reset(wire, judge(&fault, "RCPT TO", |why| SendError::Refused { why })).await);
+        return Err(reset(wire, judge(&fault, &"RCPT TO".into(), |why| SendError::Refused { why })).await);
     }
     if !progress.may_go_on() {
-        return Err((SendError::later("there was no time left to send it"), Reuse::No));
+        return Err((SendError::later(http::out_of_time()), Reuse::No));
     }
     if let Err(fault) = wire.command("DATA", 3).await {
-        return Err(reset(wire, judge(&fault, "DATA", |why| SendError::Refused { why })).await);
+        return Err(reset(wire, judge(&fault, &"DATA".into(), |why| SendError::Refused { why })).await);
     }
     fail::point("email.before_text");
     // The last piece has the end of data with it: until it leaves, the server cannot have accepted anything.
     let text = as_data(mail);
     let mut pieces = text.chunks(PIECE_BYTES);
     let last = pieces.next_back().unwrap_or_default();
-    let in_text = |fault| (SendError::later(format!("the connection broke in the text: {fault}")), Reuse::No);
+    let in_text = |fault: Fault| (SendError::later(broke(&phrase!("the text", "本文"), &fault)), Reuse::No);
     for piece in pieces {
         wire.write(piece).await.map_err(in_text)?;
     }
@@ -249,10 +284,14 @@ pub(super) async fn deliver(
         }
         Err(fault @ Fault::Refused(_)) => {
             progress.take_back();
-            Err(judge(&fault, "the text", |why| SendError::Refused { why }))
+            Err(judge(&fault, &phrase!("the text", "本文"), |why| SendError::Refused { why }))
         }
         Err(Fault::Broken(why)) => {
-            let why = format!("no answer after the end of the text: {why}");
+            let why = phrase!(
+                "no answer after the end of the text: {why}",
+                "本文の送信後に応答がありません：{why}",
+                why
+            );
             Err((SendError::Unknown { why }, Reuse::No))
         }
     }
@@ -291,11 +330,12 @@ async fn reset(wire: &mut Wire, (error, reuse): (SendError, Reuse)) -> (SendErro
 }
 
 /// What a fault before the end of the text means; `final_no` says what a permanent refusal is.
-fn judge(fault: &Fault, phase: &str, final_no: impl FnOnce(String) -> SendError) -> (SendError, Reuse) {
+fn judge(fault: &Fault, phase: &Phrase, final_no: impl FnOnce(Phrase) -> SendError) -> (SendError, Reuse) {
     let Fault::Refused(reply) = fault else {
-        return (SendError::later(format!("the connection broke at {phase}: {fault}")), Reuse::No);
+        return (SendError::later(broke(phase, fault)), Reuse::No);
     };
-    let why = format!("refused at {phase}: {reply}");
+    let said = reply.to_string();
+    let why = phrase!("refused at {phase}: {said}", "{phase} で拒否されました：{said}", phase, said);
     match reply.code {
         // "Authentication required" and "credentials invalid" may come at any point.
         530 | 535 => (SendError::Locked { why }, Reuse::No),
@@ -303,6 +343,11 @@ fn judge(fault: &Fault, phase: &str, final_no: impl FnOnce(String) -> SendError)
         500.. => (final_no(why), Reuse::Yes),
         _ => (SendError::later(why), Reuse::Yes),
     }
+}
+
+fn broke(phase: &Phrase, fault: &Fault) -> Phrase {
+    let why = Phrase::from(fault);
+    phrase!("the connection broke at {phase}: {why}", "{phase} で接続が切れました：{why}", phase, why)
 }
 
 /// What a server said, on one short line and without our secrets.

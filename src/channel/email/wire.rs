@@ -8,6 +8,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_rustls::TlsConnector;
 
 use super::smtp::quote;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// RFC 5321 gives a line of an answer 512 bytes; some servers take more.
 const MAX_LINE: usize = 4096;
@@ -45,21 +47,30 @@ pub(super) enum Fault {
     /// The server said no.
     Refused(Reply),
     /// There is no answer that could be used, and the connection is of no use either.
-    Broken(String),
+    Broken(Phrase),
 }
 
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Fault::Refused(reply) => reply.fmt(f),
-            Fault::Broken(why) => f.write_str(why),
+            Fault::Broken(why) => why.fmt(f),
+        }
+    }
+}
+
+impl From<&Fault> for Phrase {
+    fn from(fault: &Fault) -> Self {
+        match fault {
+            Fault::Refused(reply) => reply.to_string().into(),
+            Fault::Broken(why) => why.clone(),
         }
     }
 }
 
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {
-        Fault::Broken(quote(&error.to_string()))
+        Fault::Broken(quote(&error.to_string()).into())
     }
 }
 
@@ -81,9 +92,10 @@ impl Wire {
         name: ServerName<'static>,
     ) -> Result<Self, Fault> {
         if !self.arrived.is_empty() {
-            let why =
-                "somebody on the line spoke before the handshake, so that nothing it says can be trusted";
-            return Err(Fault::Broken(why.to_owned()));
+            return Err(Fault::Broken(phrase!(
+                "somebody on the line spoke before the handshake, so that nothing it says can be trusted",
+                "TLS ハンドシェイクの前に余分な応答が届きました（第三者の割り込みの可能性があるため信用しません）"
+            )));
         }
         Ok(Self::new(TlsConnector::from(config).connect(name, self.stream).await?))
     }
@@ -91,7 +103,10 @@ impl Wire {
     /// Says a command and reads the answer, whose code has to begin with `wanted`.
     pub(super) async fn command(&mut self, command: &str, wanted: u16) -> Result<Reply, Fault> {
         if command.chars().any(char::is_control) {
-            return Err(Fault::Broken("a command of more than one line".to_owned()));
+            return Err(Fault::Broken(phrase!(
+                "a command of more than one line",
+                "コマンドが複数行になっています"
+            )));
         }
         self.write(format!("{command}\r\n").as_bytes()).await?;
         self.reply(wanted).await
@@ -102,7 +117,10 @@ impl Wire {
         if self.arrived.is_empty() {
             Ok(())
         } else {
-            Err(Fault::Broken("the server answers what nobody asked".to_owned()))
+            Err(Fault::Broken(phrase!(
+                "the server answers what nobody asked",
+                "要求していない応答が届きました"
+            )))
         }
     }
 
@@ -120,20 +138,31 @@ impl Wire {
             let line = self.line().await?;
             let (code, is_last, text) = parse_line(&line)
                 .filter(|(code, ..)| reply.lines.is_empty() || *code == reply.code)
-                .ok_or_else(|| Fault::Broken(format!("this is no answer: {}", quote(&line))))?;
+                .ok_or_else(|| {
+                    let said = quote(&line);
+                    Fault::Broken(phrase!("this is no answer: {said}", "応答として読めません：{said}", said))
+                })?;
             reply.code = code;
             reply.lines.push(text.to_owned());
             if is_last {
                 break;
             }
             if reply.lines.len() == MAX_LINES {
-                return Err(Fault::Broken(format!("the answer is too long: more than {MAX_LINES} lines")));
+                return Err(Fault::Broken(phrase!(
+                    "the answer is too long: more than {count line}",
+                    "応答が長すぎます（{count} 行超）",
+                    count = MAX_LINES
+                )));
             }
         }
         match reply.code / 100 {
             class if class == wanted => Ok(reply),
             4 | 5 => Err(Fault::Refused(reply)),
-            _ => Err(Fault::Broken(format!("this answers another command: {reply}"))),
+            _ => Err(Fault::Broken(phrase!(
+                "this answers another command: {said}",
+                "別のコマンドへの応答です：{said}",
+                said = reply.to_string()
+            ))),
         }
     }
 
@@ -148,13 +177,15 @@ impl Wire {
             }
             searched = self.arrived.len();
             if searched >= MAX_LINE {
-                return Err(Fault::Broken(format!(
-                    "the answer is too long: a line of over {MAX_LINE} bytes"
+                return Err(Fault::Broken(phrase!(
+                    "the answer is too long: a line of over {count byte}",
+                    "応答が長すぎます（1 行が {count} バイト超）",
+                    count = MAX_LINE
                 )));
             }
             let mut piece = [0; MAX_LINE];
             match self.stream.read(&mut piece).await? {
-                0 => return Err(Fault::Broken("the server hung up".to_owned())),
+                0 => return Err(Fault::Broken(phrase!("the server hung up", "サーバーが接続を閉じました"))),
                 count => self.arrived.extend_from_slice(&piece[..count]),
             }
         }

@@ -17,6 +17,7 @@ use crate::channel::http;
 use crate::channel::{ChannelEnv, Progress, Settings};
 use crate::config::Secret;
 use crate::fetch::ApiReply;
+use crate::phrase;
 use crate::time::Timestamp;
 
 /// How far our clock may have been ahead of the server's when we posted: a day and a bit, for a clock that was a calendar day
@@ -66,7 +67,10 @@ impl Account {
         if self.id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !self.id.is_empty() {
             Ok(self)
         } else {
-            Err(SendError::later("the instance names an account that makes no sense"))
+            Err(SendError::later(phrase!(
+                "the instance names an account that makes no sense",
+                "インスタンスが不正なアカウントを返しました"
+            )))
         }
     }
 }
@@ -80,7 +84,7 @@ impl Api<'_> {
         progress: &Progress,
     ) -> Result<Accepted, SendError> {
         let mut request = self.request(Method::POST, "api/v1/statuses", &[])?;
-        let key = HeaderValue::from_str(key).map_err(|_| SendError::refused("its key is damaged"))?;
+        let key = HeaderValue::from_str(key).map_err(|_| http::damaged_key())?;
         request.headers_mut().insert(HeaderName::from_static("idempotency-key"), key);
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let body = json!({
@@ -95,7 +99,10 @@ impl Api<'_> {
         // A page of good wishes from a proxy is a success, too, but not ours.
         match serde_json::from_slice::<Posted>(&answer.body) {
             Ok(posted) => Ok(Accepted { remote_id: Some(posted.id), pause_until: self.spent_until(&answer) }),
-            Err(_) => Err(SendError::unknown("the instance answered success, but not with a post")),
+            Err(_) => Err(SendError::unknown(phrase!(
+                "the instance answered success, but not with a post",
+                "インスタンスは成功と応答しましたが、投稿が含まれていません"
+            ))),
         }
     }
 
@@ -126,14 +133,22 @@ impl Api<'_> {
                 return match (&status.link, found.is_empty()) {
                     // Without a link there is only the text to go by, and servers may change that.
                     (None, true) => Err(Finding::CannotTell {
-                        why: "it has no link by which it could be found".to_owned(),
+                        why: phrase!(
+                            "it has no link by which it could be found",
+                            "探す手がかりになるリンクがありません"
+                        ),
                     }),
                     _ => Ok(found),
                 };
             }
             max_id = page.last().map(|posted| posted.id.clone());
         }
-        Err(Finding::CannotTell { why: "the account has posted too much since to look through".to_owned() })
+        Err(Finding::CannotTell {
+            why: phrase!(
+                "the account has posted too much since to look through",
+                "その後の投稿が多すぎて調べきれません"
+            ),
+        })
     }
 
     /// Who the token belongs to.
@@ -190,8 +205,12 @@ impl Api<'_> {
 
     fn read<T: DeserializeOwned>(&self, answer: &ApiReply) -> Result<T, SendError> {
         self.judge(answer).map_err(nothing_sent)?;
-        serde_json::from_slice(&answer.body)
-            .map_err(|_| SendError::later("the instance does not answer as Mastodon does"))
+        serde_json::from_slice(&answer.body).map_err(|_| {
+            SendError::later(phrase!(
+                "the instance does not answer as Mastodon does",
+                "インスタンスの応答が Mastodon のものではありません"
+            ))
+        })
     }
 
     fn request(
@@ -213,16 +232,21 @@ impl Api<'_> {
 
     /// What a status means here: a server error can come after the post was made, so nobody knows.
     fn judge(&self, answer: &ApiReply) -> Result<(), SendError> {
-        let why = || format!("the instance answered with {}", http::quoted(answer));
+        let name = phrase!("the instance", "インスタンス");
+        let why = http::answered(answer, &name);
         match answer.status {
             429 => {
                 let now = self.channel_env.clock.now();
                 let asked = answer.retry_after.or_else(|| reset(&answer.headers).map(|at| at.since(now)));
-                Err(SendError::Busy { why: why(), after: asked.unwrap_or(DEFAULT_PAUSE) })
+                Err(SendError::Busy { why, after: asked.unwrap_or(DEFAULT_PAUSE) })
             }
-            500..=599 => Err(SendError::Unknown { why: why() }),
-            404 | 410 => Err(SendError::later(format!("{}; is `instance` a Mastodon server?", why()))),
-            _ => http::judge(answer, "the instance"),
+            500..=599 => Err(SendError::Unknown { why }),
+            404 | 410 => Err(SendError::later(phrase!(
+                "{why}; is `instance` a Mastodon server?",
+                "{why}。`instance` は Mastodon サーバーですか？",
+                why
+            ))),
+            _ => http::judge(answer, &name),
         }
     }
 

@@ -253,7 +253,7 @@ impl Backend for Mastodon {
                 Check::bad("lookup", format!("{why}; a crash can leave posts that wait for you"))
             }
             Err(Finding::Later(error)) => error.check("lookup"),
-            Err(other) => Check::bad("lookup", other.to_string()),
+            Err(other) => Check::bad("lookup", other.phrase().to_string()),
         };
         vec![limits, account, lookup]
     }
@@ -281,8 +281,7 @@ impl Status {
 }
 
 fn read(row: &Row) -> Result<Status, SendError> {
-    serde_json::from_str(&row.payload)
-        .map_err(|_| SendError::refused("it was made for another kind of channel"))
+    serde_json::from_str(&row.payload).map_err(|_| super::error::made_for_another_kind())
 }
 
 fn sample() -> super::Notice {

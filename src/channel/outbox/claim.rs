@@ -16,7 +16,7 @@ use crate::id::Owner;
 use crate::ledger::pause::Pause;
 use crate::ledger::{Subject, event};
 use crate::time::{Timestamp, Uptime};
-use crate::{params, sql};
+use crate::{params, phrase, sql};
 
 /// What a pass may take: what was due when it began. Whatever comes later is the next pass's, so that every pass ends.
 pub(super) struct Due {
@@ -186,21 +186,22 @@ pub(super) fn mark_abandoned(
         params![channel],
         read,
     )?;
+    let why = phrase!("the sender did not come back", "送信プロセスが戻りませんでした");
     let mut marked = Vec::new();
     for row in in_hand {
         let ended_at = row.lease().and_then(|lease| lease.ended_at(&due.moment));
         let Some(ended_at) = ended_at else { continue };
-        let not_before = decide::resolve_after(ended_at, row.attempts, &row.key, settings);
+        let not_before = decide::resolve_after(ended_at, row.attempts, &row.channel, settings);
         let changed = tx.execute(
             sql!(
                 "UPDATE outbox SET state = 'unknown', not_before = ?3,
-                   lease_owner = NULL, lease_until = NULL, lease_uptime = NULL, lease_fence = lease_fence + 1, last_error = 'the sender did not come back'
+                   lease_owner = NULL, lease_until = NULL, lease_uptime = NULL, lease_fence = lease_fence + 1, last_error = ?4
                  WHERE id = ?1 AND state = 'sending' AND lease_fence = ?2"
             ),
-            params![row.id, row.lease_fence, not_before],
+            params![row.id, row.lease_fence, not_before, why],
         )?;
         if changed == 1 {
-            let detail = json!({ "why": "the sender did not come back", "not_before": not_before });
+            let detail = json!({ "why": why.to_stored(), "not_before": not_before });
             event::add(
                 tx,
                 Some(&row.job_name),
@@ -215,7 +216,9 @@ pub(super) fn mark_abandoned(
     Ok(marked)
 }
 
-/// Takes the message that has waited longest and marks it `sending`, or `None` when none is due.
+/// Takes the first message of those that are due and marks it `sending`, or `None` when none is.
+///
+/// What failed and is due again goes before what was added later. The inner `LIMIT` bounds the sort.
 ///
 /// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two senders can pick the same row in the
 /// subquery, and only the repeated test stops the second.
@@ -232,8 +235,8 @@ pub(super) fn claim_ready(
             "UPDATE outbox SET state = 'sending', attempts = attempts + 1,
                first_attempt_at = COALESCE(first_attempt_at, ?2), last_attempt_at = ?2,
                lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4, lease_uptime = ?6
-             WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?5
-                         ORDER BY not_before, id LIMIT 1 {skip_locked})
+             WHERE id = (SELECT MIN(id) FROM (SELECT id FROM outbox WHERE channel = ?1 AND state = 'ready'
+                         AND not_before <= ?5 ORDER BY not_before, id LIMIT 200) AS due)
                AND state = 'ready' AND not_before <= ?5
              RETURNING ",
             columns!()
@@ -268,7 +271,7 @@ pub(super) fn claim_unknown(
     due: &Due,
     lease: &Lease,
 ) -> db::Result<Option<Row>> {
-    let waiting = tx.list(
+    let mut waiting = tx.list(
         sql!(
             "SELECT lease_until, lease_uptime, id, lease_fence FROM outbox
              WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?2 ORDER BY not_before, id LIMIT 20"
@@ -276,6 +279,7 @@ pub(super) fn claim_unknown(
         params![channel, due.by],
         |row| Ok((read_lease(row)?, row.get::<i64>(2)?, row.get::<i64>(3)?)),
     )?;
+    waiting.sort_by_key(|(_, id, _)| *id);
     for (held, id, fence) in waiting {
         if held.is_some_and(|held| held.ended_at(&due.moment).is_none()) {
             continue;
@@ -375,7 +379,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Transition
             step.not_before,
             step.attempts,
             step.remote_id.as_deref(),
-            step.error.as_deref(),
+            step.error.as_ref(),
             step.resolve_attempts,
         ],
     )?;

@@ -118,11 +118,11 @@ fn end(
     tx: &mut Tx<'_>,
     row: Row,
     (state, outcome, code): (State, DeliveryOutcome, DeliveryCode),
-    error: Option<String>,
+    error: Option<Phrase>,
     topics: &Topics,
     now: Timestamp,
 ) -> db::Result<Answer> {
-    if !store::apply_by_hand(tx, &row, state, error.as_deref(), now)? {
+    if !store::apply_by_hand(tx, &row, state, error.as_ref(), now)? {
         return Ok(changed(&row));
     }
     topics::note(tx, &row, code, None, now)?;
@@ -169,12 +169,12 @@ pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Res
 /// What nobody has looked into although it may have been sent is looked into first.
 fn ready_again(tx: &mut Tx<'_>, row: &Row, code: DeliveryCode, now: Timestamp) -> db::Result<Answer> {
     let (state, why) = match row.suspicion.filter(|_| row.state == State::Held) {
-        Some(suspicion) => (State::Unknown, Some(suspicion.words())),
+        Some(suspicion) => (State::Unknown, Some(suspicion.phrase())),
         None => (State::Ready, None),
     };
-    if !store::apply_by_hand(tx, row, state, why, now)? {
+    if !store::apply_by_hand(tx, row, state, why.as_ref(), now)? {
         return Ok(changed(row));
     }
-    topics::note(tx, row, code, why, now)?;
+    topics::note(tx, row, code, why.as_ref(), now)?;
     Ok(Answer::Done { id: row.id, state })
 }

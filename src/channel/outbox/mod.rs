@@ -27,8 +27,6 @@ mod resolve;
 mod restored;
 mod sender;
 mod store;
-#[cfg(test)]
-mod tests;
 mod topics;
 mod waiting;
 

@@ -4,6 +4,8 @@ use super::lease::Lease;
 use super::restored::Provenance;
 use crate::hash;
 use crate::id::JobName;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::{Timestamp, Uptime};
 
 /// Where a message stands.
@@ -78,11 +80,22 @@ impl Suspicion {
     }
 
     /// For people.
-    pub(super) fn words(self) -> &'static str {
+    pub(super) fn phrase(self) -> Phrase {
         match self {
-            Suspicion::Restored => "the database was restored from a backup",
-            Suspicion::Reopened => "the database was moved elsewhere, and is in use again",
-            Suspicion::Retold => "it may have been told between the backup and its restore",
+            Suspicion::Restored => {
+                phrase!(
+                    "the database was restored from a backup",
+                    "データベースがバックアップから復元されました"
+                )
+            }
+            Suspicion::Reopened => phrase!(
+                "the database was moved elsewhere, and is in use again",
+                "別の場所へ移したデータベースが再び使われています"
+            ),
+            Suspicion::Retold => phrase!(
+                "it may have been told between the backup and its restore",
+                "バックアップから復元までの間に通知済みの可能性があります"
+            ),
         }
     }
 }
@@ -185,7 +198,7 @@ pub struct Row {
     /// What the other side calls it.
     pub remote_id: Option<String>,
     /// What went wrong last, or why it waits for a person.
-    pub last_error: Option<String>,
+    pub last_error: Option<Phrase>,
 }
 
 /// What a resolver needs to know about earlier attempts.
@@ -204,9 +217,9 @@ impl Row {
     }
 
     /// Why a sent message was not sent now: it was suspected, and found on the other side.
-    pub fn found_there(&self) -> Option<String> {
-        let suspicion = self.suspicion.filter(|_| self.state == State::Sent)?;
-        Some(format!("it was there already: {}", suspicion.words()))
+    pub fn found_there(&self) -> Option<Phrase> {
+        let why = self.suspicion.filter(|_| self.state == State::Sent)?.phrase();
+        Some(phrase!("it was there already: {why}", "すでに届いていました：{why}", why))
     }
 
     /// The earliest moment at which this message can have reached the other side.

@@ -15,6 +15,7 @@ use crate::config::redact;
 use crate::db::{self, Tx};
 use crate::fail;
 use crate::ledger::{Subject, event, pause};
+use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
@@ -27,7 +28,8 @@ impl Sender {
         let deadline = Instant::now() + WRITE_FOR;
         let mut wait = Duration::from_millis(50);
         // What others say may repeat our secrets; here is the one way into the database.
-        let step = Transition { error: step.error.map(|why| redact(&why).into_owned()), ..step };
+        let error = step.error.map(|why| Phrase::from_stored(&redact(&why.to_stored())));
+        let step = Transition { error, ..step };
         let print = channel.credentials_fingerprint();
         loop {
             let written = self.write(&row, &step, &print, Owners::Notify).await;
@@ -87,7 +89,10 @@ impl Sender {
                     ..row.clone()
                 };
                 let code = DeliveryCode::after_attempt(step.state);
-                topics::note(tx, &after, code, step.error.as_deref(), now)?;
+                topics::note(tx, &after, code, step.error.as_ref(), now)?;
+                if step.state == State::Sent {
+                    pause::forget_ended(tx, &Subject::channel(&row.channel), now)?;
+                }
                 if let Some(pause) = &step.pause {
                     put_pause(tx, &after, pause, &print, now)?;
                 }
@@ -137,7 +142,8 @@ fn put_pause(
     now: Timestamp,
 ) -> db::Result<()> {
     let name = Subject::channel(&row.channel);
-    let why = row.last_error.as_deref().unwrap_or("it asked us to wait");
+    let asked = || phrase!("it asked us to wait", "待つよう求められました");
+    let why = row.last_error.clone().unwrap_or_else(asked);
     let (until, code) = match pause {
         ChannelPause::Until(until) => (Some(*until), ChannelCode::AskedToWait),
         ChannelPause::Unsafe(until) => (Some(*until), ChannelCode::NoEncryption),
@@ -146,15 +152,15 @@ fn put_pause(
     if *pause == ChannelPause::Locked {
         claim::put_locked_with(tx, &row.channel, Some(print))?;
     }
-    if pause::put(tx, &name, until, &Phrase::from_stored(why), now)? {
-        event::add(tx, None, &name, code, &json!({ "why": why, "until": until }), now)?;
+    if pause::put(tx, &name, until, &why, now)? {
+        event::add(tx, None, &name, code, &json!({ "why": why.to_stored(), "until": until }), now)?;
     }
     Ok(())
 }
 
 /// Says once, where it is handled, what became of a message; never to whom it went.
 fn say(row: &Row, step: &Transition) {
-    let why = step.error.as_deref().unwrap_or_default();
+    let why = step.error.as_ref().map(ToString::to_string).unwrap_or_default();
     let (id, channel) = (row.id, row.channel.as_str());
     match (step.state, &step.pause) {
         (_, Some(ChannelPause::Locked)) => {

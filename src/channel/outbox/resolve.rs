@@ -12,6 +12,7 @@ use crate::channel::error::{Accepted, Finding, SendError};
 use crate::channel::progress::SendBudget;
 use crate::db;
 use crate::fail;
+use crate::phrase;
 
 impl Sender {
     /// Asks the channel what became of a message, and sends it again if that is what the answer means.
@@ -24,12 +25,15 @@ impl Sender {
         let looking = tokio::time::timeout(channel.settings.timeout, self.resolve(channel, &row));
         let finding = match looking.await {
             Ok(finding) => finding?,
-            Err(_) => Finding::Later(SendError::later("looking took too long")),
+            Err(_) => Finding::Later(SendError::later(phrase!(
+                "looking took too long",
+                "確認に時間がかかりすぎました"
+            ))),
         };
         fail::point("outbox.looked");
         let now = self.channel_env.clock.now();
         let message = Unresolved {
-            key: &row.key,
+            channel: &row.channel,
             attempts: row.attempts,
             resolve_attempts: row.resolve_attempts,
             attempted: row.attempted(),
@@ -40,7 +44,7 @@ impl Sender {
             Resolved::Transition(step) => self.record(channel, row, step).await,
             Resolved::SendAgain { is_blind } => {
                 let (owner, held, lease) = (self.owner.clone(), row, channel.settings.lease());
-                let (why, clock) = (finding.to_string(), self.channel_env.clock.clone());
+                let (why, clock) = (finding.phrase(), self.channel_env.clock.clone());
                 let again = self
                     .db
                     .claim(move |tx| {

@@ -24,6 +24,8 @@ use crate::fail;
 use crate::fetch::Clients;
 use crate::id::Owner;
 use crate::ledger::{Subject, event, pause};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
 /// A pace shorter than this is waited for within a pass; a longer one leaves the rest to the next pass.
@@ -259,11 +261,19 @@ impl Sender {
             return None;
         }
         let sending = channel.send(&self.channel_env, row, &progress);
-        let cut = |why: &str| {
+        let cut = |why: Phrase| {
             if progress.is_handed_over() {
-                SendError::unknown(format!("{why}: it may have been sent"))
+                SendError::unknown(phrase!(
+                    "{why}: it may have been sent",
+                    "{why}。送信済みの可能性があります",
+                    why
+                ))
             } else {
-                SendError::later(format!("{why}, before the message was handed over"))
+                SendError::later(phrase!(
+                    "{why}, before the message was handed over",
+                    "{why}。メッセージはまだ渡していません",
+                    why
+                ))
             }
         };
         let stopped = async {
@@ -273,9 +283,9 @@ impl Sender {
         Some(tokio::select! {
             result = sending => result,
             limit = out_of_time(channel, &progress) => {
-                Err(cut(&format!("no answer within {} s", limit.as_secs())))
+                Err(cut(phrase!("no answer within {limit}", "{limit}以内に応答がありません", limit)))
             }
-            () = stopped => Err(cut("interrupted")),
+            () = stopped => Err(cut(phrase!("interrupted", "中断されました"))),
             never = self.keep_lease(channel, row, budget, &progress) => match never {},
         })
     }

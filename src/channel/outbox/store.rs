@@ -8,8 +8,9 @@ use super::model::{Added, NewMessage, Row, State, Suspicion, key};
 use super::restored;
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, event};
+use crate::phrase::Phrase;
 use crate::time::{Timestamp, Uptime};
-use crate::{params, sql};
+use crate::{params, phrase, sql};
 
 crate::migration!(6, "outbox", "../../../migrations/0006_outbox.sql");
 
@@ -106,9 +107,12 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
         (false, None) => State::Ready,
     };
     let not_before = message.not_before.unwrap_or(now).max(now);
-    let held = message.hold.then_some("more new things at once than `hold_above` allows");
-    let why: Vec<&str> = held.into_iter().chain(suspicion.map(Suspicion::words)).collect();
-    let why = (!why.is_empty()).then(|| why.join("; "));
+    let too_many = || {
+        phrase!("more new things at once than `hold_above` allows", "一度の新着が `hold_above` を超えました")
+    };
+    let why: Vec<Phrase> =
+        message.hold.then(too_many).into_iter().chain(suspicion.map(Suspicion::phrase)).collect();
+    let why = (!why.is_empty()).then(|| Phrase::list(why));
     let new = tx.find(
         sql!(
             "INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, generation, payload, state,
@@ -145,7 +149,7 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
     let mut detail =
         json!({ "channel": message.channel, "topic": message.topic, "subject": message.subject });
     if let (Some(suspicion), Some(since)) = (suspicion, suspect_since) {
-        detail["why"] = suspicion.words().into();
+        detail["why"] = suspicion.phrase().to_stored().into();
         detail["since"] = since.to_string().into();
     }
     event::add(tx, Some(message.job), &Subject::delivery(id), DeliveryCode::when_added(state), &detail, now)?;
@@ -190,7 +194,7 @@ pub fn suspect(tx: &mut Tx<'_>, suspicion: Suspicion, now: Timestamp) -> db::Res
             moving_states!(),
             ")"
         )),
-        params![now, suspicion.as_str(), suspicion.words()],
+        params![now, suspicion.as_str(), suspicion.phrase()],
     )
 }
 
@@ -199,7 +203,7 @@ pub(super) fn apply_by_hand(
     tx: &mut Tx<'_>,
     row: &Row,
     state: State,
-    error: Option<&str>,
+    error: Option<&Phrase>,
     now: Timestamp,
 ) -> db::Result<bool> {
     let changed = tx.execute(

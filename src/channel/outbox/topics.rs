@@ -10,6 +10,7 @@ use super::model::{DeliveryOutcome, Row};
 use super::store;
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, event};
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// What an owner does when one of its messages has ended.
@@ -65,12 +66,12 @@ pub(super) fn note(
     tx: &mut Tx<'_>,
     row: &Row,
     code: DeliveryCode,
-    why: Option<&str>,
+    why: Option<&Phrase>,
     now: Timestamp,
 ) -> db::Result<()> {
     let mut detail = json!({ "channel": row.channel, "subject": row.subject, "attempts": row.attempts });
     if let Some(why) = why {
-        detail["why"] = why.into();
+        detail["why"] = why.to_stored().into();
     }
     event::add(tx, Some(&row.job_name), &Subject::delivery(row.id), code, &detail, now)
 }

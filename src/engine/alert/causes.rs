@@ -13,7 +13,7 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// A shorter pause is everyday life.
+/// A shorter pause, or series of pauses, is everyday life.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// Something that is wrong at this moment.
@@ -37,8 +37,8 @@ impl Changes {
         is_configured: &impl Fn(&Subject) -> bool,
         now: Timestamp,
     ) -> db::Result<Self> {
-        // A pause that has just ended may begin again with the next attempt.
-        let pauses = pause::list(tx, now.minus(LONG))?;
+        // A pause that has ended may begin again with the next attempt. If that works, the pause is forgotten.
+        let pauses = pause::list(tx, now.minus(pause::SERIES))?;
         let present = list_causes(&pauses, &attention::list_waiting(tx, now)?, is_configured);
         let open = store::list_open(tx)?;
         let over = list_over(&open, &present, is_configured).cloned().collect();
@@ -65,7 +65,7 @@ fn list_causes(
     held: &BTreeMap<String, Waiting>,
     is_configured: &impl Fn(&Subject) -> bool,
 ) -> Vec<Cause> {
-    let is_long = |pause: &Pause| pause.paused_until.is_none_or(|until| until.since(pause.paused_at) >= LONG);
+    let is_long = |pause: &Pause| pause.paused_until.is_none_or(|until| until.since(pause.since) >= LONG);
     // A job is paused by a person, who knows.
     let pauses = pauses.iter().filter(|pause| pause.name.word() != "job" && is_long(pause));
     let pauses = pauses.filter(|pause| is_configured(&pause.name)).map(|pause| Cause {
@@ -118,6 +118,7 @@ mod tests {
         Pause {
             name: Subject::verbatim(name),
             paused_at: at(0),
+            since: at(0),
             paused_until: until.map(at),
             reason: "401".into(),
         }

@@ -68,7 +68,7 @@ fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
     let text = channel::as_text(&row.payload);
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let title = shorten(first.strip_prefix("Subject: ").unwrap_or(first), WIDTH);
-    let why = row.last_error.as_deref().map(Phrase::from_stored).or_else(|| wait.map(ChannelWait::phrase));
+    let why = row.last_error.clone().or_else(|| wait.map(ChannelWait::phrase));
     let (channel, recipient) = (row.channel.as_str(), row.recipient.as_str());
     TableRow {
         state: delivery::state_of(row.state),

@@ -81,11 +81,11 @@ fn add_facts(view: &mut View, row: &Row) {
         view.fact(phrase!("next attempt", "次の送信"), row.not_before);
     }
     view.fact(phrase!("remote id", "送信先での ID"), row.remote_id.as_deref());
-    view.fact(phrase!("last error", "最後のエラー"), row.last_error.as_deref().map(Phrase::from_stored));
+    view.fact(phrase!("last error", "最後のエラー"), row.last_error.clone());
 }
 
 /// One message among others, in one line.
-pub fn line(id: i64, channel: &str, state: State, why: Option<&str>) -> Line {
+pub fn line(id: i64, channel: &str, state: State, why: Option<&Phrase>) -> Line {
     let state = phrase_of(state);
     match why {
         Some(why) => phrase!(
@@ -94,7 +94,7 @@ pub fn line(id: i64, channel: &str, state: State, why: Option<&str>) -> Line {
             id,
             channel,
             state,
-            why = Phrase::from_stored(why)
+            why
         ),
         None => phrase!(
             "delivery {id} to {channel}: {state}",
@@ -203,9 +203,6 @@ fn fields(row: &Row) -> Vec<table::Cell> {
         row.last_attempt_at.into(),
         row.settled_at.into(),
         row.remote_id.as_ref().into(),
-        row.last_error
-            .as_deref()
-            .map(|error| Cell::Text(Phrase::from_stored(error).to_string()))
-            .unwrap_or(Cell::Null),
+        row.last_error.as_ref().map_or(Cell::Null, |error| Cell::Text(error.to_string())),
     ]
 }

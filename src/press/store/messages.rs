@@ -2,6 +2,7 @@
 
 use super::super::TOPIC;
 use crate::db::{self, Tx};
+use crate::phrase::Phrase;
 use crate::{params, sql};
 
 /// How the other messages about an item stand: whether one is under way, and whether one was sent.
@@ -27,7 +28,7 @@ pub struct ItemDelivery {
     pub channel: String,
     pub state: String,
     /// What went wrong last, or why it waits.
-    pub last_error: Option<String>,
+    pub last_error: Option<Phrase>,
 }
 
 /// The messages about an item, oldest first.

@@ -11,6 +11,7 @@ mod moved;
 mod pages;
 mod providers;
 mod reasons;
+mod refusals;
 mod see_before;
 mod silence;
 mod story;

@@ -1,7 +1,7 @@
-//! A month in the life of a press job: outages, a day of many releases, a feed that rewrites its addresses, a model that is
-//! withdrawn. Every release that should be posted is posted once, in order, within the quota; nothing else is.
+//! A month in the life of a press job: outages, a day of many releases, days on which the provider says that its quota is used up,
+//! a feed that rewrites its addresses, a model that is withdrawn. Every release that should be posted is posted once, in order, within the quota; nothing else is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
@@ -99,13 +99,21 @@ impl Month {
         self.serve();
         let down = |is_down: bool| is_down.then(|| Fault::Status(503, vec![]));
         self.world.ministry.script("/news.rdf").always(down(day == 4));
-        self.world.mastodon.posts.always(down(day == 8));
+        self.world.mastodon.posts.always(down(day == 8 || day == 9));
         self.world.gemini.always(match day {
             11 => Some(Reply::Status(503)),
+            // Others have used the same key.
+            17 | 18 => Some(Reply::PerDay),
             // Withdrawn; the config names another one the day after.
             20 => Some(Reply::Status(404)),
             _ => None,
         });
+    }
+
+    /// What has happened to the job, its items and its provider.
+    async fn codes(&self) -> BTreeSet<String> {
+        let events = self.world.db.read(|tx| event::list_of_job(tx, "mic", 100_000)).await.unwrap();
+        events.into_iter().map(|event| event.code).collect()
     }
 
     async fn run(&mut self) {
@@ -149,6 +157,10 @@ on_both_databases! {
                 }
                 month.run().await;
             }
+        }
+        let codes = month.codes().await;
+        for code in ["provider_down", "provider_used_up", "provider_refused", "rewritten", "posted"] {
+            assert!(codes.contains(code), "{code} never happened: {codes:?}");
         }
         let posts = month.world.posts();
         let slug = |post: &String| post.lines().next().unwrap().replace("報道資料 ", "");

@@ -265,55 +265,6 @@ on_both_databases! {
         assert!(text.contains("scan.pdf） (2 KiB／画像のみで文字情報がないため内容なし)"), "or why there is none: {text}");
     }
 
-    async fn a_refusal_of_the_request_as_such_buries_nothing(fixture) {
-        // What the provider says, and where the first item stands after two days of it.
-        for (reply, first) in [
-            (Reply::BadField("thinking_budget"), "0/-/0"),
-            (Reply::Status(404), "0/-/0"),
-            (Reply::BadRequest("Request contains an invalid argument."), "1/5/1"),
-        ] {
-            let fixture = &fixture;
-            fixture.clock.set(crate::databases::test_start());
-            crate::press::answers::reset(fixture).await;
-            let world = World::new(fixture, &More { job: "items_per_run = 3", ..More::default() }).await;
-            for slug in ["a", "b", "c"] {
-                world.publish(slug, files(&[2000]));
-            }
-            world.gemini.always(Some(reply.clone()));
-            let failure = failed(world.finish().await);
-            assert!(matches!(&failure, Failure::Config(why) if why.to_string().contains("[llm.gemini]: ") && why.to_string().contains("doctor")), "{failure:?}");
-            for _ in 0..48 {
-                world.clock.advance(HOUR);
-                assert!(matches!(failed(world.finish().await), Failure::Config(_)), "{reply:?}: it is said every time");
-            }
-            let mut standings = vec![world.standing("a").await, world.standing("b").await, world.standing("c").await];
-            standings.sort();
-            assert_eq!(standings, ["0/-/0", "0/-/0", first], "{reply:?}");
-            let asked = world.gemini.questions().len();
-            assert!((7..=11).contains(&asked), "{reply:?}: asked {asked} times in two days");
-            world.gemini.always(None);
-            world.clock.advance(DAY);
-            world.live(3).await;
-            assert_eq!(world.posts().len(), 3, "{reply:?}");
-        }
-    }
-
-    async fn a_document_that_alone_is_refused_costs_the_provider_nothing(fixture) {
-        let world = World::new(&fixture, &More { job: "items_per_run = 9", ..More::default() }).await;
-        world.publish("a", files(&[2000]));
-        world.gemini.next(Reply::BadRequest("Request contains an invalid argument."));
-        world.live(1).await;
-        assert_eq!(world.standing("a").await, "1/5/1");
-        // Somebody else's answer lies between the two refusals.
-        world.publish("b", files(&[2000]));
-        world.live(1).await;
-        assert_eq!(world.standing("b").await, "3/0/0");
-        world.publish("c", files(&[2000]));
-        world.gemini.next(Reply::BadRequest("Request contains an invalid argument."));
-        let report = world.run().await;
-        assert_eq!(report.waiting_until, None, "{report:?}");
-    }
-
     async fn what_is_not_set_is_left_to_the_model(fixture) {
         let mut world = World::new(&fixture, &More { job: "items_per_run = 2", ..More::default() }).await;
         world.publish("a", files(&[2000]));

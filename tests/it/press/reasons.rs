@@ -52,7 +52,7 @@ on_both_databases! {
         let row = world.db.read(|tx| outbox::list(tx, &outbox::DeliveryFilter::default(), 10)).await.unwrap().remove(0);
         assert_eq!(row.state, State::Held);
         let told = why(&world, &fixture, "a").await;
-        let error = row.last_error.clone().unwrap_or_default();
+        let error = row.last_error.clone().map(|why| why.to_string()).unwrap_or_default();
         assert!(!error.is_empty() && told.contains(&error) && told.contains("delivery skip"), "{told}");
         let (id, now) = (row.id, world.clock.now());
         world.db.write(move |tx| outbox::skip(tx, id, &app::topics(), now)).await.unwrap();

@@ -9,6 +9,8 @@ use crate::blogs::config::Probe;
 use crate::blogs::model::{CheckFailure, CheckFailureKind, FoundEntry, RecentKeys};
 use crate::config::value::FirstRun;
 use crate::config::value::Patterns;
+use crate::phrase::Speech;
+use crate::text::Language;
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);

@@ -243,3 +243,29 @@ fn another_detector_or_other_settings_make_nothing_new() {
     assert_eq!(announced(&decision), ["x"], "only what is dated after the last check");
     assert_eq!(decision.state.unwrap().settings_hash, Some(other.settings_hash));
 }
+
+#[test]
+fn why_news_are_held_is_data_and_read_in_both_languages() {
+    let japanese = Speech { language: Language::Ja, ..Speech::default() };
+    for (why, stored, english, in_japanese) in [
+        (
+            HoldReason::TooMany { entries: 4, hold_above: 3 },
+            r#"{"too_many":{"entries":4,"hold_above":3}}"#,
+            "4 new entries at once, more than 3",
+            "一度に新着 4 件（上限 3 件）",
+        ),
+        (
+            HoldReason::NoDates,
+            r#""no_dates""#,
+            "nothing of what the feed had is left, and its entries have no dates",
+            "フィードの記事がすべて入れ替わり、日付もありません",
+        ),
+        // As earlier versions wrote it.
+        (HoldReason::Words("60 new".into()), r#""60 new""#, "60 new", "60 new"),
+    ] {
+        assert_eq!(serde_json::to_string(&why).unwrap(), stored);
+        assert_eq!(serde_json::from_str::<HoldReason>(stored).unwrap(), why);
+        assert_eq!(why.phrase(), english);
+        assert_eq!(japanese.phrase(&why.phrase()), in_japanese);
+    }
+}

@@ -8,6 +8,8 @@ use jiff::tz::TimeZone;
 use super::model::{Attempted, Row, State, Suspicion};
 use crate::channel::error::{Accepted, Finding, SendError};
 use crate::channel::settings::Settings;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -66,7 +68,7 @@ pub struct Transition {
     pub resolve_attempts: u32,
     /// What the other side calls it.
     pub remote_id: Option<String>,
-    pub error: Option<String>,
+    pub error: Option<Phrase>,
     pub pause: Option<ChannelPause>,
 }
 
@@ -90,10 +92,15 @@ pub fn after_attempt(
     settings: &Settings,
     now: Timestamp,
 ) -> Transition {
-    match after_send(row.attempts, &row.key, result, settings, now) {
+    match after_send(row.attempts, &row.channel, result, settings, now) {
         failed @ Transition { state: State::Failed, .. } if row.resent_at.is_some() => {
-            let why = failed.error.as_deref().unwrap_or_default();
-            let error = Some(format!("it may have been sent already: the second attempt failed: {why}"));
+            let error = failed.error.as_ref().map(|why| {
+                may_have_been_sent(&phrase!(
+                    "the second attempt failed: {why}",
+                    "2 回目の送信も失敗しました：{why}",
+                    why
+                ))
+            });
             Transition { state: State::Held, error, ..failed }
         }
         step => step,
@@ -103,7 +110,7 @@ pub fn after_attempt(
 /// After a send ended, or failed to: `attempts` counts this one.
 fn after_send(
     attempts: u32,
-    key: &str,
+    channel: &str,
     result: &Result<Accepted, SendError>,
     settings: &Settings,
     now: Timestamp,
@@ -114,7 +121,7 @@ fn after_send(
         attempts,
         resolve_attempts: 0,
         remote_id: None,
-        error: result.as_ref().err().map(ToString::to_string),
+        error: result.as_ref().err().map(|error| error.why().clone()),
         pause: None,
     };
     match result {
@@ -130,7 +137,7 @@ fn after_send(
         Err(SendError::Later { .. }) if attempts >= settings.max_attempts => step(State::Failed, now),
         Err(SendError::Later { after, .. }) => {
             let asked = after.unwrap_or_default().min(MAX_PAUSE);
-            step(State::Ready, now.plus(back_off(attempts, key).max(asked)))
+            step(State::Ready, now.plus(back_off(attempts, channel).max(asked)))
         }
         Err(SendError::Busy { after, .. }) => {
             let until = now.plus((*after).clamp(Duration::from_secs(1), MAX_PAUSE));
@@ -153,7 +160,9 @@ fn after_send(
                 ..step(State::Ready, until)
             }
         }
-        Err(SendError::Unknown { .. }) => step(State::Unknown, resolve_after(now, attempts, key, settings)),
+        Err(SendError::Unknown { .. }) => {
+            step(State::Unknown, resolve_after(now, attempts, channel, settings))
+        }
     }
 }
 
@@ -161,8 +170,8 @@ fn after_send(
 ///
 /// A look that finds nothing is followed by the next attempt at once, so the wait between attempts is here: an instance that
 /// cannot post at this moment must not use up all attempts within minutes.
-pub fn resolve_after(ended_at: Timestamp, attempts: u32, key: &str, settings: &Settings) -> Timestamp {
-    let between = if attempts >= 2 { back_off(attempts, key) } else { Duration::ZERO };
+pub fn resolve_after(ended_at: Timestamp, attempts: u32, channel: &str, settings: &Settings) -> Timestamp {
+    let between = if attempts >= 2 { back_off(attempts, channel) } else { Duration::ZERO };
     ended_at.plus(between.max(settings.timeout * 2))
 }
 
@@ -200,37 +209,34 @@ pub fn after_resolving(
     settings: &Settings,
     now: Timestamp,
 ) -> Resolved {
-    let step = |state, not_before, error: &str| {
+    let end = |state, remote_id, error| {
         Resolved::Transition(Transition {
             state,
-            not_before,
+            not_before: now,
             attempts: message.attempts,
             resolve_attempts: 0,
-            remote_id: None,
-            error: (!error.is_empty()).then(|| error.to_owned()),
+            remote_id,
+            error,
             pause: None,
         })
     };
-    let hold = |why: &str| step(State::Held, now, &format!("it may have been sent already: {why}"));
+    let hold = |why: &Phrase| end(State::Held, None, Some(may_have_been_sent(why)));
     // A message that kills its sender every time must end somewhere, and nobody knows whether it was sent.
-    let again = |is_blind, why: &str| {
+    let again = |is_blind, why: &Phrase| {
         if message.attempts >= settings.max_attempts {
-            hold(&format!("{} attempts ended without an answer; {why}", message.attempts))
+            hold(&phrase!(
+                "{count attempt} ended without an answer; {why}",
+                "{count} 回送信しても応答がありませんでした。{why}",
+                count = message.attempts,
+                why
+            ))
         } else {
             Resolved::SendAgain { is_blind }
         }
     };
     match finding {
-        Finding::Accepted(sent) => Resolved::Transition(Transition {
-            state: State::Sent,
-            not_before: now,
-            attempts: message.attempts,
-            resolve_attempts: 0,
-            remote_id: sent.remote_id.clone(),
-            error: None,
-            pause: None,
-        }),
-        Finding::NotSent => again(false, "it is not there"),
+        Finding::Accepted(sent) => end(State::Sent, sent.remote_id.clone(), None),
+        Finding::NotSent => again(false, &finding.phrase()),
         Finding::CannotTell { why } => {
             let Attempted { since, is_certain } = message.attempted;
             // An attempt in the future means that the clock was ahead: how long ago it really was, nobody knows.
@@ -240,9 +246,11 @@ pub fn after_resolving(
                 _ if covered => again(false, why),
                 (Some(Suspicion::Restored | Suspicion::Reopened), _) | (_, OnUnknown::Hold) => hold(why),
                 _ if key_window.is_some() => hold(why),
-                _ if message.was_resent => {
-                    hold(&format!("it was sent again, and no answer came either time; {why}"))
-                }
+                _ if message.was_resent => hold(&phrase!(
+                    "it was sent again, and no answer came either time; {why}",
+                    "再送しましたが、2 回とも応答がありませんでした。{why}",
+                    why
+                )),
                 _ => again(true, why),
             }
         }
@@ -254,10 +262,12 @@ pub fn after_resolving(
                 SendError::Unknown { why } => SendError::later(why),
                 error => error,
             };
-            match after_send(resolve_attempts, message.key, &Err(error), settings, now) {
-                failed @ Transition { state: State::Failed, .. } => hold(&format!(
-                    "looking failed {resolve_attempts} times: {}",
-                    failed.error.unwrap_or_default()
+            match after_send(resolve_attempts, message.channel, &Err(error), settings, now) {
+                failed @ Transition { state: State::Failed, .. } => hold(&phrase!(
+                    "looking failed {count time}: {why}",
+                    "確認に {count} 回失敗しました：{why}",
+                    count = resolve_attempts,
+                    why = failed.error
                 )),
                 later => Resolved::Transition(Transition {
                     state: State::Unknown,
@@ -270,10 +280,14 @@ pub fn after_resolving(
     }
 }
 
+fn may_have_been_sent(why: &Phrase) -> Phrase {
+    phrase!("it may have been sent already: {why}", "送信済みの可能性があります：{why}", why)
+}
+
 /// What is known of a message whose outcome is not.
 #[derive(Clone, Copy, Debug)]
 pub struct Unresolved<'a> {
-    pub key: &'a str,
+    pub channel: &'a str,
     /// How often it was tried.
     pub attempts: u32,
     /// How many looks in a row have failed.
@@ -286,12 +300,13 @@ pub struct Unresolved<'a> {
     pub suspicion: Option<Suspicion>,
 }
 
-/// The wait after `attempts` failed attempts, a fifth more or less so that messages do not march in step.
-pub fn back_off(attempts: u32, key: &str) -> Duration {
+/// The wait after `attempts` failed attempts, a fifth more or less, so that not everybody who uses a server comes back at once.
+///
+/// The messages of a channel that failed as often wait for as long: those that failed together leave together, in their order.
+pub fn back_off(attempts: u32, channel: &str) -> Duration {
     let step =
         BACK_OFF[usize::try_from(attempts.saturating_sub(1)).unwrap_or(usize::MAX).min(BACK_OFF.len() - 1)];
-    // The key is a hash: its bytes are as good as dice, and the same message always waits the same time.
-    let dice = key
+    let dice = channel
         .bytes()
         .chain(attempts.to_le_bytes())
         .fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
