@@ -16,6 +16,7 @@ pub mod author;
 pub mod collect;
 pub mod commands;
 pub mod config;
+mod counts;
 pub mod events;
 mod findings;
 pub mod history;

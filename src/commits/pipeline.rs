@@ -4,7 +4,7 @@ use super::events::{BRANCH, BranchCode, PERSON, PROJECT, ProjectCode, RUN, RunCo
 use super::store::export::{After as CommitKey, list_after};
 use super::store::reading::CommitRow;
 use super::store::{branches, projects};
-use super::{GitSource, KIND, commands, config, findings, host, make, pages, run, view};
+use super::{GitSource, KIND, commands, config, counts, findings, host, make, pages, run, view};
 use crate::config::Kind;
 use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{After, Cell, Table, TablePage};
@@ -121,6 +121,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     list_busy: run::store::list_busy,
     list_left: |_, _| Ok(Vec::new()),
     list_needs: view::list_failing,
+    refresh: |config, db, clock| Box::pin(counts::refresh(config, db, clock)),
 };
 
 static COMMITS: Table = Table {
