@@ -38,7 +38,7 @@ impl GitSource {
     pub(super) async fn keep_pause(&self, db: &Db, client: &dyn Host) -> db::Result<()> {
         let Some((until, why)) = client.find_pause() else { return Ok(()) };
         let name = self.subject();
-        db.write(move |tx| pause::put(tx, &name, Some(until), &Phrase::verbatim(&why), tx.now())).await?;
+        db.write(move |tx| pause::put(tx, &name, Some(until), &why, tx.now())).await?;
         Ok(())
     }
 }

@@ -28,6 +28,7 @@ mod clocks;
 mod command_line;
 mod commit_cut;
 mod commits;
+mod commits_again;
 mod commits_counts;
 mod commits_faults;
 mod commits_jobs;
