@@ -15,6 +15,7 @@ use crate::channel::outbox::Sender;
 use crate::db::Db;
 use crate::engine::daemon::{self, StartRequests};
 use crate::engine::{Finder, Progress, Runner};
+use crate::time::Clock;
 
 /// How often the config file, and the place of the database, is checked.
 const POLL_EVERY: Duration = Duration::from_secs(5);
@@ -22,6 +23,9 @@ const POLL_EVERY: Duration = Duration::from_secs(5);
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(60);
 /// How often old history is deleted.
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// How often what pages show, but is too much to count for each reader, is brought up to date.
+const REFRESH_EVERY: Duration = Duration::from_secs(10);
 
 /// What a daemon shares with the pages beside it.
 pub struct Shared<'a> {
@@ -43,7 +47,7 @@ impl App {
         stop: &CancellationToken,
     ) {
         let Shared { finders, progress, requests } = shared;
-        let db = self.env.db.clone();
+        let (db, clock) = (self.env.db.clone(), self.env.clock.clone());
         let runner = Runner::new(db.clone(), progress);
         let (jobs, list) = watch::channel(Arc::new(self.jobs.clone()));
         let (apps, current) = watch::channel(self);
@@ -69,6 +73,7 @@ impl App {
             prune(current.clone(), stop),
             send(current, stop),
             stop_when_replaced(&db, stop),
+            refresh(finders, &db, &clock, stop),
             follow,
         );
     }
@@ -103,6 +108,21 @@ async fn prune(app: watch::Receiver<Arc<App>>, stop: &CancellationToken) {
             warn!("Old history stays for now: {error}");
         }
         if !pause(PRUNE_EVERY, stop).await {
+            return;
+        }
+    }
+}
+
+/// Counts for the pages what has changed, by the config that is in use.
+async fn refresh(finders: &watch::Sender<Arc<Finder>>, db: &Db, clock: &Clock, stop: &CancellationToken) {
+    loop {
+        let finder = Arc::clone(&finders.borrow());
+        for pipeline in finder.pipelines {
+            if let Err(error) = (pipeline.refresh)(&finder.config, db, clock).await {
+                warn!("Pages show older counts for now: {error}");
+            }
+        }
+        if !pause(REFRESH_EVERY, stop).await {
             return;
         }
     }

@@ -4,7 +4,9 @@ use super::events::{BLOG, BlogEvent, CHANGE};
 use super::store::{self, ChangeRow};
 use super::{KIND, change, commands, config, entry, findings, make, opml, pages, topics, view};
 use crate::config::Kind;
-use crate::engine::pipeline::{Example, ExportDocument, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::engine::pipeline::{
+    Example, ExportDocument, Flag, FlagShape, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel,
+};
 use crate::engine::table::{Cell, Table, TablePage};
 use crate::engine::{Pipeline, action};
 use crate::ledger::event;
@@ -78,6 +80,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         view::list_left(tx, &configured)
     },
     list_needs: |_| Ok(Vec::new()),
+    refresh: NOTHING_TO_REFRESH,
 };
 
 static CHANGES: Table = Table {

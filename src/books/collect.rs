@@ -69,6 +69,8 @@ pub struct Collected {
 pub enum Wrong {
     /// The key was refused.
     Credentials(String),
+    /// Only another config ends it.
+    Config(String),
     /// Anything else.
     Failed(String),
 }
@@ -250,6 +252,7 @@ impl From<SearchError> for Wrong {
     fn from(trouble: SearchError) -> Self {
         match trouble {
             SearchError::Credentials(why) => Wrong::Credentials(why),
+            SearchError::Config(why) => Wrong::Config(why),
             SearchError::Failed(why) | SearchError::Passing { why, .. } | SearchError::Quota { why, .. } => {
                 Wrong::Failed(why)
             }

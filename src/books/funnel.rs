@@ -80,7 +80,9 @@ impl Funnel {
 
     /// The step that keeps more from being sent, if one does; a quota that is used up has a place of its own.
     fn bottleneck(&self) -> Option<Phrase> {
-        if let Some(Wrong::Credentials(why) | Wrong::Failed(why)) = &self.collected.trouble {
+        if let Some(Wrong::Credentials(why) | Wrong::Config(why) | Wrong::Failed(why)) =
+            &self.collected.trouble
+        {
             return Some(phrase!("the search failed ({why})", "検索に失敗（{why}）", why));
         }
         self.after_collecting().or_else(|| self.while_collecting())

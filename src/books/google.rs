@@ -66,6 +66,8 @@ pub enum SearchError {
         /// How long it wants to be left alone.
         retry_after: Option<Duration>,
     },
+    /// Only another config ends it: the address, or the search itself, is refused.
+    Config(String),
     /// Anything else: the next run tries again.
     Failed(String),
 }
@@ -171,6 +173,7 @@ fn from_fetch(error: &fetch::Error, now: Timestamp) -> SearchError {
         _ if matches!(error, fetch::Error::TooSlow { .. }) => {
             SearchError::Passing { why: error.to_string(), retry_after: None }
         }
+        _ if error.needs_config() => SearchError::Config(error.describe()),
         _ => SearchError::Failed(error.to_string()),
     }
 }
@@ -212,6 +215,7 @@ fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<VolumePage,
         }
         401 => Err(SearchError::Credentials(why)),
         400 | 403 if complaint.is_credential() => Err(SearchError::Credentials(why)),
+        400 => Err(SearchError::Config(format!("{why} (hint: check `queries` and `google_books`)"))),
         500..=599 => Err(SearchError::Passing { why, retry_after: wait }),
         _ => Err(SearchError::Failed(why)),
     }

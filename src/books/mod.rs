@@ -185,17 +185,18 @@ impl Books {
         let waiting_until =
             [funnel.collected.resumes_at, funnel.held_back.next_digest_at].into_iter().flatten().min();
         let mut problems: Vec<Phrase> = funnel.queued.problems.into_iter().map(Phrase::from).collect();
+        let needs_config = matches!(funnel.collected.trouble, Some(Wrong::Config(_)));
         match funnel.collected.trouble {
             Some(Wrong::Credentials(why)) => {
                 return Err(Failure::Credentials(google::refused_key(&why).into()));
             }
-            Some(Wrong::Failed(why)) => {
+            Some(Wrong::Config(why) | Wrong::Failed(why)) => {
                 problems.insert(0, phrase!("Google Books: {why}", "Google Books：{why}", why));
             }
             None => {}
         }
         let new_count = funnel.collected.new;
-        Ok(Report { problems, new_count, waiting_until, all_failed, ..Report::new(summary) })
+        Ok(Report { problems, new_count, waiting_until, all_failed, needs_config, ..Report::new(summary) })
     }
 
     async fn plan_steps(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {

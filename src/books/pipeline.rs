@@ -5,7 +5,7 @@ use super::model::GOOGLE_BOOKS;
 use super::store::{BookRow, DeliveryRow};
 use super::{KIND, REQUESTS_PER_DAY, config, findings, make, pages, store, topics, view};
 use crate::config::{Kind, TableKind};
-use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::engine::pipeline::{Example, Flag, FlagShape, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
 use crate::engine::{Pipeline, action};
 use crate::fetch::SecretHint;
@@ -76,6 +76,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     list_busy: |_| Ok(Vec::new()),
     list_left: |_, _| Ok(Vec::new()),
     list_needs: |_| Ok(Vec::new()),
+    refresh: NOTHING_TO_REFRESH,
 };
 
 static BOOKS: Table = Table {

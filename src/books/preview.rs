@@ -74,9 +74,12 @@ pub(super) async fn preview(
         Err(SearchError::Credentials(why)) => {
             return Err(Failure::Credentials(google::refused_key(&why).into()));
         }
-        Err(SearchError::Quota { why, .. } | SearchError::Passing { why, .. } | SearchError::Failed(why)) => {
-            PreviewItem::failed(what, why)
-        }
+        Err(
+            SearchError::Quota { why, .. }
+            | SearchError::Passing { why, .. }
+            | SearchError::Config(why)
+            | SearchError::Failed(why),
+        ) => PreviewItem::failed(what, why),
     };
     Ok(Preview { items: vec![item], notes })
 }

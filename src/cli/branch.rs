@@ -118,7 +118,7 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
         host::Error::Credentials(why) => Error::new(Exit::Credentials, why),
         host::Error::Missing { .. } => Error::failed(format!("{} has no project `{project}`", source.host))
             .hint("check the path, and whether the token may see it"),
-        error => Error::failed(error.to_string()),
+        error => Error::failed(error.phrase()),
     })?;
     if let Err(error) = client.fetch_head(remote.remote_id, &branch, &context.stop).await {
         context.out.warn(format!("`{}` has no branch `{branch}` at this moment: {error}", remote.path));

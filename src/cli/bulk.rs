@@ -195,7 +195,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
             return Ok(Exit::Interrupted);
         }
         Err(Failure::Credentials(why)) => {
-            return Err(Error::new(Exit::Credentials, why.to_string())
+            return Err(Error::new(Exit::Credentials, why)
                 .hint("what was collected is saved; with a good token `tsuzuki bulk start` continues"));
         }
         Err(failure) => return Err(failure.into()),
@@ -215,7 +215,7 @@ fn tell(outcome: &WorkedRun, context: &Context) -> Result<()> {
         context.out.line(sentence(&outcome.run))?;
     }
     for problem in &outcome.problems {
-        context.out.warn(one_line(problem));
+        context.out.warn(problem);
     }
     if let Some(until) = outcome.waiting_until {
         context.out.note(phrase!(
@@ -397,7 +397,7 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
             target.row.status.word(),
             target.row.stored_count,
             target.row.processed_at_utc,
-            target.row.error_message.as_deref().unwrap_or(""),
+            target.row.error_message.clone(),
         ]
     })?;
     Ok(Exit::Fine)

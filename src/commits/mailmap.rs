@@ -1,13 +1,13 @@
 //! Git's `.mailmap`: which names and addresses in commits belong to which person.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::author::email_key;
 
 /// What a mailmap says, by the address that stands in commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mailmap {
-    by_email: HashMap<String, Vec<MailmapEntry>>,
+    by_email: BTreeMap<String, Vec<MailmapEntry>>,
 }
 
 /// One line of it.

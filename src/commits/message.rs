@@ -12,6 +12,8 @@ use crate::db;
 use crate::engine::JobEnv;
 use crate::id::{JobName, RunId};
 use crate::ledger::event;
+use crate::phrase;
+use crate::phrase::{Phrase, Speech};
 use crate::text::{Language, and_more};
 use crate::time::Timestamp;
 
@@ -21,7 +23,7 @@ pub const TOPIC: &str = "commits";
 const MAX_NAMED: usize = 50;
 
 /// The notice about a run that has ended.
-pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: Language) -> Notice {
+pub fn render_notice(summary: &Summary, failed: &[(String, Phrase)], language: Language) -> Notice {
     let (good, bad) = (summary.run.success_count, summary.run.failed_count);
     let new = summary.new_commits_count;
     let headline = match language {
@@ -29,6 +31,7 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
         Language::En => format!("Commits: {new} new ({good} branches up to date, {bad} failed)"),
     };
     let mut notice = Notice::new(headline, language);
+    let speech = Speech { language, ..Speech::default() };
     notice.entries = failed
         .iter()
         .take(MAX_NAMED)
@@ -36,7 +39,7 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
             title: branch.clone(),
             link: None,
             date: None,
-            note: Some(why.clone()),
+            note: Some(speech.phrase(why)),
         })
         .collect();
     if failed.len() > MAX_NAMED {
@@ -53,7 +56,7 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
 type Made = (JobName, Vec<Rendered>, Vec<NotRendered>);
 
 /// Tells the end of every completed run that was not told yet, whoever ended it; answers what could not be told.
-pub async fn notify_ended(env: &JobEnv) -> db::Result<Vec<String>> {
+pub async fn notify_ended(env: &JobEnv) -> db::Result<Vec<Phrase>> {
     let mut problems = Vec::new();
     for (run_id, owner) in env.db.read(run::list_unannounced).await? {
         problems.extend(enqueue_end(env, run_id, owner.as_deref()).await?);
@@ -65,8 +68,8 @@ pub async fn notify_ended(env: &JobEnv) -> db::Result<Vec<String>> {
 ///
 /// A run that brought nothing new and failed nowhere, or only as the one before, is marked as told and stays silent. A run of a job that this
 /// config does not have is left to a process that has it.
-async fn enqueue_end(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Vec<String>> {
-    let mut listeners = GitSource::list(env);
+async fn enqueue_end(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Vec<Phrase>> {
+    let mut listeners = GitSource::list(&env.jobs);
     listeners.retain(|source| owner.is_none_or(|job| job == source.job.as_str()));
     if listeners.is_empty() {
         return Ok(Vec::new());
@@ -80,9 +83,15 @@ async fn enqueue_end(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Re
     for source in listeners.iter().filter(|_| is_news) {
         let (rendered, failed) = env.channels.render(&source.deliver, &env.channel_env, &news).await;
         let job = &source.job;
-        problems.extend(
-            failed.iter().map(|error| format!("{job}: the end of run {run_id} is not told: {error}")),
-        );
+        problems.extend(failed.iter().map(|error| {
+            phrase!(
+                "{job}: the end of run {run} is not told: {why}",
+                "{job}：収集 {run} の終了を通知できません：{why}",
+                job = job.as_str(),
+                run = run_id.to_string(),
+                why = error.to_string()
+            )
+        }));
         made.push((job.clone(), rendered, failed));
     }
     let now = env.clock.now();
@@ -90,7 +99,7 @@ async fn enqueue_end(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Re
     Ok(if is_ours { problems } else { Vec::new() })
 }
 
-type Unannounced = Option<(Summary, Vec<(String, String)>)>;
+type Unannounced = Option<(Summary, Vec<(String, Phrase)>)>;
 
 fn find_unannounced(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Unannounced> {
     let Some(summary) = run::find_summary(tx, &run_id)? else { return Ok(None) };
@@ -103,7 +112,10 @@ fn find_unannounced(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Unannounce
             continue;
         }
         let path = projects::find(tx, target.project_id)?.map(|project| project.path).unwrap_or_default();
-        failed.push((format!("{path} {}", target.branch_name), target.error_message.unwrap_or_default()));
+        failed.push((
+            format!("{path} {}", target.branch_name),
+            target.error_message.unwrap_or_else(|| "".into()),
+        ));
     }
     Ok(Some((summary, failed)))
 }
@@ -160,7 +172,7 @@ mod tests {
         };
         let summary =
             Summary { run, state: "completed", workers: Vec::new(), pending_count: 0, new_commits_count: 41 };
-        let failed = [("team/app main".to_owned(), "gone".to_owned())];
+        let failed = [("team/app main".to_owned(), Phrase::from("gone"))];
         let english = render_notice(&summary, &failed, Language::En);
         assert_eq!(english.headline, "Commits: 41 new (2 branches up to date, 1 failed)");
         assert_eq!(english.entries[0].note.as_deref(), Some("gone"));

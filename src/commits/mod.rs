@@ -16,6 +16,7 @@ pub mod author;
 pub mod collect;
 pub mod commands;
 pub mod config;
+mod counts;
 pub mod events;
 mod findings;
 pub mod history;
@@ -56,7 +57,6 @@ use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::{Subject, presence};
 use crate::phrase;
-use crate::phrase::Phrase;
 use crate::text::counted;
 use crate::time::Timestamp;
 
@@ -112,8 +112,8 @@ impl GitSource {
     }
 
     /// Every `commits` job of the config, in its order.
-    pub fn list(env: &JobEnv) -> Vec<Arc<Self>> {
-        let jobs = env.jobs.iter().filter(|job| job.kind == KIND);
+    pub fn list(jobs: &[crate::config::Job]) -> Vec<Arc<Self>> {
+        let jobs = jobs.iter().filter(|job| job.kind == KIND);
         jobs.filter_map(|job| Self::read(job).ok()).map(Arc::new).collect()
     }
 
@@ -151,8 +151,8 @@ impl GitSource {
 }
 
 /// The `commits` jobs of the config as they see each other, in its order.
-pub fn list_host_jobs(env: &JobEnv) -> Vec<HostJob> {
-    GitSource::list(env).iter().map(|source| source.host_job()).collect()
+pub fn list_host_jobs(jobs: &[crate::config::Job]) -> Vec<HostJob> {
+    GitSource::list(jobs).iter().map(|source| source.host_job()).collect()
 }
 
 /// A `commits` job, ready to run.
@@ -182,7 +182,7 @@ impl Collector for Commits {
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
             let client = self.source.client(&self.env)?;
-            preview::preview(&self.source, &list_host_jobs(&self.env), &*client, db).await
+            preview::preview(&self.source, &list_host_jobs(&self.env.jobs), &*client, db).await
         })
     }
 
@@ -214,7 +214,6 @@ impl Commits {
                         "nothing to collect: no branches were found",
                         "収集対象のブランチがありません"
                     );
-                    let problems = problems.into_iter().map(Phrase::from).collect();
                     return Ok(Report { problems, all_failed: true, ..Report::new(summary) });
                 }
                 Ended::Busy(run, holder) if is_of_another_job(&run, &ctx.job) => {
@@ -269,7 +268,7 @@ impl Commits {
         };
         let access = match tokio::time::timeout(CHECK_TIMEOUT, asked).await {
             Ok(Ok(seen)) => Check::fine("token", seen),
-            Ok(Err(host::Error::Credentials(why))) => Check::locked("token", why),
+            Ok(Err(host::Error::Credentials(why))) => Check::locked("token", why.to_string()),
             Ok(Err(error)) => Check::bad("token", error.to_string()),
             Err(_) => Check::bad("token", "no answer in time"),
         };
@@ -296,7 +295,6 @@ impl Commits {
         // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));
         let all_failed = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
-        let problems = problems.into_iter().map(Phrase::from).collect();
         let new_count = u64::try_from(run.new_commits_count).unwrap_or(0);
         Report { problems, new_count, waiting_until, all_failed, ..Report::new(summary) }
     }
@@ -312,7 +310,7 @@ impl Commits {
                 ))
             })
             .await?;
-        let jobs_on_host = list_host_jobs(&self.env);
+        let jobs_on_host = list_host_jobs(&self.env.jobs);
         collected.retain(|target| {
             decide::is_fallback_job(&jobs_on_host, &self.source.host_job(), target.job_name.as_deref())
         });

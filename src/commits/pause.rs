@@ -38,9 +38,7 @@ impl GitSource {
     pub(super) async fn keep_pause(&self, db: &Db, client: &dyn Host) -> db::Result<()> {
         let (name, asked) = (self.subject(), client.find_pause());
         db.write(move |tx| match &asked {
-            Some((until, why)) => {
-                pause::put(tx, &name, Some(*until), &Phrase::verbatim(why), tx.now()).map(drop)
-            }
+            Some((until, why)) => pause::put(tx, &name, Some(*until), why, tx.now()).map(drop),
             None => pause::forget_ended(tx, &name, tx.now()),
         })
         .await

@@ -4,11 +4,62 @@ use super::events::{BRANCH, BranchCode, PERSON, PROJECT, ProjectCode, RUN, RunCo
 use super::store::export::{After as CommitKey, list_after};
 use super::store::reading::CommitRow;
 use super::store::{branches, projects};
-use super::{GitSource, KIND, commands, config, findings, host, make, pages, run, view};
+use super::{GitSource, KIND, commands, config, counts, findings, host, make, pages, run, view};
 use crate::config::Kind;
 use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{After, Cell, Table, TablePage};
 use crate::engine::{Pipeline, action};
+
+/// The flags of `job add`: the address of each host, and what is the same for all of them.
+macro_rules! flags {
+    ($($(#[$about:meta])* $host:ident,)+) => {
+        &[
+            $(host::$host::KIND.address,)+
+            Flag {
+                name: "token-env",
+                value: "VARIABLE",
+                help: "the name of the environment variable that holds the token",
+                key: "token",
+                shape: FlagShape::Variable,
+            },
+            Flag {
+                name: "project",
+                value: "PROJECT",
+                help: "a project by path or number; may be repeated",
+                key: "projects",
+                shape: FlagShape::List,
+            },
+            Flag {
+                name: "group",
+                value: "GROUP",
+                help: "every project of this group; may be repeated",
+                key: "group",
+                shape: FlagShape::List,
+            },
+            Flag {
+                name: "branch",
+                value: "BRANCH",
+                help: "a branch by name or pattern; may be repeated",
+                key: "branches",
+                shape: FlagShape::List,
+            },
+            Flag {
+                name: "since",
+                value: "DATE",
+                help: "leave older commits out, e.g. 2024-01-01",
+                key: "since",
+                shape: FlagShape::Text,
+            },
+        ]
+    };
+}
+
+/// Where the token of each host comes from.
+macro_rules! tokens {
+    ($($(#[$about:meta])* $host:ident,)+) => {
+        &[$(host::$host::KIND.token),+]
+    };
+}
 
 /// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
@@ -25,46 +76,9 @@ pub static PIPELINE: Pipeline = Pipeline {
     uses: Uses { llm: false, quota_for_tests: false },
     steps: &[],
     resume: |_, _| Ok(false),
-    flags: &[
-        host::ADDRESS,
-        Flag {
-            name: "token-env",
-            value: "VARIABLE",
-            help: "the name of the environment variable that holds the token",
-            key: "token",
-            shape: FlagShape::Variable,
-        },
-        Flag {
-            name: "project",
-            value: "PROJECT",
-            help: "a project by path or number; may be repeated",
-            key: "projects",
-            shape: FlagShape::List,
-        },
-        Flag {
-            name: "group",
-            value: "GROUP",
-            help: "every project of this group; may be repeated",
-            key: "group",
-            shape: FlagShape::List,
-        },
-        Flag {
-            name: "branch",
-            value: "BRANCH",
-            help: "a branch by name or pattern; may be repeated",
-            key: "branches",
-            shape: FlagShape::List,
-        },
-        Flag {
-            name: "since",
-            value: "DATE",
-            help: "leave older commits out, e.g. 2024-01-01",
-            key: "since",
-            shape: FlagShape::Text,
-        },
-    ],
+    flags: host::hosts!(flags),
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
-    secrets: &[host::TOKEN],
+    secrets: host::hosts!(tokens),
     lacks: |section| {
         (!section.has("token")).then_some(("without a token only public projects can be read", "token"))
     },
@@ -121,6 +135,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     list_busy: run::store::list_busy,
     list_left: |_, _| Ok(Vec::new()),
     list_needs: view::list_failing,
+    refresh: |config, db, clock| Box::pin(counts::refresh(config, db, clock)),
 };
 
 static COMMITS: Table = Table {

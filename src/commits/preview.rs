@@ -38,7 +38,10 @@ pub(super) async fn preview(
     let stop = CancellationToken::new();
     let named = sync::fetch_named(source, client, &stop).await?;
     let failed = |missing: NotFound| {
-        PreviewItem::failed(missing.what.unwrap_or_else(|| source.host.clone()), missing.why)
+        PreviewItem::failed(
+            missing.what.map_or_else(|| source.host.clone(), |what| what.to_string()),
+            missing.why,
+        )
     };
     let mut items: Vec<PreviewItem> = named.problems.into_iter().map(failed).collect();
     let mut wanted: BTreeMap<(i64, String), String> = BTreeMap::new();
@@ -114,7 +117,7 @@ async fn preview_branch(walked: Walked, client: &dyn Host, stop: &CancellationTo
         Err(host::Error::Missing { host, .. }) => {
             return PreviewItem::failed(what, format!("{host} has no such branch"));
         }
-        Err(error) => return PreviewItem::failed(what, error.to_string()),
+        Err(error) => return PreviewItem::failed(what, error.phrase()),
     };
     let short = |sha: &str| sha.get(..8).unwrap_or(sha).to_owned();
     let found = match &known_head {

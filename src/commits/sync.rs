@@ -11,13 +11,15 @@ use super::pattern::any_matches;
 use super::store::projects;
 use crate::db::Db;
 use crate::engine::Failure;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// A project of the config, and what became of it.
 enum ProjectLookup {
     Here(RemoteProject),
-    Gone(String),
-    Trouble(String),
+    Gone(Phrase),
+    Trouble(Phrase),
 }
 
 /// The projects that the config names, as the host has them.
@@ -36,21 +38,19 @@ pub(super) struct NamedProjects {
 /// Something of the config that could not be looked up.
 pub(super) struct NotFound {
     /// What, unless `why` says it.
-    pub(super) what: Option<String>,
-    pub(super) why: String,
+    pub(super) what: Option<Phrase>,
+    pub(super) why: Phrase,
 }
 
 impl NotFound {
-    fn new(what: String, why: String) -> Self {
+    fn new(what: Phrase, why: Phrase) -> Self {
         Self { what: Some(what), why }
     }
-}
 
-impl std::fmt::Display for NotFound {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn phrase(&self) -> Phrase {
         match &self.what {
-            Some(what) => write!(f, "{what}: {}", self.why),
-            None => f.write_str(&self.why),
+            Some(what) => phrase!("{what}: {why}", "{what}：{why}", what, why = &self.why),
+            None => self.why.clone(),
         }
     }
 }
@@ -59,8 +59,8 @@ impl std::fmt::Display for NotFound {
 pub struct Synced {
     /// Those that the config names.
     pub projects: Vec<Project>,
-    /// One line for each that could not be looked up.
-    pub problems: Vec<String>,
+    /// One for each that could not be looked up.
+    pub problems: Vec<Phrase>,
     /// Whether the config names no others.
     pub is_whole: bool,
 }
@@ -86,29 +86,43 @@ pub(super) async fn fetch_named(
         match lookups? {
             ProjectLookup::Here(remote) => found.push(remote),
             ProjectLookup::Gone(why) => {
-                let why = format!("{why}; check `projects`, or whether the token may see it");
-                problems.push(NotFound::new(format!("project `{name}`"), why));
+                let why = phrase!(
+                    "{why}; check `projects`, or whether the token may see it",
+                    "{why}。`projects` の指定とトークンの権限を確認してください",
+                    why
+                );
+                problems.push(NotFound::new(project_phrase(&name), why));
                 gone.push(name);
             }
             ProjectLookup::Trouble(why) => {
-                problems.push(NotFound::new(format!("project `{name}`"), why));
+                problems.push(NotFound::new(project_phrase(&name), why));
                 unsure.push(name);
             }
         }
     }
     for listing in list_listings(&source.keys) {
-        let place =
-            listing.group.map_or_else(|| "memberships".to_owned(), |group| format!("group `{group}`"));
+        let place = match listing.group {
+            Some(group) => phrase!("group `{group}`", "グループ `{group}`", group),
+            None => phrase!("memberships", "参加しているプロジェクト"),
+        };
         match client.fetch_listed(listing, stop).await {
             Ok(remote) => {
                 found.extend(remote.into_iter().filter(|project| is_wanted(&source.keys, &project.path)));
             }
             Err(host::Error::Missing { .. }) => {
-                let why = format!("{place} does not exist, or the token may not see it; check `group`");
+                let why = phrase!(
+                    "{place} does not exist, or the token may not see it; check `group`",
+                    "{place} は存在しないか、トークンでは参照できません。`group` の指定を確認してください",
+                    place
+                );
                 problems.push(NotFound { what: None, why });
             }
-            Err(host::Error::Failed(why) | host::Error::Forbidden { why, .. }) => {
+            Err(host::Error::Failed(why)) => {
                 problems.push(NotFound::new(place, why));
+                is_whole = false;
+            }
+            Err(host::Error::Forbidden { why, .. }) => {
+                problems.push(NotFound::new(place, why.into()));
                 is_whole = false;
             }
             Err(error) => return Err(error),
@@ -117,14 +131,22 @@ pub(super) async fn fetch_named(
     found.sort_by_key(|project| project.remote_id);
     found.dedup_by_key(|project| project.remote_id);
     for project in found.iter().filter(|project| project.default_branch.is_none() && !project.is_empty) {
-        let why = format!("the token sees no branch of it: {}", client.access_hint());
-        problems.push(NotFound::new(format!("project `{}`", project.path), why));
+        let why = phrase!(
+            "the token sees no branch of it: {hint}",
+            "トークンで参照できるブランチがありません。{hint}",
+            hint = client.access_hint()
+        );
+        problems.push(NotFound::new(project_phrase(&project.path), why));
     }
     if let Some(silence) = client.find_silence().filter(|_| found.is_empty() && gone.is_empty()) {
         return Err(silence);
     }
     is_whole &= unsure.is_empty();
     Ok(NamedProjects { found, problems, gone, unsure, is_whole })
+}
+
+fn project_phrase(name: &str) -> Phrase {
+    phrase!("project `{name}`", "プロジェクト `{name}`", name)
 }
 
 /// What of the config is a list that the host has to be asked for.
@@ -169,7 +191,7 @@ pub async fn sync_projects(
             Ok(synced)
         })
         .await?;
-    let problems = problems.iter().map(NotFound::to_string).collect();
+    let problems = problems.iter().map(NotFound::phrase).collect();
     Ok(Synced { projects, problems, is_whole })
 }
 
@@ -180,12 +202,15 @@ async fn look_up(
 ) -> Result<ProjectLookup, host::Error> {
     match client.fetch_project(name, stop).await {
         Ok(remote) => Ok(ProjectLookup::Here(remote)),
-        Err(host::Error::Missing { host, why }) => {
-            Ok(ProjectLookup::Gone(format!("{host} answers 404 ({why})")))
-        }
+        Err(host::Error::Missing { host, why }) => Ok(ProjectLookup::Gone(phrase!(
+            "{host} answers 404 ({why})",
+            "{host} の応答は 404 です（{why}）",
+            host,
+            why
+        ))),
         Err(
             error @ (host::Error::Failed(_) | host::Error::Forbidden { .. } | host::Error::Refused { .. }),
-        ) => Ok(ProjectLookup::Trouble(error.to_string())),
+        ) => Ok(ProjectLookup::Trouble(error.phrase())),
         Err(error) => Err(error),
     }
 }
@@ -197,7 +222,7 @@ pub async fn sync_known(
     db: &Db,
     now: Timestamp,
     stop: &CancellationToken,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<Phrase>, Failure> {
     let host = source.host.clone();
     let known = db.read(move |tx| projects::list(tx, Some(&host))).await?;
     let mut problems = Vec::new();
@@ -211,7 +236,9 @@ pub async fn sync_known(
                 let job = source.job.clone();
                 db.write(move |tx| projects::mark_removed(tx, project.project_id, &job, now)).await?;
             }
-            ProjectLookup::Trouble(why) => problems.push(format!("project `{}`: {why}", project.path)),
+            ProjectLookup::Trouble(why) => {
+                problems.push(NotFound::new(project_phrase(&project.path), why).phrase());
+            }
         }
     }
     Ok(problems)
@@ -221,9 +248,9 @@ impl From<host::Error> for Failure {
     fn from(error: host::Error) -> Self {
         match error {
             host::Error::Stopped => Failure::Interrupted,
-            host::Error::Credentials(why) => Failure::Credentials(why.into()),
-            host::Error::Config(why) => Failure::Config(why.into()),
-            error => Failure::Failed(error.to_string().into()),
+            host::Error::Credentials(why) => Failure::Credentials(why),
+            host::Error::Config(why) => Failure::Config(why),
+            error => Failure::Failed(error.phrase()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::commands;
 use super::events::{self, BRANCH, PERSON, PROJECT, RUN};
 use super::model::Project;
 use super::people::People;
@@ -11,10 +12,10 @@ use super::store::branches::{self, BranchRow};
 use super::store::projects;
 use super::store::reading::Scope;
 use crate::db::{self, Tx};
+use crate::engine::Finder;
 use crate::engine::finder::read_address;
 use crate::engine::overview::Notice;
 use crate::engine::view::{Line, State, View, with_events};
-use crate::engine::{Finder, Verb};
 use crate::id::RunId;
 use crate::phrase;
 
@@ -81,7 +82,7 @@ fn branch_view(finder: &Finder, tx: &mut Tx<'_>, branch: &BranchRow) -> db::Resu
     }
     view.fact(phrase!("gone since", "削除"), branch.deleted_at);
     view.fact(phrase!("failing since", "失敗"), branch.failing_since);
-    view.fact(phrase!("because", "理由"), branch.failing_why.as_deref());
+    view.fact(phrase!("because", "理由"), branch.failing_why.clone());
     view.fact(
         phrase!("left out since", "対象外"),
         branch.ignored_at.map(|at| phrase!("{at}, by `branch rm`", "{at}（`branch rm`）", at)),
@@ -158,17 +159,10 @@ fn run_view(finder: &Finder, tx: &mut Tx<'_>, summary: &Summary) -> db::Result<V
         ),
     );
     finder.add_events(&mut view, &events);
-    if run.status == RunStatus::Running {
-        let label = phrase!("cancel it…", "中止する…");
-        view.act(Verb::Cancel, &subject, label, format!("bulk cancel {id}"));
-    }
     if run.failed_count > 0 {
         view.command(phrase!("show what failed", "失敗した分を表示する"), format!("bulk show {id}"));
-        view.command(
-            phrase!("collect again what failed", "失敗した分を再収集する"),
-            format!("bulk retry-failed {id}"),
-        );
     }
+    view.actions.extend(commands::list_actions(summary));
     Ok(view)
 }
 

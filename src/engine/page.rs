@@ -230,8 +230,8 @@ pub struct Sheet {
 pub struct ProgressBlock {
     /// What is done.
     pub title: Phrase,
-    /// The job that does it: what the job says of its progress moves the bar.
-    pub job: Option<String>,
+    /// The jobs that do it: what one of them says of its progress moves the bar, and its parts.
+    pub jobs: Vec<String>,
     /// Where it stands.
     pub state: State,
     /// How much of it is done …

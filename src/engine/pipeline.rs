@@ -18,7 +18,7 @@ use crate::id::JobName;
 use crate::ledger::event::Event;
 use crate::phrase::Phrase;
 use crate::text::Language;
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// A pipeline.
 pub struct Pipeline {
@@ -73,7 +73,15 @@ pub struct Pipeline {
     pub list_left: fn(&mut Tx<'_>, &Config) -> db::Result<Vec<Left>>,
     /// What of it needs a person, beside its messages.
     pub list_needs: ListNeeds,
+    /// Brings up to date what its pages show and is too much to count for each reader; the daemon calls it again and again.
+    pub refresh: Refresh,
 }
+
+/// Brings up to date what pages show.
+pub type Refresh = for<'a> fn(&'a Config, &'a Db, &'a Clock) -> Boxed<'a, db::Result<()>>;
+
+/// For pipelines whose pages read rows alone.
+pub const NOTHING_TO_REFRESH: Refresh = |_, _, _| Box::pin(std::future::ready(Ok(())));
 
 /// What needs a person.
 pub type ListNeeds = fn(&mut Tx<'_>) -> db::Result<Vec<Notice>>;

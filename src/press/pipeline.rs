@@ -3,7 +3,7 @@
 use super::events::{FEED, FeedCode, ITEM, ItemCode};
 use super::{Item, KIND, Keys, commands, findings, gone, make, pages, store, topics, view};
 use crate::config::{Kind, TableKind};
-use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::engine::pipeline::{Example, Flag, FlagShape, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
 use crate::engine::{ActionOutcome, Pipeline, Verb};
 use crate::ledger::Subject;
@@ -62,6 +62,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     list_busy: |_| Ok(Vec::new()),
     list_left: |_, _| Ok(Vec::new()),
     list_needs: |_| Ok(Vec::new()),
+    refresh: NOTHING_TO_REFRESH,
 };
 
 const ITEM_AT: Thing = Thing {

@@ -1,5 +1,7 @@
 //! Buttons and forms: each does what its command does, and the page shows it by itself.
 
+use tsuzuki::demo::gitlab::GitLab;
+
 use crate::browser::Browser;
 use crate::program::Program;
 
@@ -85,5 +87,31 @@ async fn a_job_is_added_by_form_and_the_rest_of_the_file_stays() {
     let listed =
         "if (document.querySelector('[data-job=mine]')) return true; location.reload(); return false";
     browser.wait_until("the job in the list", listed).await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_that_is_being_collected_moves_without_a_reload() {
+    let gitlab = GitLab::start().await.unwrap();
+    gitlab.add_synthetic(1, "team/large", 300_000);
+    gitlab.set_most_per_page(10);
+    let program = Program::serve(&format!(
+        "[web]\nlisten = \"127.0.0.1:0\"\n[[job]]\nname = \"code\"\nkind = \"commits\"\nallow_private = [\"127.0.0.1\"]\n\
+         gitlab = \"{}\"\nprojects = [\"team/large\"]\n",
+        gitlab.url()
+    ));
+    let browser = Browser::open().await;
+    browser.go(&program.at("/job/code")).await;
+    browser.click("#head button[data-verb=run]").await;
+    browser.go(&program.at("/commits")).await;
+    let row = "(document.querySelector('.work tbody tr')?.textContent ?? '')";
+    let is_begun = format!("return /[1-9]/.test({row}.replace('team/large', ''))");
+    browser.wait_until("commits of the branch", &is_begun).await;
+    browser.run(&format!("window.isStillHere = true; window.before = {row}")).await;
+    for step in ["more commits of the branch", "and more"] {
+        browser.wait_until(step, &format!("return {row} !== window.before")).await;
+        browser.run(&format!("window.before = {row}")).await;
+    }
+    assert_eq!(browser.run("return window.isStillHere").await, true, "the page was not loaded again");
     browser.close().await;
 }

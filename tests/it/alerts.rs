@@ -209,6 +209,11 @@ fn what_only_another_config_ends_is_told_once_and_not_tried_again_before_its_tim
         job("blogs", "blogs", "blog = [{ id = \"a\", url = \"http://127.0.0.1:9\" }]"),
         job("press", "press", "feed = \"http://127.0.0.1:9/feed\"\nllm = \"none\""),
         job("code", "commits", "gitlab = \"http://127.0.0.1:9\"\nprojects = [\"a/b\"]"),
+        job(
+            "shelf",
+            "books",
+            "queries = [\"x\"]\ngoogle_books = { api_url = \"http://127.0.0.1:9\", api_key = \"k\" }",
+        ),
     ];
     let env = crate::test_env::TestEnv::new(&text.concat());
     assert_ne!(env.run(&["run-due"]).status.code(), Some(0));
@@ -218,10 +223,10 @@ fn what_only_another_config_ends_is_told_once_and_not_tried_again_before_its_tim
         statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     };
     let alerts = list("SELECT cause FROM alerts ORDER BY cause");
-    assert_eq!(alerts, ["failing job:blogs", "failing job:code", "failing job:press"]);
+    assert_eq!(alerts, ["failing job:blogs", "failing job:code", "failing job:press", "failing job:shelf"]);
     assert_eq!(list("SELECT job_name FROM job_state WHERE retry_at IS NOT NULL"), [""; 0]);
     let status = crate::test_env::said(&env.run(&["status"]));
-    for name in ["blogs", "code", "press"] {
+    for name in ["blogs", "code", "press", "shelf"] {
         assert!(status.contains(&format!("why job:{name}")), "it needs you: {status}");
     }
 }

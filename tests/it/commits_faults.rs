@@ -16,6 +16,7 @@ use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::Fault;
 use tsuzuki::engine::Failure;
 use tsuzuki::id::{Owner, RunId};
+use tsuzuki::phrase::Phrase;
 
 use crate::commits::world::{Repo, TOKEN, World, rows};
 use crate::commits_runs::tick;
@@ -61,7 +62,7 @@ on_both_databases! {
         });
         let outcome = world.start().await.unwrap();
         assert_eq!(outcome.run.run.failed_count, 1);
-        assert!(outcome.problems[0].contains("no sensible page after page 1"), "{:?}", outcome.problems);
+        assert!(outcome.problems[0].to_string().contains("no sensible page after page 1"), "{:?}", outcome.problems);
         world.gitlab.reset_fault();
         assert_eq!(world.start().await.unwrap().run.new_commits_count, 250);
     }
@@ -135,7 +136,7 @@ on_both_databases! {
         world.gitlab.set_fault(move |asked| asked.is_for_commits().then(|| everywhere.clone()));
         let outcome = world.start().await.unwrap();
         assert_eq!(outcome.run.run.failed_count, 1);
-        assert!(outcome.problems[0].contains("parent commit"), "{:?}", outcome.problems);
+        assert!(outcome.problems[0].to_string().contains("parent commit"), "{:?}", outcome.problems);
         let branch = world.branch("main").await;
         assert_eq!((branch.closed, branch.complete_head), (Some(false), before));
         // A hole in the range alone is mended by the whole history.
@@ -161,7 +162,7 @@ on_both_databases! {
         })));
         let outcome = world.start().await.unwrap();
         assert_eq!((outcome.run.run.failed_count, outcome.run.new_commits_count), (1, 0));
-        assert!(outcome.problems[0].contains("does not list it"), "{:?}", outcome.problems);
+        assert!(outcome.problems[0].to_string().contains("does not list it"), "{:?}", outcome.problems);
         assert_eq!(world.branch("main").await.complete_head, None);
     }
 
@@ -238,7 +239,7 @@ on_both_databases! {
         });
         let outcome = world.start().await.unwrap();
         assert_eq!(outcome.run.run.failed_count, 1);
-        assert!(outcome.problems[0].contains("is gone"), "{:?}", outcome.problems);
+        assert!(outcome.problems[0].to_string().contains("is gone"), "{:?}", outcome.problems);
         assert!(removed().await.unwrap().is_some());
         assert_eq!(rows(&fixture.db).await.len(), 2);
         world.gitlab.reset_fault();
@@ -365,7 +366,7 @@ on_both_databases! {
         });
         let outcome = world.start().await.unwrap();
         assert_eq!((outcome.run.run.failed_count, outcome.run.new_commits_count), (1, 3));
-        assert!(outcome.problems[0].contains("readable date: 247 commits, e.g. "), "{:?}", outcome.problems);
+        assert!(outcome.problems[0].to_string().contains("readable date: 247 commits, e.g. "), "{:?}", outcome.problems);
         assert_eq!(world.branch("main").await.unreadable, 247);
         // What the story of the branch has forgotten is not forgotten by the branch.
         let later = fixture.clock.now().plus(Duration::from_secs(1));
@@ -404,7 +405,7 @@ on_both_databases! {
                 Ok(()) => good = claimed.project_id,
                 Err(_) => bad = claimed.project_id,
             }
-            fixture.db.claim(move |tx| run::complete_target(tx, &claimed, outcome)).await.unwrap();
+            fixture.db.claim(move |tx| run::complete_target(tx, &claimed, outcome.map_err(Phrase::from).as_ref().copied())).await.unwrap();
         }
         assert!(fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap());
         let stop = CancellationToken::new();

@@ -133,8 +133,17 @@ on_both_databases! {
         let series = read(counting.clone()).await.unwrap();
         assert_eq!(series.months, ["2026-01", "2026-02"]);
         let ann = &series.people[0];
-        assert_eq!((ann.name.as_str(), ann.months[0].additions, ann.months[1].additions), ("Ann", 510, 0));
-        assert_eq!(cumulative(ann.months.iter().map(|month| month.additions)), [510, 510]);
+        assert_eq!((ann.name.as_str(), ann.months.len(), ann.months[0].1.additions), ("Ann", 1, 510));
+        assert_eq!(cumulative([510, 0]), [510, 510]);
+        let bob = series.people.iter().find(|person| person.name == "Bob").unwrap().months[0].1;
+        assert_eq!((bob.merges, bob.additions, bob.with_merges().additions), (1, 20, 520), "lines of merges stand apart");
+        for one in [series.in_year(2026), series.over_all_years()] {
+            let text = serde_json::to_string(&one).unwrap();
+            let back: stats::Series = serde_json::from_str(&text).unwrap();
+            assert_eq!((&back.months, back.days(), back.week_hours()), (&one.months, one.days(), one.week_hours()), "{text}");
+            let totals = |series: &stats::Series| series.people.iter().map(|one| (one.name.clone(), one.total())).collect::<Vec<_>>();
+            assert_eq!(totals(&back), totals(&one), "{text}");
+        }
         assert_eq!(series.days().len(), 6);
         let hours = series.week_hours();
         assert_eq!((hours.iter().flatten().sum::<i64>(), series.commits()), (6, 6), "merges are activity, robots are not");

@@ -14,6 +14,7 @@ use tsuzuki::db::{Db, DbUrl, Open};
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 use tsuzuki::engine::Failure;
 use tsuzuki::id::{Owner, RunId};
+use tsuzuki::phrase::Phrase;
 use tsuzuki::time::Clock;
 
 use crate::commits::world::{Repo, TOKEN, World, config_text, rows};
@@ -86,7 +87,7 @@ on_both_databases! {
                     let Some(claimed) = db.claim(move |tx| run::claim(tx, &one, "h", "code", &me)).await.unwrap() else { return mine };
                     mine.push(claimed.project_id);
                     let outcome = if claimed.project_id % 10 == 0 { Err("as it must") } else { Ok(()) };
-                    db.claim(move |tx| run::complete_target(tx, &claimed, outcome)).await.unwrap();
+                    db.claim(move |tx| run::complete_target(tx, &claimed, outcome.map_err(Phrase::from).as_ref().copied())).await.unwrap();
                 }
             })
         });
@@ -173,7 +174,7 @@ on_both_databases! {
         let late = taken.into_iter().find(|one| one.project_id == fallback_job.project_id).unwrap();
         assert!(!fixture.db.write(move |tx| run::renew(tx, &late, 0)).await.unwrap());
         assert_eq!(fixture.db.write(move |tx| run::reassign(tx, &id, "h", Some("code"), "other")).await.unwrap(), 1);
-        assert_eq!(fixture.db.write(move |tx| run::give_up(tx, &id, "h", Some("other"), "nobody has it")).await.unwrap(), (1, false));
+        assert_eq!(fixture.db.write(move |tx| run::give_up(tx, &id, "h", Some("other"), &"nobody has it".into())).await.unwrap(), (1, false));
         assert_eq!((leased().await, claim(fixture.db.clone(), "code").await), (2, None));
     }
 

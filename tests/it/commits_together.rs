@@ -299,7 +299,7 @@ on_both_databases! {
         ticking.abort();
         let Ok(Ended::Worked(outcome)) = ended else { panic!("{ended:?}") };
         assert_eq!((outcome.run.run.failed_count, outcome.problems.len()), (4, 1), "{outcome:?}");
-        assert!(outcome.problems[0].contains("and 3 more: no connection"), "{outcome:?}");
+        assert!(outcome.problems[0].to_string().contains("and 3 more: no connection"), "{outcome:?}");
         assert!(took < Duration::from_secs(45), "{took:?}");
     }
 
@@ -355,5 +355,5 @@ on_both_databases! {
 
 /// What `bulk start` uses: all jobs of the config.
 fn bulk(app: &App) -> Bulk {
-    Bulk::new(app.env.clone(), GitSource::list(&app.env), Progress::default(), CancellationToken::new())
+    Bulk::new(app.env.clone(), GitSource::list(&app.env.jobs), Progress::default(), CancellationToken::new())
 }

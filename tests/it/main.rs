@@ -29,6 +29,8 @@ mod clocks;
 mod command_line;
 mod commit_cut;
 mod commits;
+mod commits_again;
+mod commits_counts;
 mod commits_faults;
 mod commits_jobs;
 mod commits_numbers;

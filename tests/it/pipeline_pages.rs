@@ -46,6 +46,8 @@ impl Site {
         let finders = watch::Sender::new(Arc::new(app.finder(&config, 100)));
         let pages = Pages::new(fixture.db.clone(), Language::Ja).with_dashboard(finders.subscribe());
         let bound = web::bind(&app.env.web, &pages).await.unwrap();
+        // No daemon beside the pages: a job that is to be started is told so at once.
+        drop(bound.take_requests());
         let (address, stop) = (bound.addresses()[0], CancellationToken::new());
         let stopping = stop.clone();
         tokio::spawn(async move { bound.serve(&stopping).await });
@@ -85,7 +87,7 @@ impl Site {
         html
     }
 
-    async fn act(&self, about: &str, verb: &str) -> u16 {
+    pub(crate) async fn act(&self, about: &str, verb: &str) -> u16 {
         let form = "Content-Type: application/x-www-form-urlencoded\r\nSec-Fetch-Site: same-origin\r\n";
         let body = format!("about={about}&verb={verb}&next=%2Fchanges");
         self.ask("POST", "/act", form, &body).await.0

@@ -10,7 +10,7 @@ use crate::commits::events::BranchCode;
 use crate::db::{self, Tx};
 use crate::id::RunId;
 use crate::ledger::{Subject, event};
-use crate::text::counted;
+use crate::phrase;
 use crate::time::Timestamp;
 
 impl TargetCollector {
@@ -24,9 +24,11 @@ impl TargetCollector {
         let unreadable = unreadable.await?;
         match unreadable.first() {
             None => Ok(()),
-            Some(first) => Err(Halt::Failed(format!(
-                "not stored, for want of a readable date: {}, e.g. {first}; everything else is saved",
-                counted(unreadable.len(), "commit")
+            Some(first) => Err(Halt::Failed(phrase!(
+                "not stored, for want of a readable date: {count commit}, e.g. {first}; everything else is saved",
+                "日付を読めないコミット {count} 件（{first} など）は保存していません。ほかはすべて保存しました",
+                count = unreadable.len(),
+                first
             ))),
         }
     }

@@ -7,6 +7,7 @@ use super::super::store::{branches, projects};
 use super::{Halt, TargetCollector};
 use crate::commits::events::{self, BranchCode, ProjectCode};
 use crate::ledger::event;
+use crate::phrase;
 
 impl TargetCollector {
     /// The branch is not there: find out whether the project, or everything in it, is gone too.
@@ -24,15 +25,19 @@ impl TargetCollector {
                     Ok(())
                 })
                 .await?;
-                Err(Halt::Failed(format!(
-                    "the project `{path}` is gone, or the token may no longer see it; its commits are kept. \
-                     `tsuzuki project sync` looks again"
+                Err(Halt::Failed(phrase!(
+                    "the project `{path}` is gone, or the token may no longer see it; its commits are kept. `tsuzuki project sync` looks again",
+                    "プロジェクト `{path}` は削除されたか、トークンでは参照できません。コミットは残します。`tsuzuki project sync` で再確認できます",
+                    path
                 )))
             }
             Err(error) => Err(self.halt(error)),
             Ok(project) if project.is_empty && !was_read => Ok(()),
-            Ok(_) if !was_read => Err(Halt::Failed(format!(
-                "`{path}` has no branch `{branch}`: check `branches` of the job, or `tsuzuki branch rm {path} {branch}`"
+            Ok(_) if !was_read => Err(Halt::Failed(phrase!(
+                "`{path}` has no branch `{branch}`: check `branches` of the job, or `tsuzuki branch rm {path} {branch}`",
+                "`{path}` にブランチ `{branch}` はありません。ジョブの `branches` を確認するか、`tsuzuki branch rm {path} {branch}` で外してください",
+                path,
+                branch
             ))),
             Ok(_) => {
                 let (subject, now) = (self.subject(), self.clock.now());
@@ -49,9 +54,11 @@ impl TargetCollector {
                 if !news {
                     Ok(())
                 } else {
-                    Err(Halt::Failed(format!(
-                        "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up \
-                     again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking"
+                    Err(Halt::Failed(phrase!(
+                        "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking",
+                        "ブランチ `{branch}` は `{path}` から削除されました。コミットは残し、戻れば収集を再開します。`tsuzuki branch rm {path} {branch}` で対象から外せます",
+                        path,
+                        branch
                     )))
                 }
             }

@@ -23,6 +23,8 @@ use crate::commits::events;
 use crate::db::{self, Db, Tx};
 use crate::id::JobName;
 use crate::ledger::Subject;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
@@ -50,15 +52,15 @@ pub struct TargetCollector {
 #[derive(Debug)]
 pub enum Halt {
     /// The target itself failed, for this reason.
-    Failed(String),
+    Failed(Phrase),
     /// We were told to stop.
     Stopped,
     /// Another worker has it, or the run was cancelled.
     Lost,
     /// The token is no good: nothing else can be collected either.
-    Credentials(String),
+    Credentials(Phrase),
     /// The host asks for a longer wait.
-    Later(Timestamp, String),
+    Later(Timestamp, Phrase),
     /// The database refused.
     Db(db::Error),
 }
@@ -74,7 +76,7 @@ enum Walked {
     /// Everything up to its head is stored.
     Complete,
     /// The list cannot be had or has holes; only the whole history helps.
-    NeedsWhole(String),
+    NeedsWhole(Phrase),
 }
 
 /// What storing a page did.
@@ -119,7 +121,11 @@ impl TargetCollector {
                 Walked::NeedsWhole(why) => return Err(Halt::Failed(why)),
             }
         }
-        Err(Halt::Failed(format!("`{branch}` changes faster than it can be read; run again")))
+        Err(Halt::Failed(phrase!(
+            "`{branch}` changes faster than it can be read; run again",
+            "`{branch}` の更新が速く、読み切れません。もう一度実行してください",
+            branch
+        )))
     }
 
     async fn find_state(&self) -> Result<BranchState, Halt> {
@@ -160,10 +166,11 @@ impl TargetCollector {
                     return Ok(self.without_range());
                 }
                 _ => {
-                    return Err(Halt::Failed(format!(
-                        "{} names {} as the head of the branch but does not list it; run again",
-                        self.client.name(),
-                        walk.head
+                    return Err(Halt::Failed(phrase!(
+                        "{host} names {head} as the head of the branch but does not list it; run again",
+                        "{host} の一覧にブランチの先頭 {head} がありません。もう一度実行してください",
+                        host = self.client.name(),
+                        head = &walk.head
                     )));
                 }
             }
@@ -187,10 +194,11 @@ impl TargetCollector {
                 StoredPage::Complete => return Ok(Walked::Complete),
                 StoredPage::Pages => return self.after_pages(&after, state).await,
                 StoredPage::Holes(missing) => {
-                    return Ok(Walked::NeedsWhole(format!(
-                        "the list of {} lacks {}",
-                        self.client.name(),
-                        counted(missing, "parent commit")
+                    return Ok(Walked::NeedsWhole(phrase!(
+                        "the list of {host} lacks {missing parent commit}",
+                        "{host} の一覧に親コミットが {missing} 件足りません",
+                        host = self.client.name(),
+                        missing
                     )));
                 }
                 StoredPage::Page => {}
@@ -199,7 +207,7 @@ impl TargetCollector {
             page = match fetched {
                 Some(Ok(page)) => page,
                 Some(Err(error)) => return self.after_page_error(&walk, error),
-                None => return Err(Halt::Failed("the list ended without an end".to_owned())),
+                None => return Err(Halt::Failed("the list ended without an end".into())),
             };
         }
     }
@@ -270,8 +278,11 @@ impl TargetCollector {
         if is_known {
             self.after_pages(walk, state).await
         } else {
-            let name = self.client.name();
-            Ok(Walked::NeedsWhole(format!("{name} no longer knows the commit that was read last")))
+            Ok(Walked::NeedsWhole(phrase!(
+                "{host} no longer knows the commit that was read last",
+                "{host} に前回読んだコミットがありません",
+                host = self.client.name()
+            )))
         }
     }
 
@@ -290,7 +301,8 @@ impl TargetCollector {
     }
 
     fn without_range(&self) -> Walked {
-        Walked::NeedsWhole(format!("{} does not list the range", self.client.name()))
+        let host = self.client.name();
+        Walked::NeedsWhole(phrase!("{host} does not list the range", "{host} は範囲を一覧できません", host))
     }
 
     fn after_page_error(&self, walk: &Walk, error: host::Error) -> Result<Walked, Halt> {
@@ -309,12 +321,15 @@ impl TargetCollector {
             host::Error::Stopped => Halt::Stopped,
             host::Error::Credentials(why) => Halt::Credentials(why),
             host::Error::Later { until, why, .. } => Halt::Later(until, why),
-            host::Error::Forbidden { host, why } => Halt::Failed(format!(
-                "{host} refuses access to the repository of `{}` ({why}): {}",
-                self.project.path,
-                self.client.access_hint()
+            host::Error::Forbidden { host, why } => Halt::Failed(phrase!(
+                "{host} refuses access to the repository of `{path}` ({why}): {hint}",
+                "{host} に `{path}` のリポジトリへのアクセスを拒否されました（{why}）。{hint}",
+                host,
+                path = &self.project.path,
+                why,
+                hint = self.client.access_hint()
             )),
-            other => Halt::Failed(other.to_string()),
+            other => Halt::Failed(other.phrase()),
         }
     }
 

@@ -9,7 +9,8 @@ use tracing::{debug, info};
 
 use super::Error;
 use crate::fetch::{ApiAnswer, Fetcher, Request, header};
-use crate::text::counted;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
 /// A wait that is longer is left to the next run.
@@ -34,9 +35,9 @@ pub(super) struct Asker {
     /// The host said that nothing is left until then.
     pause_until: Mutex<Option<Timestamp>>,
     /// The longest wait that was left to the next run, and why.
-    left: Mutex<Option<(Timestamp, String)>>,
+    left: Mutex<Option<(Timestamp, Phrase)>>,
     /// Why the last request that got no answer at all was given up; `None` as soon as something answers.
-    silence: Mutex<Option<String>>,
+    silence: Mutex<Option<Phrase>>,
 }
 
 /// How long to go on asking.
@@ -64,7 +65,7 @@ impl Asker {
     }
 
     /// Until when the host is to be left alone, if that is too long for this run, and why.
-    pub(super) fn find_pause(&self) -> Option<(Timestamp, String)> {
+    pub(super) fn find_pause(&self) -> Option<(Timestamp, Phrase)> {
         lock(&self.left).clone()
     }
 
@@ -94,7 +95,8 @@ impl Asker {
         loop {
             let pause = *lock(&self.pause_until);
             if let Some(until) = pause {
-                self.wait_until(until, "the rate limit is used up", stop).await?;
+                let why = phrase!("the rate limit is used up", "回数制限に達しました");
+                self.wait_until(until, &why, stop).await?;
             }
             let outcome = tokio::select! {
                 () = stop.cancelled() => return Err(Error::Stopped),
@@ -116,7 +118,15 @@ impl Asker {
                             .filter(|wait| !wait.is_zero())
                             .map(|wait| now.plus(wait))
                             .or_else(|| self.reset_at(&answer.head.headers).filter(|_| status == 429));
-                        (retry_at, format!("{host} answers with status {status}"))
+                        (
+                            retry_at,
+                            phrase!(
+                                "{host} answers with status {status}",
+                                "{host} の応答はステータス {status} です",
+                                host,
+                                status = i64::from(status)
+                            ),
+                        )
                     }
                     status => return Err(refusal(status, &answer.body)),
                 },
@@ -125,9 +135,9 @@ impl Asker {
                     // The fetcher's own pause of this host was no attempt.
                     if pause.is_none() {
                         failures += 1;
-                        last = Some(error.to_string());
+                        last = Some(Phrase::verbatim(error.to_string()));
                     }
-                    let why = last.clone().unwrap_or_else(|| error.to_string());
+                    let why = last.clone().unwrap_or_else(|| Phrase::verbatim(error.to_string()));
                     let wait = pause.unwrap_or_else(|| pause_after(failures));
                     let is_over = if error.may_have_been_received() {
                         pause.is_none() && patience == Patience::Little
@@ -140,7 +150,7 @@ impl Asker {
                     if is_over || failures >= attempts {
                         let why = match failures {
                             0 => why,
-                            tries => format!("{why}, after {}", counted(tries, "try")),
+                            tries => after_tries(&why, tries),
                         };
                         // A page with line counts may only be too much to ask for.
                         if patience == Patience::Usual {
@@ -154,11 +164,11 @@ impl Asker {
                 }
                 Err(error) if error.is_retryable() => {
                     let retry_at = error.retry_after().map(|wait| now.plus(wait));
-                    (retry_at, error.to_string())
+                    (retry_at, Phrase::verbatim(error.to_string()))
                 }
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
-                    let why = format!("{error}{hint}");
+                    let why = Phrase::verbatim(format!("{error}{hint}"));
                     return Err(if error.needs_config() { Error::Config(why) } else { Error::Failed(why) });
                 }
             };
@@ -172,7 +182,7 @@ impl Asker {
                 None => now.plus(pause_after(failures)),
             };
             if failures >= attempts || asked >= ASKED_ATTEMPTS {
-                return Err(Error::Failed(format!("{why}, after {}", counted(failures + asked, "try"))));
+                return Err(Error::Failed(after_tries(&why, failures + asked)));
             }
             if until.since(now) > LONG_WAIT {
                 info!(%until, "Waiting for {host}: {why}");
@@ -194,17 +204,28 @@ impl Asker {
         Some(Timestamp::from_millis(number(headers, &self.limit.reset)?.checked_mul(1000)?))
     }
 
-    async fn wait_until(&self, until: Timestamp, why: &str, stop: &CancellationToken) -> Result<(), Error> {
+    async fn wait_until(
+        &self,
+        until: Timestamp,
+        why: &Phrase,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
         if until.since(self.clock.now()) > PATIENCE {
             let mut left = lock(&self.left);
-            *left = left.take().max(Some((until, why.to_owned())));
-            return Err(Error::Later { host: self.host, until, why: why.to_owned() });
+            if left.as_ref().is_none_or(|(known, _)| *known < until) {
+                *left = Some((until, why.clone()));
+            }
+            return Err(Error::Later { host: self.host, until, why: why.clone() });
         }
         tokio::select! {
             () = stop.cancelled() => Err(Error::Stopped),
             () = self.clock.wait_until(until) => Ok(()),
         }
     }
+}
+
+fn after_tries(why: &Phrase, tries: u32) -> Phrase {
+    phrase!("{why}, after {tries try}", "{why}（{tries} 回試行）", why, tries = i64::from(tries))
 }
 
 /// How long to wait after so many failures in a row.

@@ -12,7 +12,10 @@ use url::Url;
 use super::author::Emails;
 use super::model::{CommitPage, RemoteProject};
 use crate::engine::job::Boxed;
-use crate::fetch::{AllowPrivate, Fetcher};
+use crate::engine::pipeline::Flag;
+use crate::fetch::{AllowPrivate, Fetcher, SecretHint};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
 /// The hosts: the key of a job that holds the address, which is also the name of the folder.
@@ -27,7 +30,6 @@ macro_rules! hosts {
 }
 #[cfg(fuzzing)]
 pub use gitlab::fuzz_answers;
-pub(super) use gitlab::{ADDRESS, TOKEN};
 pub(super) use hosts;
 
 /// A Git host, as one job may use it.
@@ -36,7 +38,7 @@ pub trait Host: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// What a person does about a repository that may not be read.
-    fn access_hint(&self) -> &'static str;
+    fn access_hint(&self) -> Phrase;
 
     /// Why there is no answer, if it has given none to the last request that was given up, nor to any since.
     fn find_silence(&self) -> Option<Error>;
@@ -63,7 +65,7 @@ pub trait Host: Send + Sync {
     ) -> Boxed<'a, Result<Vec<String>, Error>>;
 
     /// Until when the host asks to be left alone for longer than a run waits, and what it says.
-    fn find_pause(&self) -> Option<(Timestamp, String)>;
+    fn find_pause(&self) -> Option<(Timestamp, Phrase)>;
 
     /// The commit that a branch points to.
     fn fetch_head<'a>(
@@ -129,6 +131,10 @@ pub struct Range<'a> {
 pub struct HostKind {
     /// What it calls itself.
     pub name: &'static str,
+    /// The option of `job add` that names its address.
+    pub address: Flag,
+    /// Where its token comes from.
+    pub token: SecretHint,
     /// Makes a client; nothing is asked yet.
     pub connect: fn(HostAccess) -> Arc<dyn Host>,
 }
@@ -151,13 +157,11 @@ pub struct HostAccess {
 }
 
 /// Why a host did not give what was asked for; each variant is what the caller does next.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// The token is wrong, expired or too weak: nothing more can be had with it.
-    #[error("{0}")]
-    Credentials(String),
+    Credentials(Phrase),
     /// This one thing is not for us.
-    #[error("{host} refuses access: {why}")]
     Forbidden {
         /// What the host calls itself.
         host: &'static str,
@@ -165,7 +169,6 @@ pub enum Error {
         why: String,
     },
     /// It is not there.
-    #[error("{host} answers 404: {why}")]
     Missing {
         /// What the host calls itself.
         host: &'static str,
@@ -173,7 +176,6 @@ pub enum Error {
         why: String,
     },
     /// The request itself is refused.
-    #[error("{host} refuses the request (status {status}): {why}")]
     Refused {
         /// What the host calls itself.
         host: &'static str,
@@ -183,21 +185,59 @@ pub enum Error {
         why: String,
     },
     /// Come back then; nothing is wrong.
-    #[error("{host} asks to wait until {until}: {why}")]
     Later {
         /// What the host calls itself.
         host: &'static str,
         until: Timestamp,
-        /// What it says.
-        why: String,
+        why: Phrase,
     },
     /// Only another config ends it.
-    #[error("{0}")]
-    Config(String),
+    Config(Phrase),
     /// It keeps failing.
-    #[error("{0}")]
-    Failed(String),
+    Failed(Phrase),
     /// We were told to stop.
-    #[error("stopped")]
     Stopped,
 }
+
+impl Error {
+    /// Why, for people.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Error::Credentials(why) | Error::Config(why) | Error::Failed(why) => why.clone(),
+            Error::Forbidden { host, why } => {
+                phrase!(
+                    "{host} refuses access: {why}",
+                    "{host} にアクセスを拒否されました：{why}",
+                    host = *host,
+                    why
+                )
+            }
+            Error::Missing { host, why } => {
+                phrase!("{host} answers 404: {why}", "{host} の応答は 404 です：{why}", host = *host, why)
+            }
+            Error::Refused { host, status, why } => phrase!(
+                "{host} refuses the request (status {status}): {why}",
+                "{host} に要求を拒否されました（ステータス {status}）：{why}",
+                host = *host,
+                status = i64::from(*status),
+                why
+            ),
+            Error::Later { host, until, why } => phrase!(
+                "{host} asks to wait until {until}: {why}",
+                "{host} から {until} まで待つよう指示がありました：{why}",
+                host = *host,
+                until = *until,
+                why
+            ),
+            Error::Stopped => phrase!("stopped", "停止しました"),
+        }
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.phrase().fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}

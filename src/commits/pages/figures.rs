@@ -58,35 +58,35 @@ impl Figures {
 
     /// Months, or years where there are many months.
     fn periods(&self) -> Vec<String> {
-        if self.series.months.len() <= MAX_MONTHS {
-            return self.series.months.clone();
-        }
-        let mut years: Vec<String> = self.series.months.iter().map(|month| year_of(month)).collect();
-        years.dedup();
-        years
+        let mut periods: Vec<String> = self.series.months.iter().map(|month| self.period_of(month)).collect();
+        periods.dedup();
+        periods
     }
 
-    /// A value for each period.
-    fn values(&self, person: &PersonSeries, value: impl Fn(&Sum) -> i64) -> Vec<i64> {
-        let months = person.months.iter().map(value);
-        if self.series.months.len() <= MAX_MONTHS {
-            return months.collect();
-        }
-        let mut sums: Vec<(String, i64)> = Vec::new();
-        for (month, value) in self.series.months.iter().zip(months) {
-            let year = year_of(month);
-            match sums.last_mut() {
-                Some((last, sum)) if *last == year => *sum += value,
-                _ => sums.push((year, value)),
-            }
-        }
-        sums.into_iter().map(|(_, sum)| sum).collect()
+    fn period_of(&self, month: &str) -> String {
+        let has_many = self.series.months.len() > MAX_MONTHS;
+        let year = || month.split('-').next().unwrap_or(month);
+        if has_many { year().to_owned() } else { month.to_owned() }
     }
 
-    /// Everybody, those who did most first.
+    /// The place of each month among the periods.
+    fn places(&self) -> Vec<usize> {
+        let periods = self.periods();
+        let place = |month: &String| periods.binary_search(&self.period_of(month)).unwrap_or(0);
+        self.series.months.iter().map(place).collect()
+    }
+
+    /// Everybody with a value for each period, those who did most first.
     fn ranked(&self) -> Vec<(&PersonSeries, Vec<i64>)> {
-        let values = |person| (person, self.values(person, |sum| self.measure.of(sum)));
-        let mut ranked: Vec<_> = self.series.people.iter().map(values).collect();
+        let (places, count) = (self.places(), self.periods().len());
+        let values = |person: &PersonSeries| {
+            let mut values = vec![0; count];
+            for (month, sum) in &person.months {
+                values[places[usize::from(*month)]] += self.measure.of(sum);
+            }
+            values
+        };
+        let mut ranked: Vec<_> = self.series.people.iter().map(|person| (person, values(person))).collect();
         ranked.sort_by_key(|(_, values)| std::cmp::Reverse(values.iter().sum::<i64>()));
         ranked
     }
@@ -124,8 +124,8 @@ impl Figures {
     fn mirror(&self) -> Chart {
         let sum = |value: fn(&Sum) -> i64| {
             let mut sums = vec![0; self.series.months.len()];
-            for person in &self.series.people {
-                sums.iter_mut().zip(&person.months).for_each(|(sum, month)| *sum += value(month));
+            for (month, figures) in self.series.people.iter().flat_map(|person| &person.months) {
+                sums[usize::from(*month)] += value(figures);
             }
             cumulative(sums)
         };
@@ -195,8 +195,4 @@ impl Figures {
         let title = phrase!("Table: {what}", "一覧：{what}", what);
         Sheet { name: "commits", title, columns, rows }
     }
-}
-
-fn year_of(month: &str) -> String {
-    month.split('-').next().unwrap_or(month).to_owned()
 }

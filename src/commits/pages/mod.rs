@@ -1,14 +1,10 @@
 //! The page of commits: who wrote how much when, and the runs that collected it.
 
 mod figures;
-mod kept;
 mod runs;
 
-use std::sync::Arc;
-
 use self::figures::{Figures, Measure};
-use super::people::People;
-use super::stats::{Counting, Series};
+use super::counts::{self, PageCounts, WantedYear};
 use super::store::projects;
 use super::store::reading::{self, Scope};
 use crate::db::{self, Tx};
@@ -29,14 +25,23 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
     let selected = Selected::find(finder, tx, query)?;
     let mut view = PageView::new(phrase!("Commits", "コミット"));
     let runs = runs::find(tx, query)?;
-    if selected.all.people.is_empty() {
+    if !selected.is_counted || selected.counts.years.is_empty() {
         view.blocks.extend(runs);
-        view.blocks.push(Block::Empty {
-            text: phrase!(
-                "No commits yet. A run collects them.",
-                "コミットはまだありません。収集を実行すると表示されます。"
-            ),
-            command: Some("bulk start".to_owned()),
+        view.blocks.push(match selected.is_counted {
+            true => Block::Empty {
+                text: phrase!(
+                    "No commits yet. A run collects them.",
+                    "コミットはまだありません。収集を実行すると表示されます。"
+                ),
+                command: Some("bulk start".to_owned()),
+            },
+            false => Block::Empty {
+                text: phrase!(
+                    "These commits are being counted for the first time. Charts appear here within a minute.",
+                    "はじめての集計中です。1 分ほどでグラフが表示されます。"
+                ),
+                command: Some("commits stats".to_owned()),
+            },
         });
         return Ok(view);
     }
@@ -57,9 +62,10 @@ struct Selected {
     branches: Vec<String>,
     project_id: Option<i64>,
     branch_name: Option<String>,
-    /// All years and everybody.
-    all: Arc<Series>,
-    year: Option<i16>,
+    /// The year with everybody, with the lines of merges or without.
+    counts: PageCounts,
+    /// Whether there are counts already.
+    is_counted: bool,
     people: Vec<String>,
     measure: Measure,
     scale: Scale,
@@ -86,42 +92,40 @@ impl Selected {
         branches.sort();
         branches.dedup();
         let branch_name = query.find("branch").map(str::to_owned).filter(|name| branches.contains(name));
-        // A mailmap that cannot be read was told when the jobs were made.
-        let people = Arc::new(People::of(&finder.config).unwrap_or_default());
         let scope = Scope { project_id, branch_name: branch_name.clone(), ..Scope::default() };
         let with_merges = query.find("merges") == Some("yes");
-        let zone = finder.config.app.timezone.clone();
-        let counting = Counting { with_merges, ..Counting::new(scope, zone, people) };
-        let all = kept::find(finder, tx, &counting)?;
-        let year = match query.find("year") {
-            Some("all") => None,
-            _ => query.parse("year").or_else(|| all.years().first().copied()),
+        let wanted = match (query.find("year"), query.parse("year")) {
+            (Some("all"), _) => WantedYear::All,
+            (_, Some(year)) => WantedYear::Only(year),
+            _ => WantedYear::Newest,
         };
+        let found = counts::find(&finder.config, tx, scope, wanted)?;
+        let is_counted = found.is_some();
+        let mut counts = found.unwrap_or_default();
+        if with_merges {
+            let months = counts.series.people.iter_mut().flat_map(|person| &mut person.months);
+            months.for_each(|(_, month)| *month = month.with_merges());
+        }
         Ok(Self {
             projects,
             branches,
             project_id,
             branch_name,
-            year,
+            counts,
+            is_counted,
             people: query.list("person").map(str::to_owned).collect(),
             measure: if query.find("show") == Some("commits") { Measure::Commits } else { Measure::Lines },
             scale: if query.find("scale") == Some("log") { Scale::Log } else { Scale::Linear },
             with_merges,
-            all,
         })
     }
 
-    /// The year, with everybody.
-    fn of_year(&self) -> Series {
-        self.year.map_or_else(|| Series::clone(&self.all), |year| self.all.in_year(year))
-    }
-
     fn figures(&self) -> Figures {
-        let mut series = self.of_year();
+        let mut series = self.counts.series.clone();
         if !self.people.is_empty() {
             series.people.retain(|person| self.people.contains(&person.name));
         }
-        Figures { series, year: self.year, measure: self.measure, scale: self.scale }
+        Figures { series, year: self.counts.year, measure: self.measure, scale: self.scale }
     }
 
     fn filters(&self) -> Vec<PageFilter> {
@@ -134,7 +138,7 @@ impl Selected {
         let projects =
             self.projects.iter().map(|(id, path)| Choice::new(id.to_string(), path.as_str().into()));
         let branches = self.branches.iter().map(Choice::named);
-        let years = self.all.years().into_iter().map(|year| Choice::named(year.to_string()));
+        let years = self.counts.years.iter().map(|year| Choice::named(year.to_string()));
         let mut filters = vec![
             one(
                 "project",
@@ -152,7 +156,7 @@ impl Selected {
                 "year",
                 phrase!("Year", "年"),
                 years.chain([Choice::new("all", phrase!("all years", "全期間"))]).collect(),
-                Some(self.year.map_or_else(|| "all".to_owned(), |year| year.to_string())),
+                Some(self.counts.year.map_or_else(|| "all".to_owned(), |year| year.to_string())),
             ),
             one(
                 "show",
@@ -192,8 +196,9 @@ impl Selected {
 
     /// Those who did most, and those who are chosen.
     fn people_choices(&self) -> Vec<Choice> {
-        let year = self.of_year();
-        let mut people: Vec<(i64, &str)> = year
+        let mut people: Vec<(i64, &str)> = self
+            .counts
+            .series
             .people
             .iter()
             .map(|person| (self.measure.of(&person.total()), person.name.as_str()))
@@ -212,8 +217,8 @@ impl Selected {
 
     /// What has to be known to read the numbers right.
     fn notes(&self) -> Vec<Phrase> {
-        let series = self.of_year();
-        let zone = self.all.timezone.as_str();
+        let series = &self.counts.series;
+        let zone = series.timezone.as_str();
         let mut notes =
             vec![phrase!("Months and days begin as in {zone}.", "月・日の区切りは {zone} です。", zone)];
         notes.push(match self.with_merges {
@@ -234,13 +239,20 @@ impl Selected {
                 missing
             ));
         }
-        let left_out = self.all.left_out;
+        let left_out = series.left_out;
         if left_out.authors + left_out.titles > 0 {
             notes.push(phrase!(
                 "Left out by the config, of all years: {authors} by author, {titles} by title.",
                 "設定による除外（全期間）：作者 {authors} 件、タイトル {titles} 件。",
                 authors = left_out.authors,
                 titles = left_out.titles
+            ));
+        }
+        if let Some(at) = self.counts.stale_since {
+            notes.push(phrase!(
+                "Counted at {at}. Something has changed since; it is being counted again.",
+                "{at} 時点の集計です。その後の変更を反映するため再集計しています。",
+                at
             ));
         }
         notes

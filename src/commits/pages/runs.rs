@@ -1,14 +1,12 @@
 //! The runs on the page: how far the last one is, branch by branch, what can be done about it, and those before.
 
-use crate::commits::events;
 use crate::commits::run::{self, RunRow, RunStatus, Summary, TargetRow, TargetStatus};
 use crate::commits::store::projects;
+use crate::commits::{commands, events};
 use crate::db::{self, Tx};
-use crate::engine::Verb;
 use crate::engine::page::{Block, PageQuery, ProgressBlock, TableBlock, TableRow};
-use crate::engine::view::{Action, State};
+use crate::engine::view::State;
 use crate::id::RunId;
-use crate::ledger::Subject;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
@@ -94,7 +92,7 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
     };
     Ok(ProgressBlock {
         title,
-        job: run.job_name.clone(),
+        jobs: run::list_jobs(tx, run)?,
         state: if is_cut_off { State::Due } else { state_of(run) },
         done: run.completed_count + run.failed_count,
         total: run.total_targets,
@@ -108,7 +106,7 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
             new = summary.new_commits_count
         ),
         about: events::run(&run.run_id).to_string(),
-        actions: actions(run, is_cut_off),
+        actions: commands::list_actions(summary),
         parts: TableBlock {
             title: phrase!("Branches", "ブランチ"),
             columns: vec![
@@ -122,27 +120,6 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
             next: None,
         },
     })
-}
-
-fn actions(run: &RunRow, is_cut_off: bool) -> Vec<Action> {
-    let id = run.run_id;
-    // Its job goes on with a run that was cut off, and tries again what failed; a run of all jobs is for the command line.
-    let start = |label, command: &str| match &run.job_name {
-        Some(job) => Action::new(Verb::Run, &Subject::job(job), label, format!("run {job}")),
-        None => Action::command(label, format!("{command} {id}")),
-    };
-    let mut actions = Vec::new();
-    if is_cut_off || (run.status == RunStatus::Cancelled && run.pending_count() > 0) {
-        actions.push(start(phrase!("resume", "再開する"), "bulk resume"));
-    }
-    if run.status != RunStatus::Running && run.failed_count > 0 {
-        actions.push(start(phrase!("retry what failed", "失敗分を再試行する"), "bulk retry-failed"));
-    }
-    if run.status == RunStatus::Running {
-        let (about, command) = (events::run(&id), format!("bulk cancel {id}"));
-        actions.push(Action::new(Verb::Cancel, &about, phrase!("cancel", "中止する"), command));
-    }
-    actions
 }
 
 /// Failed branches first, then those at work, then the others.
@@ -172,7 +149,7 @@ fn target_row(tx: &mut Tx<'_>, target: &TargetRow) -> db::Result<TableRow> {
             (&target.branch_name).into(),
             said.into(),
             Value::Count(target.new_commits_count.unwrap_or(target.stored_count)),
-            target.error_message.as_deref().into(),
+            target.error_message.clone().into(),
         ],
         about: Some(about),
         ..TableRow::default()

@@ -11,7 +11,8 @@ use crate::commits::events::{self, RunCode};
 use crate::db;
 use crate::id::{JobName, RunId};
 use crate::ledger::event;
-use crate::text::counted;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 impl Bulk {
     /// The jobs that have something to do in a run. Only whoever `leads` it hands targets of jobs that have left the
@@ -20,8 +21,8 @@ impl Bulk {
         &self,
         run_id: RunId,
         leads: bool,
-    ) -> db::Result<(BTreeSet<JobName>, Vec<String>)> {
-        let jobs_on_host = list_host_jobs(&self.env);
+    ) -> db::Result<(BTreeSet<JobName>, Vec<Phrase>)> {
+        let jobs_on_host = list_host_jobs(&self.env.jobs);
         let asked: Vec<JobName> = self.sources.iter().map(|source| source.job.clone()).collect();
         let label = self.sources.first().map(|source| source.job.clone());
         let shared = self.env.db.write(move |tx| {
@@ -70,29 +71,33 @@ impl Bulk {
     }
 }
 
-/// Settles as failed what nobody can collect; a line for people if there was anything.
+/// Settles as failed what nobody can collect; says so to people if there was anything.
 fn give_up(
     tx: &mut db::Tx<'_>,
     run_id: RunId,
     host: &str,
     job: Option<&str>,
-    why: &str,
+    why: &Phrase,
     owner: Option<&JobName>,
-) -> db::Result<Option<String>> {
+) -> db::Result<Option<Phrase>> {
     let (failed, completed_run) = store::give_up(tx, &run_id, host, job, why)?;
     if failed == 0 {
         return Ok(None);
     }
     let (subject, now) = (events::run(&run_id), tx.now());
-    let detail = json!({ "host": host, "job": job, "targets": failed, "why": why });
+    let detail = json!({ "host": host, "job": job, "targets": failed, "why": why.to_stored() });
     event::add(tx, owner, &subject, RunCode::GivenUp, &detail, now)?;
     if completed_run {
         event::add(tx, owner, &subject, RunCode::Completed, &json!({}), now)?;
     }
-    let of = job.map(|job| format!(" of `{job}`")).unwrap_or_default();
-    Ok(Some(format!(
-        "run {run_id}: {}{of} on {host} given up as failed: {why}; when that is mended, \
-         `tsuzuki bulk retry-failed {run_id}` tries again",
-        counted(failed, "branch")
+    let (run, whose) = (run_id.to_string(), job.unwrap_or("?"));
+    Ok(Some(phrase!(
+        "run {run}: {count branch} of `{whose}` on {host} given up as failed: {why}; when that is mended, `tsuzuki bulk retry-failed {run}` tries again",
+        "収集 {run}：{host} の {count} ブランチ（`{whose}`）を断念しました：{why}。解消後に `tsuzuki bulk retry-failed {run}` で再試行できます",
+        run,
+        count = failed,
+        whose,
+        host,
+        why
     )))
 }

@@ -1,8 +1,10 @@
 //! What to do about runs, and whose a branch is when several jobs collect from one host: pure answers.
 
-use super::model::{RunRow, RunStatus};
+use super::model::{RunRow, RunStatus, TargetStatus};
 use crate::id::JobName;
 use crate::ledger::lease::Holder;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// A run that is `running`, and who works on it at this moment besides us.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +54,16 @@ pub enum Again {
     Pending,
     /// Those that failed (`bulk retry-failed`).
     Failed,
+}
+
+impl Again {
+    /// What those targets are.
+    pub fn status(self) -> TargetStatus {
+        match self {
+            Again::Pending => TargetStatus::Pending,
+            Again::Failed => TargetStatus::Failed,
+        }
+    }
 }
 
 /// How to begin when somebody asks to take up `wanted` again, with the run that is running, if any.
@@ -128,11 +140,19 @@ pub fn find_collector<'a>(
     asked: &[&JobName],
     host: &str,
     owner: Option<&str>,
-) -> Result<&'a JobName, String> {
+) -> Result<&'a JobName, Phrase> {
     match find_fallback_job(jobs_on_host, host, owner) {
-        None => Err(format!("no job of the config collects from {host} any more")),
+        None => Err(phrase!(
+            "no job of the config collects from {host} any more",
+            "{host} から収集するジョブが設定にありません",
+            host
+        )),
         Some(host_job) if host_job.enabled || asked.contains(&&host_job.job) => Ok(&host_job.job),
-        Some(host_job) => Err(format!("the job `{}` is disabled", host_job.job)),
+        Some(host_job) => Err(phrase!(
+            "the job `{job}` is disabled",
+            "ジョブ `{job}` は無効です",
+            job = host_job.job.as_str()
+        )),
     }
 }
 
@@ -260,7 +280,7 @@ mod tests {
         let collector =
             |asked: &[&JobName], host, owner| match find_collector(&jobs_on_host, asked, host, owner) {
                 Ok(job) => job.to_string(),
-                Err(why) => why,
+                Err(why) => why.to_string(),
             };
         assert_eq!(collector(&[], "x", Some("two")), "two");
         assert_eq!(collector(&[], "x", Some("removed")), "one");

@@ -14,6 +14,7 @@
 //! Every write for a target carries the fence of its lease, so a worker that stalled, was overtaken or belongs to a
 //! cancelled run can no longer change anything.
 
+mod again;
 mod assign;
 pub mod decide;
 mod model;
@@ -23,24 +24,22 @@ mod worker;
 
 use std::sync::{Arc, Mutex};
 
-use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use self::decide::{Again, Begin, Running, Sharing};
+pub(super) use self::again::{find_running_worked, open};
+use self::decide::{Begin, Sharing};
 pub use self::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
 pub use self::store::*;
 use self::worker::{Findings, Worker};
 use super::collect::BranchProgress;
-use super::store::branches;
 use super::{GitSource, lines, list_host_jobs, message};
-use crate::commits::events::{self, RunCode};
 use crate::db;
 use crate::engine::{DeliveryMode, Failure, JobEnv, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
-use crate::ledger::event;
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The name of the lease by which the first process of a run shows that it is alive.
@@ -98,8 +97,8 @@ pub enum Ended {
     Worked(WorkedRun),
     /// Another process works on the run.
     Busy(RunRow, Holder),
-    /// There is nothing to collect; the lines say what could not be found.
-    Nothing(Vec<String>),
+    /// There is nothing to collect, for these reasons.
+    Nothing(Vec<Phrase>),
 }
 
 /// What our part in a run came to.
@@ -108,8 +107,8 @@ pub struct WorkedRun {
     /// The run as it stands now.
     #[serde(flatten)]
     pub run: Summary,
-    /// What went wrong, one line each.
-    pub problems: Vec<String>,
+    /// What went wrong.
+    pub problems: Vec<Phrase>,
     /// Set when the host asked for a longer wait; the run goes on then.
     pub waiting_until: Option<Timestamp>,
 }
@@ -180,7 +179,7 @@ impl Bulk {
 
     /// Whether something of our own jobs is pending in a run.
     async fn has_pending(&self, run_id: &RunId) -> Result<bool, Failure> {
-        let (run_id, jobs_on_host) = (*run_id, list_host_jobs(&self.env));
+        let (run_id, jobs_on_host) = (*run_id, list_host_jobs(&self.env.jobs));
         let pending = self.env.db.read(move |tx| store::list_pending_jobs(tx, &run_id)).await?;
         Ok(pending.iter().any(|(host, job)| {
             let fallback_job = decide::find_fallback_job(&jobs_on_host, host, job.as_deref());
@@ -192,61 +191,6 @@ impl Bulk {
         self.sources.iter().any(|source| source.job == *job)
     }
 
-    /// Takes up an earlier run: goes on with it, or opens a new one for its pending or failed targets.
-    ///
-    /// `None` in the answer: there is no such run, or nothing left to do in it.
-    pub async fn again(
-        &self,
-        run_id: Option<RunId>,
-        again: Again,
-        sharing: Sharing,
-    ) -> Result<Option<Ended>, Failure> {
-        let running = self.free_running().await?;
-        let wanted = match (run_id, &running) {
-            (Some(run_id), _) => self.env.db.read(move |tx| store::find_run(tx, &run_id)).await?,
-            (None, Some(running)) if again == Again::Pending => Some(running.run.clone()),
-            (None, _) => self.env.db.read(store::find_latest).await?,
-        };
-        let Some(wanted) = wanted else { return Ok(None) };
-        match decide::reopen(&wanted, again, running) {
-            Begin::Nothing => Ok(None),
-            Begin::Busy(run, worker) => Ok(Some(Ended::Busy(run, worker))),
-            Begin::Blocked(run) => Err(Failure::Failed(
-                format!("run {} was interrupted and comes first: `tsuzuki bulk resume` ends it", run.run_id)
-                    .into(),
-            )),
-            Begin::Continue(_) => self.start(None, sharing).await.map(Some),
-            Begin::New => {
-                let status = match again {
-                    Again::Pending => TargetStatus::Pending,
-                    Again::Failed => TargetStatus::Failed,
-                };
-                let targets =
-                    self.env.db.read(move |tx| store::list_targets(tx, &wanted.run_id, status)).await?;
-                match self.register(None, targets).await? {
-                    Some((run, claim)) => {
-                        let outcome = self.work(run, claim, Findings::default()).await?;
-                        Ok(Some(Ended::Worked(outcome)))
-                    }
-                    None => self.start(None, sharing).await.map(Some),
-                }
-            }
-        }
-    }
-
-    /// Frees the run that is running of processes that are gone; answers it with its live worker of another process.
-    async fn free_running(&self) -> db::Result<Option<Running>> {
-        let me = self.owner.clone();
-        let freed = self.env.db.write(move |tx| {
-            let Some(run) = store::find_running(tx)? else { return Ok(None) };
-            store::release_gone(tx, &run.run_id)?;
-            let workers = store::list_workers(tx, &run)?;
-            let worker = workers.into_iter().find(|worker| worker.owner != me.as_str());
-            Ok(Some(Running { run, worker }))
-        });
-        freed.await
-    }
-
     /// Registers a run with all its targets and ourselves as its worker in one transaction: nobody sees it without
     /// one. `None` when another run was faster.
     async fn register(
@@ -256,14 +200,7 @@ impl Bulk {
     ) -> Result<Option<(RunRow, Claim)>, Failure> {
         let (run_id, job, owner) = (RunId::random(), job.cloned(), self.owner.clone());
         let registered = self.env.db.write(move |tx| {
-            let now = tx.now();
-            let registered = store::register(tx, run_id, job.as_ref().map(JobName::as_str), &targets)?;
-            let Ok(run) = registered else { return Ok(None) };
-            for target in &targets {
-                branches::add(tx, target.project_id, &target.branch_name)?;
-            }
-            let detail = json!({ "targets": targets.len() });
-            event::add(tx, job.as_ref(), &events::run(&run_id), RunCode::Started, &detail, now)?;
+            let Some(run) = open(tx, run_id, job.as_ref(), &targets)? else { return Ok(None) };
             let claim = lease::claim(tx, &lease_name(&run_id), &owner, lease::LENGTH)?;
             Ok(Some((run, claim)))
         });
@@ -293,7 +230,8 @@ impl Bulk {
         worker::lock(&findings).problems.extend(given_up);
         let mut workers = JoinSet::new();
         let mut clients = Vec::new();
-        for source in GitSource::list(&self.env).into_iter().filter(|source| jobs.contains(&source.job)) {
+        for source in GitSource::list(&self.env.jobs).into_iter().filter(|source| jobs.contains(&source.job))
+        {
             if let Some(until) = source.find_pause(&self.env.db, self.env.clock.now()).await? {
                 let mut findings = worker::lock(&findings);
                 findings.waiting_until = findings.waiting_until.max(Some(until));
@@ -302,7 +240,7 @@ impl Bulk {
             let client = match source.client(&self.env) {
                 Ok(client) => client,
                 Err(failure) => {
-                    worker::lock(&findings).refuse(&source.job, &failure.to_string());
+                    worker::lock(&findings).refuse(&source.job, &failure.phrase());
                     continue;
                 }
             };
@@ -352,13 +290,13 @@ impl Bulk {
         let problems = findings.list_problems(&run_id);
         match (findings.broken, refused) {
             (Some(error), _) => Err(error.into()),
-            (None, Some(why)) => Err(Failure::Credentials(why.into())),
+            (None, Some(why)) => Err(Failure::Credentials(why)),
             _ if findings.stopped && summary.run.status == RunStatus::Running => Err(Failure::Interrupted),
             _ => Ok(WorkedRun { run: summary, problems, waiting_until: findings.waiting_until }),
         }
     }
 
-    async fn notify_ended(&self) -> db::Result<Vec<String>> {
+    async fn notify_ended(&self) -> db::Result<Vec<Phrase>> {
         match self.delivery {
             DeliveryMode::Queue => message::notify_ended(&self.env).await,
             DeliveryMode::NoDeliver => Ok(Vec::new()),

@@ -3,6 +3,7 @@
 use crate::db::from_text;
 use crate::id::RunId;
 use crate::ledger::lease::Holder;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// A state of a run; the words are the seed's.
@@ -161,7 +162,7 @@ pub struct TargetRow {
     /// How many commits were new; only when it ended well.
     pub new_commits_count: Option<i64>,
     /// Why it failed.
-    pub error_message: Option<String>,
+    pub error_message: Option<Phrase>,
     /// When it ended.
     pub processed_at_utc: Option<Timestamp>,
     /// Commits stored so far, whatever the state.

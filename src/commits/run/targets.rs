@@ -16,13 +16,15 @@ use super::worker::Findings;
 use super::{Bulk, Only, Target};
 use crate::db::{self, Tx};
 use crate::engine::Failure;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 impl Bulk {
     /// The targets of all our jobs; a job that cannot be asked for its own does not stop the others.
     pub(super) async fn find_targets(&self, findings: &mut Findings) -> Result<Vec<Target>, Failure> {
         let mut wanted = BTreeSet::new();
         let mut failed = None;
-        let jobs_on_host = list_host_jobs(&self.env);
+        let jobs_on_host = list_host_jobs(&self.env.jobs);
         for source in &self.sources {
             match self.find_targets_of(source, &jobs_on_host).await {
                 Ok((targets, problems)) => {
@@ -31,8 +33,13 @@ impl Bulk {
                 }
                 Err(failure @ (Failure::Credentials(_) | Failure::Config(_) | Failure::Failed(_))) => {
                     match &failure {
-                        Failure::Credentials(why) => findings.refuse(&source.job, &why.to_string()),
-                        _ => findings.problems.push(format!("{}: {failure}", source.job)),
+                        Failure::Credentials(why) => findings.refuse(&source.job, why),
+                        _ => findings.problems.push(phrase!(
+                            "{job}: {why}",
+                            "{job}：{why}",
+                            job = source.job.as_str(),
+                            why = failure.phrase()
+                        )),
                     }
                     failed.get_or_insert(failure);
                 }
@@ -56,17 +63,21 @@ impl Bulk {
         let targets: Vec<Target> = wanted.into_iter().filter(is_meant).collect();
         if targets.is_empty() && self.only != Only::default() {
             let wanted = [project, branch].into_iter().flatten().collect::<Vec<_>>().join(" ");
-            findings.problems.push(format!("no job collects `{wanted}`"));
+            findings.problems.push(phrase!(
+                "no job collects `{wanted}`",
+                "`{wanted}` を収集するジョブはありません",
+                wanted
+            ));
         }
         Ok(targets)
     }
 
-    /// The targets of one source, and a line for each project that could not be looked up.
+    /// The targets of one source, and a problem for each project that could not be looked up.
     async fn find_targets_of(
         &self,
         source: &GitSource,
         jobs_on_host: &[HostJob],
-    ) -> Result<(Vec<Target>, Vec<String>), Failure> {
+    ) -> Result<(Vec<Target>, Vec<Phrase>), Failure> {
         let db = &self.env.db;
         if let Some(until) = source.find_pause(db, self.env.clock.now()).await? {
             return Err(Failure::Failed(source.waiting(until)));
@@ -82,7 +93,7 @@ impl Bulk {
         source: &GitSource,
         client: &dyn Host,
         jobs_on_host: &[HostJob],
-    ) -> Result<(Vec<Target>, Vec<String>), Failure> {
+    ) -> Result<(Vec<Target>, Vec<Phrase>), Failure> {
         let (db, stop, now) = (&self.env.db, &self.stop, self.env.clock.now());
         let Synced { projects, mut problems, mut is_whole } =
             sync::sync_projects(source, client, db, now, stop).await?;
@@ -91,7 +102,11 @@ impl Bulk {
             let (branches, problem) =
                 fetch_wanted_branches(source, client, *remote_id, default_branch.as_ref(), stop).await?;
             is_whole &= problem.is_none();
-            problems.extend(problem.map(|why| format!("branches of `{path}`: {why}")));
+            problems.extend(
+                problem.map(|why| {
+                    phrase!("branches of `{path}`: {why}", "`{path}` のブランチ：{why}", path, why)
+                }),
+            );
             named.extend(branches.into_iter().map(|branch| (*project_id, branch)));
         }
         let (jobs_on_host, me) = (jobs_on_host.to_vec(), source.host_job());
@@ -158,7 +173,7 @@ pub(in crate::commits) async fn fetch_wanted_branches(
     remote_id: i64,
     default_branch: Option<&String>,
     stop: &CancellationToken,
-) -> Result<(BTreeSet<String>, Option<String>), host::Error> {
+) -> Result<(BTreeSet<String>, Option<Phrase>), host::Error> {
     let patterns = &source.keys.branches;
     let mut branches: BTreeSet<String> = patterns.iter().filter(|name| !is_pattern(name)).cloned().collect();
     if patterns.is_empty() {
@@ -169,9 +184,9 @@ pub(in crate::commits) async fn fetch_wanted_branches(
             Ok(all) => branches.extend(all.into_iter().filter(|name| any_matches(patterns, name))),
             // An empty repository has no branches.
             Err(host::Error::Missing { .. }) if default_branch.is_none() => {}
-            Err(error @ host::Error::Missing { .. }) => return Ok((branches, Some(error.to_string()))),
+            Err(error @ host::Error::Missing { .. }) => return Ok((branches, Some(error.phrase()))),
             Err(error @ (host::Error::Failed(_) | host::Error::Forbidden { .. })) => {
-                return Ok((branches, Some(error.to_string())));
+                return Ok((branches, Some(error.phrase())));
             }
             Err(error) => return Err(error),
         }

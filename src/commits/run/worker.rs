@@ -18,6 +18,7 @@ use crate::id::{JobName, RunId};
 use crate::ledger::event;
 use crate::ledger::lease::{self, KeepAlive};
 use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Failures that are listed one by one at the end of a run.
@@ -27,11 +28,11 @@ const LISTED: usize = 20;
 #[derive(Default)]
 pub(super) struct Findings {
     pub(super) step: RunProgress,
-    pub(super) problems: Vec<String>,
+    pub(super) problems: Vec<Phrase>,
     /// Targets that failed: the first of them and how many more, by what went wrong.
-    failed: Vec<(String, String, usize)>,
+    failed: Vec<(String, Phrase, usize)>,
     /// Jobs whose credentials are no good, and why.
-    pub(super) refused: BTreeMap<JobName, String>,
+    pub(super) refused: BTreeMap<JobName, Phrase>,
     pub(super) waiting_until: Option<Timestamp>,
     pub(super) stopped: bool,
     pub(super) broken: Option<db::Error>,
@@ -39,7 +40,7 @@ pub(super) struct Findings {
 
 impl Findings {
     /// What was found out before the run.
-    pub(super) fn of(problems: Vec<String>) -> Self {
+    pub(super) fn of(problems: Vec<Phrase>) -> Self {
         Self { problems, ..Self::default() }
     }
 
@@ -55,28 +56,41 @@ impl Findings {
     }
 
     /// Notes that nothing more can be had with the credentials of `job`.
-    pub(super) fn refuse(&mut self, job: &JobName, why: &str) {
-        self.refused.entry(job.clone()).or_insert_with(|| why.to_owned());
+    pub(super) fn refuse(&mut self, job: &JobName, why: &Phrase) {
+        self.refused.entry(job.clone()).or_insert_with(|| why.clone());
     }
 
     /// Notes a target that failed; what happened to many is told once.
-    fn fail(&mut self, target: &str, why: String) {
+    fn fail(&mut self, target: &str, why: Phrase) {
         match self.failed.iter_mut().find(|(_, known, _)| *known == why) {
             Some((.., more)) => *more += 1,
             None => self.failed.push((target.to_owned(), why, 0)),
         }
     }
 
-    /// What went wrong, one line each.
-    pub(super) fn list_problems(&mut self, run_id: &RunId) -> Vec<String> {
+    /// What went wrong.
+    pub(super) fn list_problems(&mut self, run_id: &RunId) -> Vec<Phrase> {
         let mut problems = std::mem::take(&mut self.problems);
         problems.extend(self.failed.iter().take(LISTED).map(|(target, why, more)| match more {
-            0 => format!("{target}: {why}"),
-            more => format!("{target} and {more} more: {why}"),
+            0 => phrase!("{target}: {why}", "{target}：{why}", target, why),
+            more => {
+                phrase!(
+                    "{target} and {more} more: {why}",
+                    "{target} ほか {more} 件：{why}",
+                    target,
+                    more = *more,
+                    why
+                )
+            }
         }));
         let left: usize = self.failed.iter().skip(LISTED).map(|(.., more)| more + 1).sum();
         if left > 0 {
-            problems.push(format!("… and {left} more; see `tsuzuki bulk show {run_id}`"));
+            problems.push(phrase!(
+                "… and {left} more; see `tsuzuki bulk show {run}`",
+                "… ほか {left} 件（`tsuzuki bulk show {run}` で確認できます）",
+                left,
+                run = run_id.to_string()
+            ));
         }
         problems
     }
@@ -127,7 +141,11 @@ impl Worker {
         let Some(claimed) = claimed else { return Ok(false) };
         let project_id = claimed.project_id;
         let Some(project) = db.read(move |tx| projects::find(tx, project_id)).await? else {
-            let gone = format!("project {project_id} is not in the database");
+            let gone = phrase!(
+                "project {project_id} is not in the database",
+                "プロジェクト {project_id} はデータベースにありません",
+                project_id
+            );
             return self.complete_target(&claimed, Err(gone), "").await;
         };
         let path = project.path.clone();
@@ -171,7 +189,7 @@ impl Worker {
     async fn complete_target(
         &self,
         claimed: &Claimed,
-        outcome: Result<(), String>,
+        outcome: Result<(), Phrase>,
         path: &str,
     ) -> db::Result<bool> {
         crate::fail::point("commits.collected");
@@ -179,12 +197,12 @@ impl Worker {
         let (claimed, wanted) = (claimed.clone(), outcome.clone());
         let (subject, job) = (events::branch(path, branch), self.source.job.clone());
         let completed = self.bulk.env.db.claim(move |tx| {
-            let wanted = wanted.as_ref().copied().map_err(String::as_str);
+            let wanted = wanted.as_ref().copied();
             let completed = store::complete_target(tx, &claimed, wanted)?;
             let Some(store::Completed { stored, is_last }) = completed else { return Ok(None) };
             let (now, run_id) = (tx.now(), claimed.run_id.to_string());
             if let Err(why) = wanted {
-                let detail = json!({ "run": run_id, "why": why, "new_commits": stored });
+                let detail = json!({ "run": run_id, "why": why.to_stored(), "new_commits": stored });
                 event::add(tx, Some(&job), &subject, BranchCode::CollectFailed, &detail, now)?;
             } else if stored > 0 {
                 let new = phrase!("{stored new commit}", "新しいコミット {stored} 件", stored);
@@ -247,7 +265,8 @@ impl Worker {
             Halt::Credentials(why) => findings.refuse(&self.source.job, &why),
             Halt::Later(until, why) => {
                 findings.waiting_until = findings.waiting_until.max(Some(until));
-                findings.problems.push(format!("{}: {why}", self.source.host));
+                let host = self.source.host.as_str();
+                findings.problems.push(phrase!("{host}: {why}", "{host}：{why}", host, why));
             }
             Halt::Db(error) => return Err(error),
         }

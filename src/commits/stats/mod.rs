@@ -92,7 +92,7 @@ impl StatRow {
 }
 
 /// Commits that the config leaves out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeftOut {
     pub authors: i64,
     pub titles: i64,

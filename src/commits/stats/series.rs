@@ -13,7 +13,7 @@ use crate::db::{self, Tx};
 use crate::time::Timestamp;
 
 /// Everything that charts of commits are drawn from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Series {
     /// The time zone in which days begin.
     pub timezone: String,
@@ -26,11 +26,12 @@ pub struct Series {
 }
 
 /// One person's commits. Days and hours count merges, too: they are activity.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(into = "StoredPerson", from = "StoredPerson")]
 pub struct PersonSeries {
     pub name: String,
-    /// The figures of each month of the series.
-    pub months: Vec<Sum>,
+    /// The figures of the months that have any, by their place among those of the series.
+    pub months: Vec<(u16, Sum)>,
     /// Days with a commit, in order.
     days: Vec<(Date, u32)>,
     /// Commits by year and hour of the week, which is counted from Monday at midnight.
@@ -41,8 +42,57 @@ impl PersonSeries {
     /// All months together.
     pub fn total(&self) -> Sum {
         let mut total = Sum::default();
-        self.months.iter().for_each(|month| total.extend(month));
+        self.months.iter().for_each(|(_, month)| total.extend(month));
         total
+    }
+}
+
+/// A person as text, in few letters: there are thousands of them in a document. Years of hours are told by the document.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct StoredPerson {
+    name: String,
+    months: Vec<(u16, [i64; 8])>,
+    /// Days as numbers: 20260115.
+    days: Vec<(i32, u32)>,
+    hours: Vec<(u8, u32)>,
+}
+
+impl From<PersonSeries> for StoredPerson {
+    fn from(person: PersonSeries) -> Self {
+        let month = |(at, sum): (u16, Sum)| {
+            let Sum { commits, merges, additions, deletions, stats_missing, of_merges: [a, d, m] } = sum;
+            (at, [commits, merges, additions, deletions, stats_missing, a, d, m])
+        };
+        let day = |(day, commits): (Date, u32)| {
+            let number = i32::from(day.year()) * 10_000 + i32::from(day.month()) * 100 + i32::from(day.day());
+            (number, commits)
+        };
+        Self {
+            name: person.name,
+            months: person.months.into_iter().map(month).collect(),
+            days: person.days.into_iter().map(day).collect(),
+            hours: person.hours.into_iter().map(|(_, slot, commits)| (slot, commits)).collect(),
+        }
+    }
+}
+
+impl From<StoredPerson> for PersonSeries {
+    fn from(stored: StoredPerson) -> Self {
+        let month = |(at, figures): (u16, [i64; 8])| {
+            let [commits, merges, additions, deletions, stats_missing, of_merges @ ..] = figures;
+            (at, Sum { commits, merges, additions, deletions, stats_missing, of_merges })
+        };
+        let day = |(number, commits): (i32, u32)| {
+            let small = |number: i32| i8::try_from(number % 100).ok();
+            let year = i16::try_from(number / 10_000).ok()?;
+            Some((Date::new(year, small(number / 100)?, small(number)?).ok()?, commits))
+        };
+        Self {
+            name: stored.name,
+            months: stored.months.into_iter().map(month).collect(),
+            days: stored.days.into_iter().filter_map(day).collect(),
+            hours: stored.hours.into_iter().map(|(slot, commits)| (0, slot, commits)).collect(),
+        }
     }
 }
 
@@ -78,17 +128,43 @@ impl Series {
     /// The same for one year, with all of its months.
     pub fn in_year(&self, year: i16) -> Self {
         let months: Vec<String> = (1..=12).map(|month| format!("{year:04}-{month:02}")).collect();
-        let places: Vec<Option<usize>> =
-            months.iter().map(|month| self.months.iter().position(|known| known == month)).collect();
+        let places: Vec<Option<u16>> = self
+            .months
+            .iter()
+            .map(|known| (0..).zip(&months).find(|(_, month)| *month == known).map(|(at, _)| at))
+            .collect();
         let narrow = |person: &PersonSeries| PersonSeries {
             name: person.name.clone(),
-            months: places.iter().map(|at| at.map_or_else(Sum::default, |at| person.months[at])).collect(),
+            months: person
+                .months
+                .iter()
+                .filter_map(|(at, sum)| Some((places[usize::from(*at)]?, *sum)))
+                .collect(),
             days: person.days.iter().copied().filter(|(day, _)| day.year() == year).collect(),
             hours: person.hours.iter().copied().filter(|(of, ..)| *of == year).collect(),
         };
         let mut people: Vec<PersonSeries> = self.people.iter().map(narrow).collect();
         people.retain(|person| !person.days.is_empty());
         Self { timezone: self.timezone.clone(), months, people, left_out: self.left_out }
+    }
+
+    /// The same for all years together: days of the last year of each person are drawn, and hours whatever the year.
+    pub fn over_all_years(&self) -> Self {
+        let narrow = |person: &PersonSeries| {
+            let first = person.days.last().map_or(Date::ZERO, |(last, _)| last.saturating_sub(1.year()));
+            let mut hours: BTreeMap<u8, u32> = BTreeMap::new();
+            for (_, slot, commits) in &person.hours {
+                *hours.entry(*slot).or_default() += commits;
+            }
+            PersonSeries {
+                name: person.name.clone(),
+                months: person.months.clone(),
+                days: person.days.iter().copied().filter(|(day, _)| *day >= first).collect(),
+                hours: hours.into_iter().map(|(slot, commits)| (0, slot, commits)).collect(),
+            }
+        };
+        let people = self.people.iter().map(narrow).collect();
+        Self { timezone: self.timezone.clone(), months: self.months.clone(), people, left_out: self.left_out }
     }
 
     /// How many commits and merges it is made of.
@@ -106,11 +182,10 @@ pub fn cumulative(values: impl IntoIterator<Item = i64>) -> Vec<i64> {
     values.into_iter().scan(0, add).collect()
 }
 
-/// The series of what is counted, in one pass.
+/// The series of what is counted, in one pass; the lines of merges stand apart in it.
 pub fn find_series(tx: &mut Tx<'_>, counting: &Counting) -> db::Result<Series> {
     let zone = counting.zone.time_zone();
-    let mut tally =
-        Tally::new(Periods::new(By::Month, &counting.zone), &counting.people, counting.with_merges);
+    let mut tally = Tally::new(Periods::new(By::Month, &counting.zone), &counting.people, false);
     let mut days: HashMap<(u32, Date), u32> = HashMap::new();
     let mut hours: HashMap<(u32, i16, u8), u32> = HashMap::new();
     // Some zones are half an hour apart from UTC.
@@ -130,12 +205,11 @@ pub fn find_series(tx: &mut Tx<'_>, counting: &Counting) -> db::Result<Series> {
     let mut met: Vec<Date> = days.keys().map(|(_, day)| *day).collect();
     met.sort_unstable();
     let months = list_months(met.iter());
-    let new_person =
-        |name| PersonSeries { name, months: vec![Sum::default(); months.len()], ..PersonSeries::default() };
+    let new_person = |name| PersonSeries { name, ..PersonSeries::default() };
     let mut people: Vec<PersonSeries> = tally.contributors.list_names().into_iter().map(new_person).collect();
     for (label, person, sum) in tally.list() {
         if let Ok(month) = months.binary_search_by(|month| month.as_str().cmp(label)) {
-            people[person as usize].months[month] = sum;
+            people[person as usize].months.push((u16::try_from(month).unwrap_or(u16::MAX), sum));
         }
     }
     for ((person, day), commits) in days {

@@ -22,23 +22,34 @@ pub struct Sum {
     /// Commits whose lines should be in the sum, but were not given by the host.
     #[serde(skip)]
     pub stats_missing: i64,
+    /// What merges would add to lines added, lines deleted and missing lines: it repeats the branches that were merged.
+    #[serde(skip)]
+    pub of_merges: [i64; 3],
 }
 
 impl Sum {
-    fn add(&mut self, commit: &Counted<'_>, with_merges: bool) -> db::Result<()> {
-        let (number, is_merge) = (commit.commits()?, commit.is_merge()?);
-        if is_merge {
-            self.merges += number;
+    fn add(&mut self, commit: &Counted<'_>) -> db::Result<()> {
+        let ((additions, deletions), missing) = (commit.lines()?, commit.stats_missing()?);
+        let number = commit.commits()?;
+        let more = if commit.is_merge()? {
+            Self { merges: number, of_merges: [additions, deletions, missing], ..Self::default() }
         } else {
-            self.commits += number;
-        }
-        if !is_merge || with_merges {
-            let (additions, deletions) = commit.lines()?;
-            self.additions += additions;
-            self.deletions += deletions;
-            self.stats_missing += commit.stats_missing()?;
-        }
+            Self { commits: number, additions, deletions, stats_missing: missing, ..Self::default() }
+        };
+        self.extend(&more);
         Ok(())
+    }
+
+    /// The same with the lines of merges in it.
+    pub fn with_merges(self) -> Self {
+        let [additions, deletions, missing] = self.of_merges;
+        Self {
+            additions: self.additions + additions,
+            deletions: self.deletions + deletions,
+            stats_missing: self.stats_missing + missing,
+            of_merges: [0; 3],
+            ..self
+        }
     }
 
     pub(super) fn extend(&mut self, other: &Self) {
@@ -47,6 +58,7 @@ impl Sum {
         self.additions += other.additions;
         self.deletions += other.deletions;
         self.stats_missing += other.stats_missing;
+        self.of_merges.iter_mut().zip(other.of_merges).for_each(|(sum, more)| *sum += more);
     }
 }
 
@@ -163,24 +175,26 @@ impl<'a> Tally<'a> {
     pub(super) fn add(&mut self, commit: &Counted<'_>) -> db::Result<Option<u32>> {
         let Some(person) = self.contributors.find(commit)? else { return Ok(None) };
         let period = self.periods.find(commit.committed_date_utc()?);
-        self.sums.entry((period, person)).or_default().add(commit, self.with_merges)?;
+        self.sums.entry((period, person)).or_default().add(commit)?;
         Ok(Some(person))
     }
 
     /// Everything of everybody.
     pub(super) fn total(&self) -> Sum {
-        self.sums.values().fold(Sum::default(), |mut total, sum| {
+        let total = self.sums.values().fold(Sum::default(), |mut total, sum| {
             total.extend(sum);
             total
-        })
+        });
+        if self.with_merges { total.with_merges() } else { total }
     }
 
     /// Label, person and sum, by label and name.
     pub(super) fn list(&self) -> Vec<(&str, u32, Sum)> {
+        let wanted = |sum: &Sum| if self.with_merges { sum.with_merges() } else { *sum };
         let mut rows: Vec<(&str, u32, Sum)> = self
             .sums
             .iter()
-            .map(|((period, person), sum)| (self.periods.label(*period), *person, *sum))
+            .map(|((period, person), sum)| (self.periods.label(*period), *person, wanted(sum)))
             .collect();
         rows.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
         rows

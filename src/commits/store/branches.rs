@@ -5,6 +5,7 @@ use crate::commits::run::Target;
 use crate::commits::run::decide::Owner;
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -42,7 +43,7 @@ pub struct BranchRow {
     pub ignored_at: Option<Timestamp>,
     /// Since when it cannot be collected.
     pub failing_since: Option<Timestamp>,
-    pub failing_why: Option<String>,
+    pub failing_why: Option<Phrase>,
 }
 
 /// How far a branch has been read.
@@ -191,7 +192,7 @@ pub fn mark_failing(
     tx: &mut Tx<'_>,
     project_id: i64,
     branch_name: &str,
-    why: &str,
+    why: &Phrase,
     now: Timestamp,
 ) -> db::Result<bool> {
     let marked = tx.execute(
@@ -199,7 +200,7 @@ pub fn mark_failing(
             "UPDATE branches SET failing_why = ?3, failing_since = COALESCE(failing_since, ?4)
              WHERE project_id = ?1 AND branch_name = ?2 AND (failing_why IS NULL OR failing_why <> ?3)"
         ),
-        params![project_id, branch_name, why, now],
+        params![project_id, branch_name, why.to_stored(), now],
     )?;
     Ok(marked == 1)
 }
@@ -224,7 +225,7 @@ pub struct Failing {
     pub branch_name: String,
     /// Since when.
     pub since: Timestamp,
-    pub why: String,
+    pub why: Phrase,
 }
 
 /// Up to `limit` branches that cannot be collected and that nobody has taken out, the oldest trouble first.
@@ -242,7 +243,7 @@ pub fn list_failing(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Failing>> {
                 project: row.get(0)?,
                 branch_name: row.get(1)?,
                 since: row.get(2)?,
-                why: row.get(3)?,
+                why: Phrase::from_stored(row.text(3)?),
             })
         },
     )
@@ -348,7 +349,7 @@ pub fn list(tx: &mut Tx<'_>, project_id: Option<i64>) -> db::Result<Vec<BranchRo
                 deleted_at: row.get(13)?,
                 ignored_at: row.get(14)?,
                 failing_since: row.get(15)?,
-                failing_why: row.get(16)?,
+                failing_why: row.get::<Option<String>>(16)?.as_deref().map(Phrase::from_stored),
             })
         },
     )

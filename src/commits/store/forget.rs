@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::counts;
 use super::pages::{self, BranchRef};
 use crate::commits::reach;
 use crate::db::{self, Tx};
@@ -56,6 +57,7 @@ pub fn reset_state(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<()> {
 
 /// Deletes up to `limit` commits of a branch; answers how many went.
 pub fn delete_commits(tx: &mut Tx<'_>, place: BranchRef<'_>, limit: usize) -> db::Result<u64> {
+    counts::mark_changed(tx, place.project_id, place.branch_name)?;
     tx.execute(
         sql!(
             "DELETE FROM commits WHERE project_id = ?1 AND branch_name = ?2 AND sha IN (

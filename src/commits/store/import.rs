@@ -1,6 +1,8 @@
 //! Projects and commits that another program collected: added as they stand.
 
-use super::projects;
+use std::collections::BTreeSet;
+
+use super::{counts, projects};
 use crate::commits::model::RemoteProject;
 use crate::db::{self, Tx, Value};
 use crate::time::Timestamp;
@@ -52,7 +54,7 @@ pub fn add_commits(tx: &mut Tx<'_>, commits: &[ImportedCommit]) -> db::Result<u6
             Value::Int(commit.deletions),
         ]);
     }
-    tx.execute_rows(
+    let added = tx.execute_rows(
         &[
             (
                 100,
@@ -71,17 +73,26 @@ pub fn add_commits(tx: &mut Tx<'_>, commits: &[ImportedCommit]) -> db::Result<u6
         ],
         COLUMNS,
         &values,
-    )
+    )?;
+    if added > 0 {
+        let branches: BTreeSet<_> = commits.iter().map(|one| (one.project_id, &one.branch_name)).collect();
+        for (project_id, branch_name) in branches {
+            counts::mark_changed(tx, project_id, branch_name)?;
+        }
+    }
+    Ok(added)
 }
 
 const COLUMNS: usize = 8;
 
-/// Makes sure that every branch that has commits has its row, so that it is listed; answers how many were new.
+/// Makes sure that every branch that has commits has its row, so that it is listed and counted; answers how many were new.
 pub fn add_branches(tx: &mut Tx<'_>) -> db::Result<u64> {
     let mut added = 0;
     for (project_id, branch_name) in super::reading::list_pairs(tx)? {
         added += tx.execute(
-            sql!("INSERT INTO branches (project_id, branch_name) VALUES (?1, ?2) ON CONFLICT DO NOTHING"),
+            sql!(
+                "INSERT INTO branches (project_id, branch_name, changes) VALUES (?1, ?2, 1) ON CONFLICT DO NOTHING"
+            ),
             params![project_id, branch_name],
         )?;
     }

@@ -1,6 +1,6 @@
 //! Commits without line counts: the next to ask for, and what came of it.
 
-use super::projects;
+use super::{counts, projects};
 use crate::db::{self, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -52,12 +52,15 @@ pub fn list_missing(
 /// Writes the lines that a commit adds and deletes, or that nobody could say.
 pub fn put(tx: &mut Tx<'_>, row: &Missing, lines: Option<(i64, i64)>, now: Timestamp) -> db::Result<()> {
     let (additions, deletions) = lines.unwrap_or_default();
-    tx.execute(
+    let filled = tx.execute(
         sql!(
             "UPDATE commits SET additions = ?4, deletions = ?5, stats_missing = ?6, stats_tried_at = ?7
              WHERE project_id = ?1 AND branch_name = ?2 AND sha = ?3 AND stats_missing = 1"
         ),
         params![row.project_id, row.branch_name, row.sha, additions, deletions, lines.is_none(), now],
     )?;
+    if filled > 0 && lines.is_some() {
+        counts::mark_changed(tx, row.project_id, &row.branch_name)?;
+    }
     Ok(())
 }

@@ -23,6 +23,7 @@ macro_rules! pairs {
 }
 
 pub mod branches;
+pub mod counts;
 pub mod export;
 pub mod forget;
 pub mod import;

@@ -1,5 +1,6 @@
 //! Pages of commits: rows, graph and position in one transaction, few statements.
 
+use super::counts;
 use crate::commits::model::{Commit, Walk};
 use crate::db::{self, Tx, Value};
 use crate::id::RunId;
@@ -59,17 +60,22 @@ pub fn add_commits(
     add_edges(tx, &edges)?;
     add_left_out(tx, &left_out)?;
     let new = add_rows(tx, &rows)?;
+    let mut changed = new;
     if usize::try_from(new).is_ok_and(|new| new < rows.len() / COMMIT_COLUMNS) {
-        complete_rows(tx, place, commits)?;
+        changed += complete_rows(tx, place, commits)?;
+    }
+    if changed > 0 {
+        counts::mark_changed(tx, project_id, branch_name)?;
     }
     Ok(new)
 }
 
-/// Gives stored commits what they lacked: line counts, or what another program did not collect.
-fn complete_rows(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> db::Result<()> {
+/// Gives stored commits what they lacked: line counts, or what another program did not collect; answers how many.
+fn complete_rows(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> db::Result<u64> {
+    let mut completed = 0;
     for commit in commits {
         let (additions, deletions) = commit.lines.unwrap_or_default();
-        tx.execute(
+        completed += tx.execute(
             sql!(
                 "UPDATE commits SET is_merge = ?4, title = ?5,
                    additions = CASE WHEN stats_missing = 1 THEN ?6 ELSE additions END,
@@ -89,7 +95,7 @@ fn complete_rows(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> d
             ],
         )?;
     }
-    Ok(())
+    Ok(completed)
 }
 
 const COMMIT_COLUMNS: usize = 11;

@@ -195,12 +195,16 @@ pub fn list_pairs_of(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<Vec<(i64, Str
     if let (Some(project_id), Some(branch)) = (scope.project_id, &scope.branch_name) {
         return Ok(vec![(project_id, branch.clone())]);
     }
-    let mut pairs = list_pairs(tx)?;
-    pairs.retain(|(project_id, branch)| {
+    Ok(list_pairs_among(&list_pairs(tx)?, scope))
+}
+
+/// Those of `pairs` that are of the scope.
+pub fn list_pairs_among(pairs: &[(i64, String)], scope: &Scope) -> Vec<(i64, String)> {
+    let is_meant = |(project_id, branch): &&(i64, String)| {
         scope.project_id.is_none_or(|wanted| wanted == *project_id)
             && scope.branch_name.as_ref().is_none_or(|wanted| wanted == branch)
-    });
-    Ok(pairs)
+    };
+    pairs.iter().filter(is_meant).cloned().collect()
 }
 
 /// Every project and branch that has commits, by steps through the index.
@@ -215,28 +219,6 @@ pub fn list_pairs(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
         params![],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )
-}
-
-/// A text that changes when a branch or a run has moved on: then what was counted before may not be so any more.
-pub fn find_stamp(tx: &mut Tx<'_>) -> db::Result<String> {
-    let mut stamp = String::new();
-    tx.each(
-        sql!(
-            "SELECT complete_head, walking_head, walking_page, walking_lost, last_walk_at FROM branches
-             ORDER BY project_id, branch_name"
-        ),
-        params![],
-        |row| {
-            for column in [0, 1, 2, 4] {
-                stamp.push_str(row.get::<Option<String>>(column)?.as_deref().unwrap_or("-"));
-                stamp.push(' ');
-            }
-            stamp.push_str(&row.get::<i64>(3)?.to_string());
-            stamp.push('\n');
-            Ok(())
-        },
-    )?;
-    Ok(crate::hash::sha256_hex(&stamp))
 }
 
 /// The commits without parents of every project: projects that share one share history.

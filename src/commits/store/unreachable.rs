@@ -82,7 +82,7 @@ pub fn mark(tx: &mut Tx<'_>, place: BranchRef<'_>, shas: &[String], now: Timesta
     if marked > 0 {
         tx.execute(
             sql!(
-                "UPDATE branches SET complete_head = NULL, walking_lost = walking_lost + ?3
+                "UPDATE branches SET complete_head = NULL, walking_lost = walking_lost + ?3, changes = changes + 1
                  WHERE project_id = ?1 AND branch_name = ?2"
             ),
             params![place.project_id, place.branch_name, marked],
@@ -115,8 +115,9 @@ pub fn reset(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> db::R
         // A sweep that was cut off may have marked them, and has counted them.
         tx.execute(
             sql!(
-                "UPDATE branches SET walking_lost = CASE WHEN walking_lost > ?3 THEN walking_lost - ?3 ELSE 0 END
-                 WHERE project_id = ?1 AND branch_name = ?2 AND walking_lost > 0"
+                "UPDATE branches SET changes = changes + 1,
+                   walking_lost = CASE WHEN walking_lost > ?3 THEN walking_lost - ?3 ELSE 0 END
+                 WHERE project_id = ?1 AND branch_name = ?2"
             ),
             params![place.project_id, place.branch_name, back],
         )?;

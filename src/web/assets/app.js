@@ -5,16 +5,23 @@ const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 /* Live: the parts of this page that have changed are read again and put in their place. */
-let heard = Date.now(), waiting = null, reading = false;
+let heard = Date.now(), refreshed = 0, waiting = null, reading = false;
 
 async function refresh() {
   if (reading || document.hidden) return;
   reading = true;
+  refreshed = Date.now();
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (answer.redirected || !answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    for (const part of $$("[data-part]")) {
+    const parts = $$("[data-part]");
+    if ($$("[data-part]", fresh).length !== parts.length && !document.activeElement.matches("input, select, textarea")) {
+      // Something has come or gone: parts are told by their places, which are others now.
+      $("main").replaceChildren(...$("main", fresh).childNodes);
+      return;
+    }
+    for (const part of parts) {
       const other = fresh.getElementById(part.id);
       const isBusy = part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
       if (!other || isBusy || other.innerHTML === part.dataset.seen) continue;
@@ -36,10 +43,12 @@ function soon() {
 }
 
 function showProgress({ job, done, total, now }) {
-  for (const bar of $$("progress[data-progress]").filter((bar) => bar.dataset.progress === job)) {
+  for (const bar of $$("progress[data-progress]").filter((bar) => bar.dataset.progress.split(" ").includes(job))) {
     bar.hidden = false;
     if (total > 0) { bar.max = total; bar.value = done; } else bar.removeAttribute("value");
     bar.title = now ? `${done}/${total || "?"} ${now}` : `${done}/${total || "?"}`;
+    // How far each part is stands in the page: it is read again, but not with every step.
+    if ("parts" in bar.dataset && Date.now() - refreshed > 2000) soon();
   }
 }
 

@@ -136,7 +136,7 @@ on_both_databases! {
         repo.git(&["branch", "-D", "main"]);
         let told = world.start().await.unwrap();
         assert_eq!((told.run.run.failed_count, told.run.run.status), (1, RunStatus::Completed));
-        assert!(told.problems[0].contains("was deleted"), "{:?}", told.problems);
+        assert!(told.problems[0].to_string().contains("was deleted"), "{:?}", told.problems);
         assert!(world.branch("main").await.deleted_at.is_some());
         assert_eq!(world.start().await.unwrap().problems, Vec::<String>::new(), "told once");
         assert_eq!(rows(&fixture.db).await.len(), 2, "kept");
@@ -167,8 +167,8 @@ on_both_databases! {
         // team/empty main, team/app main and rel/1.0 end well; both wishes for team/secret fail.
         assert_eq!((row.success_count, row.failed_count, row.total_targets), (3, 1, 4), "{:?}", outcome.problems);
         assert_eq!(row.completed_count, row.success_count);
-        assert!(outcome.problems.iter().any(|line| line.contains("team/nowhere") && line.contains("404")));
-        assert!(outcome.problems.iter().any(|line| line.contains("team/secret") && line.contains("Reporter")));
+        assert!(outcome.problems.iter().any(|line| line.to_string().contains("team/nowhere") && line.to_string().contains("404")));
+        assert!(outcome.problems.iter().any(|line| line.to_string().contains("team/secret") && line.to_string().contains("Reporter")));
         assert_eq!(outcome.run.new_commits_count, 2);
     }
 
@@ -222,7 +222,7 @@ on_both_databases! {
         });
         let outcome = world.start().await.unwrap();
         assert_eq!((outcome.run.run.failed_count, outcome.run.new_commits_count), (1, 2));
-        assert!(outcome.problems[0].contains(&unreadable), "{:?}", outcome.problems);
+        assert!(outcome.problems[0].to_string().contains(&unreadable), "{:?}", outcome.problems);
         let branch = world.branch("main").await;
         assert_eq!((branch.stats_missing, branch.unreadable, branch.closed), (1, 1, Some(true)));
         let stored = rows(&fixture.db).await;

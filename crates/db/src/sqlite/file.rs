@@ -17,8 +17,9 @@ const QUICK_CHECK_BYTES: u64 = 8 << 20;
 pub(crate) const STATEMENT_CACHE: usize = 256;
 /// Pages that the writer keeps, in KiB (negative, as SQLite wants it).
 const WRITER_CACHE: i32 = -4_000;
-/// Pages in the log before they are moved to the file: a page that is written often is then moved once.
-const WAL_PAGES: i32 = 4_000;
+/// Pages in the log before the writer moves them to the file itself: most were moved beside it by then, and a page that is
+/// written often is moved once.
+const WAL_PAGES: i32 = 8_000;
 
 pub(super) fn busy_timeout() -> Duration {
     stdx::fail::duration("TSUZUKI_BUSY_MS", BUSY_TIMEOUT)
@@ -116,7 +117,7 @@ pub(super) fn retry_for<T>(patience: Duration, mut attempt: impl FnMut() -> Resu
     loop {
         match attempt() {
             Err(Error::Busy(_)) if started.elapsed() < patience => {
-                std::thread::park_timeout(Duration::from_millis(5));
+                std::thread::park_timeout(Duration::from_millis(1));
             }
             outcome => return outcome,
         }

@@ -1,5 +1,6 @@
 //! SQLite: one writer thread with group commit, and a few reader threads.
 
+mod checkpoint;
 mod file;
 
 use std::cell::Cell;
@@ -15,6 +16,7 @@ use rusqlite::Connection;
 use super::neighbour::{self, OpenedFile};
 use super::unit::{TxAccess, Unit};
 use super::{DbUrl, Error, Open, Result, Stats, Tx, lineage, moved};
+use checkpoint::Checkpointer;
 pub(crate) use file::{APPLICATION_ID, open_file, prepare, quick_check, refuse_strangers, with_busy_retry};
 use file::{STATEMENT_CACHE, busy_timeout, retry_for, set_rules};
 use stdx::time::Clock;
@@ -25,6 +27,10 @@ const BUSY_AGAIN_TIMEOUT: Duration = Duration::from_millis(500);
 const MAX_BATCH: usize = 1_000;
 /// … or when it has run for this long, so that nobody waits for a stranger's work.
 const MAX_BATCH_TIME: Duration = Duration::from_millis(100);
+/// After so much work without a pause …
+const MAX_WORK: Duration = Duration::from_millis(100);
+/// … the writer leaves the file to other processes for a moment: they ask for it every millisecond, and SQLite keeps no line of them.
+const BREAK: Duration = Duration::from_millis(3);
 const READERS: usize = 3;
 /// Pages that a reader keeps: there are several, and the system's cache is shared.
 const READER_CACHE: i32 = -1_000;
@@ -59,9 +65,16 @@ impl Threads {
             connection.execute_batch("COMMIT")?;
         }
 
+        // Whoever waits for the file asks again and again: SQLite's own waiting asks ever more seldom, and misses its turn.
+        connection.busy_timeout(Duration::ZERO)?;
         let (writer, inbox) = mpsc::channel();
         let file = path.map(OpenedFile::new);
+        let checkpointer = match &file {
+            Some(file) if how != Open::ReadOnly => Some(Checkpointer::start(file.clone())?),
+            _ => None,
+        };
         let work = WriterThread {
+            checkpointer,
             file: file.clone(),
             connection,
             clock: clock.clone(),
@@ -132,6 +145,8 @@ fn with_writer(error: Error, path: &Path) -> Error {
 }
 
 struct WriterThread {
+    /// Before the connection: it closes its own first.
+    checkpointer: Option<Checkpointer>,
     file: Option<OpenedFile>,
     connection: Connection,
     clock: Clock,
@@ -145,15 +160,26 @@ struct WriterThread {
 impl WriterThread {
     fn run(self, inbox: &mpsc::Receiver<Box<dyn Unit>>) {
         let mut waiting: VecDeque<Box<dyn Unit>> = VecDeque::new();
+        let mut worked = Duration::ZERO;
         loop {
             if waiting.is_empty() {
+                let idle_since = Instant::now();
                 match inbox.recv() {
                     Ok(unit) => waiting.push_back(unit),
                     Err(_) => return,
                 }
+                if idle_since.elapsed() >= BREAK {
+                    worked = Duration::ZERO;
+                }
+            }
+            if worked >= MAX_WORK && self.file.is_some() {
+                std::thread::park_timeout(BREAK);
+                worked = Duration::ZERO;
             }
             waiting.extend(inbox.try_iter().take(MAX_BATCH - waiting.len().min(MAX_BATCH)));
+            let began = Instant::now();
             self.run_batch(&mut waiting);
+            worked += began.elapsed();
         }
     }
 
@@ -190,11 +216,7 @@ impl WriterThread {
         let (has_waited, patience) = (self.has_waited.get(), busy_timeout());
         let patience = if has_waited { patience.min(BUSY_AGAIN_TIMEOUT) } else { patience };
         let began = retry_for(patience, || Ok(self.connection.execute_batch("BEGIN IMMEDIATE")?));
-        let is_busy = matches!(began, Err(Error::Busy(_)));
-        if is_busy != has_waited {
-            self.connection.busy_timeout(if is_busy { BUSY_AGAIN_TIMEOUT } else { busy_timeout() })?;
-            self.has_waited.set(is_busy);
-        }
+        self.has_waited.set(matches!(began, Err(Error::Busy(_))));
         let Some(file) = &self.file else { return began };
         began.map_err(|error| with_writer(error, file.path()))?;
         file.refuse_replaced().inspect_err(|_| self.rollback())
@@ -251,7 +273,10 @@ impl WriterThread {
         if let Some((file, count)) = self.file.as_ref().zip(counted) {
             lineage::put_beside(file.path(), &count);
         }
-        self.stats.commits.fetch_add(1, Ordering::Relaxed);
+        let number = self.stats.commits.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(checkpointer) = &self.checkpointer {
+            checkpointer.after_commit(number);
+        }
         let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         self.stats.writes.fetch_add(done as u64, Ordering::Relaxed);
         Ok(outcomes)

@@ -22,26 +22,28 @@ use crate::commits::model::{CommitPage, RemoteProject};
 use crate::engine::job::Boxed;
 use crate::engine::pipeline::{Flag, FlagShape};
 use crate::fetch::{AllowPrivate, ApiAnswer, Limits, Manners, Request, SecretHint, header};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
 const NAME: &str = "GitLab";
-pub(in crate::commits) const KIND: HostKind =
-    HostKind { name: NAME, connect: |access| Arc::new(Client::new(access)) };
-/// The option of `job add` that names its address.
-pub(in crate::commits) const ADDRESS: Flag = Flag {
-    name: "gitlab",
-    value: "URL",
-    help: "the address of GitLab",
-    key: "gitlab",
-    shape: FlagShape::Text,
-};
-/// Where its token comes from.
-pub(in crate::commits) const TOKEN: SecretHint = SecretHint {
-    key: "token",
-    check: "",
-    en: "in GitLab under Edit profile, Access tokens: scope `read_api`; a group or project token will do",
-    ja: "GitLab の「プロフィールの編集」→「アクセストークン」で、スコープ `read_api` を付けて作ります。\
-         グループやプロジェクトのトークンでもかまいません",
+pub(in crate::commits) const KIND: HostKind = HostKind {
+    name: NAME,
+    address: Flag {
+        name: "gitlab",
+        value: "URL",
+        help: "the address of GitLab",
+        key: "gitlab",
+        shape: FlagShape::Text,
+    },
+    token: SecretHint {
+        key: "token",
+        check: "",
+        en: "in GitLab under Edit profile, Access tokens: scope `read_api`; a group or project token will do",
+        ja: "GitLab の「プロフィールの編集」→「アクセストークン」で、スコープ `read_api` を付けて作ります。\
+             グループやプロジェクトのトークンでもかまいません",
+    },
+    connect: |access| Arc::new(Client::new(access)),
 };
 /// Commits, projects and branches a page; GitLab allows no more.
 const PER_PAGE: &str = "100";
@@ -115,7 +117,7 @@ impl Client {
             let mut query = query.to_vec();
             query.extend([("per_page", PER_PAGE), ("page", &number)]);
             let answer = self.get(path, &query, stop).await?;
-            all.extend(read(&answer.body).map_err(Error::Failed)?);
+            all.extend(read(&answer.body).map_err(|why| Error::Failed(why.into()))?);
             match next_page(&answer, page)? {
                 Some(next) => page = next,
                 None => return Ok(all),
@@ -162,7 +164,8 @@ impl Client {
             }
             Some(other) => other?,
         };
-        let commits = wire::read_commits(&answer.body, self.emails).map_err(Error::Failed)?;
+        let commits =
+            wire::read_commits(&answer.body, self.emails).map_err(|why| Error::Failed(why.into()))?;
         let total = header::text(&answer.head.headers, &HeaderName::from_static("x-total"));
         let total = total.and_then(|total| total.parse().ok());
         Ok(CommitPage { commits, next: next_page(&answer, page)?, total })
@@ -197,15 +200,23 @@ impl Client {
         let why = wire::read_message(body).unwrap_or_else(|| "no reason given".to_owned());
         let host = self.base.host_str().unwrap_or_default();
         match status {
-            401 if self.token.is_none() => Error::Credentials(format!(
-                "{host} wants a token: set `token` of the job to an access token with the scope read_api"
+            401 if self.token.is_none() => Error::Credentials(phrase!(
+                "{host} wants a token: set `token` of the job to an access token with the scope read_api",
+                "{host} にはトークンが必要です。スコープ read_api のアクセストークンをジョブの `token` に設定してください",
+                host
             )),
-            401 => Error::Credentials(format!(
-                "{host} rejects the token ({why}): it is wrong, expired or revoked; make a new one with the scope read_api"
+            401 => Error::Credentials(phrase!(
+                "{host} rejects the token ({why}): it is wrong, expired or revoked; make a new one with the scope read_api",
+                "{host} にトークンを拒否されました（{why}）。誤り・期限切れ・失効のいずれかです。スコープ read_api で作り直してください",
+                host,
+                why
             )),
             403 if why.contains("insufficient_scope") || why.contains("higher privileges") => {
-                Error::Credentials(format!(
-                    "the token for {host} may not read this ({why}): make one with the scope read_api"
+                Error::Credentials(phrase!(
+                    "the token for {host} may not read this ({why}): make one with the scope read_api",
+                    "{host} のトークンには権限がありません（{why}）。スコープ read_api で作り直してください",
+                    host,
+                    why
                 ))
             }
             403 => Error::Forbidden { host: NAME, why },
@@ -220,8 +231,8 @@ impl Host for Client {
         NAME
     }
 
-    fn access_hint(&self) -> &'static str {
-        "the token's user needs the role Reporter"
+    fn access_hint(&self) -> Phrase {
+        phrase!("the token's user needs the role Reporter", "トークンの利用者に Reporter ロールが必要です")
     }
 
     fn find_silence(&self) -> Option<Error> {
@@ -235,7 +246,7 @@ impl Host for Client {
     ) -> Boxed<'a, Result<RemoteProject, Error>> {
         Box::pin(async move {
             let answer = self.get(&["projects", name], &[], stop).await?;
-            wire::read_project(&answer.body).map_err(Error::Failed)
+            wire::read_project(&answer.body).map_err(|why| Error::Failed(why.into()))
         })
     }
 
@@ -272,7 +283,7 @@ impl Host for Client {
         })
     }
 
-    fn find_pause(&self) -> Option<(Timestamp, String)> {
+    fn find_pause(&self) -> Option<(Timestamp, Phrase)> {
         self.asker.find_pause()
     }
 
@@ -285,7 +296,7 @@ impl Host for Client {
         Box::pin(async move {
             let path = ["projects", &remote_id.to_string(), "repository", "branches", branch];
             let answer = self.get(&path, &[], stop).await?;
-            wire::read_head(&answer.body).map_err(Error::Failed)
+            wire::read_head(&answer.body).map_err(|why| Error::Failed(why.into()))
         })
     }
 
@@ -298,7 +309,7 @@ impl Host for Client {
         Box::pin(async move {
             let path = ["projects", &remote_id.to_string(), "repository", "commits", sha];
             let answer = self.get_with(Patience::Little, &path, &[], stop).await?;
-            wire::read_lines(&answer.body).map_err(Error::Failed)
+            wire::read_lines(&answer.body).map_err(|why| Error::Failed(why.into()))
         })
     }
 
@@ -340,6 +351,10 @@ fn next_page(answer: &ApiAnswer, page: u32) -> Result<Option<u32>, Error> {
     match next.map(|next| next.parse::<u32>()) {
         None => Ok(None),
         Some(Ok(next)) if next > page && next < MOST_PAGES => Ok(Some(next)),
-        Some(_) => Err(Error::Failed(format!("GitLab names no sensible page after page {page}"))),
+        Some(_) => Err(Error::Failed(phrase!(
+            "GitLab names no sensible page after page {page}",
+            "GitLab が {page} ページの次に示したページ番号が不正です",
+            page = i64::from(page)
+        ))),
     }
 }

@@ -6,6 +6,7 @@ use crate::db::{self, Row, Tx};
 use crate::id::RunId;
 use crate::ledger::lease::{self, Holder};
 use crate::ledger::presence;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -144,7 +145,7 @@ fn read_target(row: &Row<'_>) -> db::Result<TargetRow> {
         branch_name: row.get(1)?,
         status: row.get(2)?,
         new_commits_count: row.get(3)?,
-        error_message: row.get(4)?,
+        error_message: row.get::<Option<String>>(4)?.as_deref().map(Phrase::from_stored),
         processed_at_utc: row.get(5)?,
         stored_count: row.get(6)?,
         lease_owner: row.get::<Option<String>>(7)?.filter(|owner| !presence::is_gone(owner)),
@@ -207,6 +208,21 @@ pub fn list_targets(tx: &mut Tx<'_>, run_id: &RunId, status: TargetStatus) -> db
         ),
         params![run_id, status.word()],
         Target::from_row,
+    )
+}
+
+/// The jobs that a run collects for.
+pub fn list_jobs(tx: &mut Tx<'_>, run: &RunRow) -> db::Result<Vec<String>> {
+    if let Some(job) = &run.job_name {
+        return Ok(vec![job.clone()]);
+    }
+    tx.list(
+        sql!(
+            "SELECT DISTINCT job_name FROM bulk_collection_results
+             WHERE run_id = ?1 AND job_name IS NOT NULL ORDER BY job_name"
+        ),
+        params![run.run_id],
+        |row| row.get(0),
     )
 }
 

@@ -6,6 +6,7 @@ use crate::commits::store::branches;
 use crate::db::{self, ToValue, Tx};
 use crate::id::{Owner, RunId};
 use crate::ledger::{lease, presence};
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -195,7 +196,7 @@ pub fn release_gone(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<()> {
 pub fn complete_target(
     tx: &mut Tx<'_>,
     claimed: &Claimed,
-    outcome: Result<(), &str>,
+    outcome: Result<(), &Phrase>,
 ) -> db::Result<Option<Completed>> {
     let now = tx.now();
     let status = if outcome.is_ok() { TargetStatus::Success } else { TargetStatus::Failed };
@@ -216,7 +217,7 @@ pub fn complete_target(
             claimed.owner,
             claimed.fence,
             status.word(),
-            outcome.err(),
+            outcome.err().map(Phrase::to_stored),
             now
         ],
         |row| row.get::<i64>(0),
@@ -229,7 +230,7 @@ pub fn complete_target(
 }
 
 /// Remembers on the branch whether and why it fails, and on the result whether that was known.
-fn note_failure(tx: &mut Tx<'_>, claimed: &Claimed, why: Option<&str>, now: Timestamp) -> db::Result<()> {
+fn note_failure(tx: &mut Tx<'_>, claimed: &Claimed, why: Option<&Phrase>, now: Timestamp) -> db::Result<()> {
     let (project_id, branch) = (claimed.project_id, claimed.branch_name.as_str());
     let Some(why) = why else { return branches::reset_failing(tx, project_id, branch) };
     if !branches::mark_failing(tx, project_id, branch, why, now)? {
@@ -289,7 +290,7 @@ pub fn give_up(
     run_id: &RunId,
     host: &str,
     job: Option<&str>,
-    why: &str,
+    why: &Phrase,
 ) -> db::Result<(u64, bool)> {
     let now = tx.now();
     let failed = tx.execute(
@@ -300,7 +301,7 @@ pub fn give_up(
                AND (lease_until IS NULL OR lease_until <= ?5 OR lease_until > ?6)
                AND EXISTS (SELECT 1 FROM bulk_collection_runs b WHERE b.run_id = ?1 AND b.status = 'running')"
         ),
-        params![run_id, host, job.unwrap_or_default(), why, now, lease::latest_end(now)],
+        params![run_id, host, job.unwrap_or_default(), why.to_stored(), now, lease::latest_end(now)],
     )?;
     match failed {
         0 => Ok((0, false)),
