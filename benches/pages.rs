@@ -29,7 +29,7 @@ const CONFIG: &str = "[web]\nlisten = \"127.0.0.1:0\"\n\
     [[job]]\nname = \"code\"\nkind = \"commits\"\ngitlab = \"https://gitlab.example\"\ntoken = \"t\"\nprojects = [\"team/p1\"]\n";
 
 /// Pages, and what is asked of them.
-const PATHS: [&str; 16] = [
+const PATHS: [&str; 26] = [
     "/",
     "/commits",
     "/commits?year=all",
@@ -46,6 +46,16 @@ const PATHS: [&str; 16] = [
     "/books",
     "/books?sent=no&job=shelf",
     "/books?text=nothing",
+    "/deliveries",
+    "/deliveries?state=failed",
+    "/quotas",
+    "/search?q=nothing+like+it",
+    "/job/shelf",
+    "/job/ministry",
+    "/why/item/500",
+    "/why/blog/site1",
+    "/feeds/job/ministry.atom",
+    "/api/v1/overview",
 ];
 
 /// Times that each page is asked for; the median is told.

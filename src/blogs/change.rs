@@ -48,7 +48,7 @@ fn view_of(listed: &ListedChange) -> View {
     view.fact(phrase!("because", "理由"), change.detail.error.as_deref());
     let entry = |entry: &FoundEntry| Line {
         at: entry.published_at,
-        text: phrase!("{entry}", "{entry}", entry = link(entry)),
+        ..phrase!("{entry}", "{entry}", entry = link(entry)).into()
     };
     let more = change.detail.more;
     let more = (more > 0).then(|| phrase!("and {more} more", "ほか {more} 件", more).into());

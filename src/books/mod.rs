@@ -49,7 +49,9 @@ use crate::db::Tx;
 use crate::db::{self, Db};
 use crate::engine::job::Boxed;
 use crate::engine::view::{Fact, State};
-use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, Standing};
+use crate::engine::{
+    Block, Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, Standing,
+};
 use crate::fetch::{AllowPrivate, Check, Fetcher, Wanted};
 use crate::hash;
 use crate::id::JobName;
@@ -287,6 +289,11 @@ impl Collector for Books {
             .into(),
         };
         Ok(until.map(fact).into_iter().collect())
+    }
+
+    fn list_blocks(&self, tx: &mut Tx<'_>, name: &JobName, _: Timestamp) -> db::Result<Vec<Block>> {
+        let cursor = cursor::find(tx, name.as_str(), &self.query_set_hash())?;
+        Ok(pages::list_blocks(&view::mail_status(tx, name)?, cursor.as_ref()))
     }
 
     fn find_standing(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Option<Standing>> {

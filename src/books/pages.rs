@@ -4,12 +4,15 @@ use super::KIND;
 use super::events::book as subject;
 use super::model::Isbn13;
 use super::store::{self, BookRow, Place};
+use super::view::MailStatus;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
+use crate::engine::chart::{Chart, Figure, FunnelStep};
 use crate::engine::page::{Block, Card, Cards, Choice, FilterInput, Page, PageFilter, PageQuery, PageView};
-use crate::engine::view::State;
+use crate::engine::view::{Fact, State};
 use crate::engine::walk::{Fit, Walk};
 use crate::id::JobName;
+use crate::ledger::cursor::Cursor;
 use crate::phrase;
 use crate::phrase::Value;
 
@@ -37,6 +40,45 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
     let cards = rows.iter().map(|row| card(tx, &row.row)).collect::<db::Result<_>>()?;
     page.blocks.push(Block::Cards(Cards { title: asked.title(), cards, next }));
     Ok(page)
+}
+
+/// What the page of a job shows: how far its search was read, and how many of its books were sent.
+pub(super) fn list_blocks(mail: &MailStatus, cursor: Option<&Cursor>) -> Vec<Block> {
+    let fact = |label, value: Value| Fact { label, value };
+    let mut facts = Vec::new();
+    if let Some(Cursor { start_index: position, is_exhausted, query_set_hash, last_updated_at, .. }) = cursor
+    {
+        let read = match is_exhausted {
+            true => phrase!("{position}, all collected", "{position}（全件取得済み）", position = *position),
+            false => phrase!("{position}", "{position}", position = *position),
+        };
+        let hash = query_set_hash.get(..16).unwrap_or(query_set_hash);
+        facts.push(fact(phrase!("position", "取得位置"), read.into()));
+        facts.push(fact(phrase!("moved", "更新"), (*last_updated_at).into()));
+        facts.push(fact(phrase!("query set", "検索条件"), hash.into()));
+    }
+    let last = mail.last.as_ref().map(|last| last.delivered_at);
+    facts.extend(last.map(|at| fact(phrase!("last digest", "最後のダイジェスト"), at.into())));
+    let waiting = mail.undelivered;
+    let steps = vec![
+        FunnelStep {
+            name: phrase!("found", "発見"),
+            count: mail.books,
+            dropped: vec![(phrase!("not sent yet", "未送信"), waiting)],
+        },
+        FunnelStep { name: phrase!("sent", "送信済み"), count: mail.delivered, dropped: Vec::new() },
+    ];
+    let funnel = Chart {
+        title: phrase!("From found to sent", "発見から送信まで"),
+        about: phrase!(
+            "{books book} found, {sent} sent",
+            "{books} 冊を発見、{sent} 冊を送信",
+            books = mail.books,
+            sent = mail.delivered
+        ),
+        figure: Figure::Funnel(steps),
+    };
+    vec![Block::Facts { title: phrase!("Books", "書籍"), facts, charts: vec![funnel] }]
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,7 +135,7 @@ impl GridQuery {
             PageFilter {
                 name: "sent",
                 label: phrase!("Sent", "送信"),
-                input: FilterInput::One {
+                input: FilterInput::Tabs {
                     choices: vec![
                         Choice::new("", phrase!("all", "すべて")),
                         Choice::new("no", phrase!("not sent yet", "未送信")),

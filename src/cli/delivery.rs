@@ -10,7 +10,6 @@ use super::since::SinceArgs;
 use super::table::{Tone, row, tone_of};
 use super::{Cell, Column, Context, Error, Exit, Result, view};
 use crate::app;
-use crate::channel;
 use crate::channel::outbox::{self, Answer, ChannelWait, DeliveryFilter, Row, State};
 use crate::engine::things::delivery;
 use crate::ledger::Subject;
@@ -164,7 +163,7 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
             Cell::toned(short_phrase(row.state), tone),
             row.job_name.as_str(),
             &row.channel,
-            about(row),
+            delivery::headline(row),
             row.attempts,
             outbox::next_at(row, listed.wait.as_ref()),
             match &listed.wait {
@@ -192,16 +191,6 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
     Ok(Exit::Fine)
 }
 
-/// The first line of a message, or what it is about where it has no lines.
-fn about(row: &Row) -> String {
-    let text = channel::as_text(&row.payload);
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    match first.strip_prefix("Subject: ").unwrap_or(first) {
-        "" | "{" => row.subject.clone(),
-        line => line.to_owned(),
-    }
-}
-
 /// What a state is called where there is little room.
 fn short_phrase(state: State) -> Phrase {
     match state {
@@ -226,8 +215,6 @@ async fn show(id: i64, context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     view::show(&Subject::delivery(id), context).await?;
-    context.out.line("")?;
-    context.out.text(&channel::as_text(&row.payload))?;
     Ok(Exit::Fine)
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Context, Result};
 use crate::engine::View;
+use crate::engine::view::Stage;
 use crate::ledger::Subject;
 use crate::phrase::{Phrase, Speech};
 use crate::text::{one_line, width};
@@ -29,7 +30,13 @@ pub(super) async fn show(subject: &Subject, context: &Context) -> Result<bool> {
     let Some(view) = views.first() else { return Ok(false) };
     match context.out.is_json() {
         true => context.out.json(&view.data)?,
-        false => render(view, &context.speech().await?).iter().try_for_each(|line| context.out.line(line))?,
+        false => {
+            render(view, &context.speech().await?).iter().try_for_each(|line| context.out.line(line))?;
+            if let Some((_, text)) = &view.text {
+                context.out.line("")?;
+                context.out.text(text)?;
+            }
+        }
     }
     Ok(true)
 }
@@ -40,6 +47,10 @@ pub(super) fn render(view: &View, speech: &Speech) -> Vec<String> {
         Some(state) => format!("{} {}", state.mark(), speech.phrase(&view.title)),
         None => speech.phrase(&view.title),
     })];
+    if !view.stages.is_empty() {
+        let stage = |stage: &Stage| format!("{} {}", stage.state.mark(), speech.phrase(&stage.name));
+        lines.push(format!("  {}", view.stages.iter().map(stage).collect::<Vec<_>>().join(" → ")));
+    }
     let widest =
         view.facts.iter().map(|fact| width(&speech.phrase(&fact.label)) + 2).max().unwrap_or(0).max(LABELS);
     for fact in &view.facts {

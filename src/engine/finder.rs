@@ -72,6 +72,12 @@ impl Finder {
         Ok(views)
     }
 
+    /// What a thing is called.
+    pub fn find_title(&self, tx: &mut Tx<'_>, about: &Subject) -> db::Result<Phrase> {
+        let found = self.find_exactly(tx, about.as_str())?.into_iter().next();
+        Ok(found.map_or_else(|| Phrase::verbatim(about.spoken()), |view| view.title))
+    }
+
     /// Something that only events are about.
     fn find_in_events(&self, tx: &mut Tx<'_>, subject: &Subject) -> db::Result<Option<View>> {
         let events = event::list_about(tx, subject, self.limit)?;

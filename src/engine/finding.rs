@@ -1,6 +1,9 @@
 //! What was found, whichever pipeline found it: for feeds, and for one search over everything.
 
+use regex::{Regex, RegexBuilder};
+
 use super::Finder;
+use super::things::delivery;
 use crate::channel::{self, outbox};
 use crate::db::{self, Tx};
 use crate::id::JobName;
@@ -37,19 +40,18 @@ pub type ListFindings = fn(&mut Tx<'_>, Option<&JobName>, usize) -> db::Result<V
 
 /// Words that are looked for; all of them have to be there, in any order, as parts of words.
 #[derive(Clone, Debug)]
-pub struct SearchWords(Vec<String>);
+pub struct SearchWords(Vec<Regex>);
 
 impl SearchWords {
     /// The words of a text; `None` if there is none.
     pub fn new(text: &str) -> Option<Self> {
-        let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        let word = |word: &str| RegexBuilder::new(&regex::escape(word)).case_insensitive(true).build().ok();
+        let words: Vec<Regex> = text.split_whitespace().filter_map(word).collect();
         (!words.is_empty()).then_some(Self(words))
     }
 
-    fn are_in<'a>(&self, texts: impl Iterator<Item = &'a str>) -> bool {
-        // Something between them, so that no word is found across two texts.
-        let text = texts.collect::<Vec<_>>().join("\n").to_lowercase();
-        self.0.iter().all(|word| text.contains(word.as_str()))
+    fn are_in<'a>(&self, texts: impl Iterator<Item = &'a str> + Clone) -> bool {
+        self.0.iter().all(|word| texts.clone().any(|text| word.is_match(text)))
     }
 
     fn fit(&self, finding: &FoundThing) -> bool {
@@ -79,23 +81,25 @@ impl Finder {
             let findings = (pipeline.list_findings)(tx, None, SEARCHED)?.into_iter();
             hits.extend(findings.filter(|finding| words.fit(finding)).take(SHOWN));
         }
-        let messages = outbox::list(tx, &outbox::DeliveryFilter::default(), SEARCHED)?.into_iter();
-        hits.extend(messages.map(of_message).filter(|finding| words.fit(finding)).take(SHOWN));
+        let messages = outbox::list(tx, &outbox::DeliveryFilter::default(), SEARCHED)?;
+        let has_words = |row: &&outbox::Row| {
+            let text = channel::as_text(&row.payload);
+            words.are_in([text.as_str(), &row.recipient, &row.channel, &row.subject].into_iter())
+        };
+        hits.extend(messages.iter().filter(has_words).take(SHOWN).map(of_message));
         Ok(hits)
     }
 }
 
-/// A message is found by what it says, and by whom it goes to.
-fn of_message(row: outbox::Row) -> FoundThing {
-    let text = channel::as_text(&row.payload);
-    let first = text.lines().next().unwrap_or_default();
+/// A message is called what it says first.
+fn of_message(row: &outbox::Row) -> FoundThing {
     FoundThing {
         about: Subject::delivery(row.id).to_string(),
-        title: shorten(first.strip_prefix("Subject: ").unwrap_or(first), MESSAGE_WIDTH),
+        title: shorten(&delivery::headline(row), MESSAGE_WIDTH),
         link: None,
         at: Some(row.created_at),
-        summary: Some(text),
-        names: vec![row.recipient, row.channel, row.subject],
+        summary: None,
+        names: vec![row.recipient.clone(), row.channel.clone(), row.subject.clone()],
     }
 }
 

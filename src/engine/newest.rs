@@ -1,5 +1,7 @@
 //! What happened last, for whoever looks in: what jobs found, decided and sent, not that they ran.
 
+use std::collections::HashSet;
+
 use super::Finder;
 use crate::channel::outbox::events::DeliveryCode;
 use crate::db::{self, Tx};
@@ -11,12 +13,11 @@ use crate::time::Timestamp;
 /// Events that are looked at.
 const LOOKED_AT: usize = 200;
 
-/// One thing that happened, and how often in a row.
+/// The last thing that happened to somebody, and to how many others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Newest {
-    /// When, the last time.
     pub at: Timestamp,
-    /// To whom, the last time.
+    /// To whom.
     pub about: Subject,
     /// What people call it.
     pub title: Phrase,
@@ -24,16 +25,21 @@ pub struct Newest {
     pub job: Option<String>,
     /// What.
     pub text: Phrase,
-    /// The same happened to so many others right before.
+    /// The same happened to so many others of the job right before.
     pub others: usize,
 }
 
-/// The newest things, newest first, at most `limit`; the same code in a row of one job is one.
+/// What happened last to each of the newest things, newest first, at most `limit`; the same code in a row of one job is one.
 pub fn list(finder: &Finder, tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Newest>> {
     let finder = &Finder { limit: 1, ..finder.clone() };
     let mut newest: Vec<Newest> = Vec::new();
+    let mut seen = HashSet::new();
     let mut last: Option<(Option<String>, String)> = None;
     for event in event::list_newest(tx, LOOKED_AT)?.iter().filter(|event| is_of_interest(event)) {
+        // What was decided before is on the way to what is known of it now.
+        if !seen.insert(event.subject.clone()) || is_in_a_message(event) {
+            continue;
+        }
         let key = (event.job_name.clone(), event.code.clone());
         if last.as_ref() == Some(&key)
             && let Some(same) = newest.last_mut()
@@ -60,10 +66,18 @@ pub fn list(finder: &Finder, tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Ne
 /// What a thing is called where it is explained, without its story.
 fn find_title(finder: &Finder, tx: &mut Tx<'_>, about: &Subject) -> db::Result<Phrase> {
     let found = finder.find_exactly(tx, about.as_str())?.into_iter().next();
-    Ok(found.map_or_else(|| Phrase::verbatim(about.spoken()), |view| view.title))
+    Ok(match found {
+        Some(view) => view.headline.map_or(view.title, Phrase::verbatim),
+        None => Phrase::verbatim(about.spoken()),
+    })
 }
 
 /// How runs ended is shown with the jobs; that a message is on its way is known once it has arrived.
 fn is_of_interest(event: &Event) -> bool {
     event.subject.name_of("job").is_none() && event.code != DeliveryCode::Ready.word()
+}
+
+/// Whether the message that it names says the same.
+fn is_in_a_message(event: &Event) -> bool {
+    event.detail.get("delivery").is_some()
 }

@@ -118,6 +118,13 @@ pub enum FilterInput {
         /// What is chosen.
         value: String,
     },
+    /// The same with few choices, all of them in view above the form.
+    Tabs {
+        /// What can be chosen.
+        choices: Vec<Choice>,
+        /// What is chosen.
+        value: String,
+    },
     /// Any number of choices.
     Many {
         /// What can be chosen.
@@ -158,6 +165,8 @@ pub enum Block {
         title: Phrase,
         /// The facts.
         facts: Vec<Fact>,
+        /// What is drawn below them.
+        charts: Vec<Chart>,
     },
     /// Rows of one sort.
     Table(TableBlock),

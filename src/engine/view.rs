@@ -2,6 +2,8 @@
 //!
 //! A view is data. The command line, the pages and the API render it, each in the language of its reader.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -23,16 +25,30 @@ pub struct View {
     pub name: String,
     /// What it is, in one line.
     pub title: Phrase,
+    /// Its own title, if it has one: of an item, a book, a message.
+    pub headline: Option<String>,
     /// Where it stands, if it has a state of its own.
     pub state: Option<State>,
+    /// Its way from the first step to the last, if it has an end.
+    pub stages: Vec<Stage>,
     /// What is known about it.
     pub facts: Vec<Fact>,
+    /// A text that belongs to it, with what it is: a message as it is sent.
+    pub text: Option<(Phrase, String)>,
     /// Lines of one sort: checks, runs, messages, events.
     pub sections: Vec<Section>,
     /// What a person can do about it.
     pub actions: Vec<Action>,
     /// The same for programs.
     pub data: Json,
+}
+
+/// One step of the way of a thing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    pub name: Phrase,
+    /// `Ok` when it was reached, `New` when it lies ahead; the state of the thing where it is now.
+    pub state: State,
 }
 
 /// One thing that is known.
@@ -58,6 +74,8 @@ pub struct Line {
     /// When, if it is about a moment.
     pub at: Option<Timestamp>,
     pub text: Phrase,
+    /// The thing that it is about, if that is another one.
+    pub about: Option<Subject>,
 }
 
 impl View {
@@ -67,12 +85,27 @@ impl View {
             kind,
             name: name.to_string(),
             title,
+            headline: None,
             state: None,
+            stages: Vec::new(),
             facts: Vec::new(),
+            text: None,
             sections: Vec::new(),
             actions: Vec::new(),
             data,
         }
+    }
+
+    /// Lays out its way: it has come as far as the step `here` of `names`, counted from 0, where it stands as it does.
+    pub fn stages<const N: usize>(&mut self, names: [Phrase; N], here: usize) {
+        let state = |index: usize| match index.cmp(&here) {
+            Ordering::Less => State::Ok,
+            // Nothing has gone wrong where it is only new.
+            Ordering::Equal => self.state.filter(|state| *state != State::New).unwrap_or(State::Ok),
+            Ordering::Greater => State::New,
+        };
+        let stages = names.into_iter().enumerate();
+        self.stages = stages.map(|(index, name)| Stage { name, state: state(index) }).collect();
     }
 
     /// Adds a fact; nothing for what is not known.
@@ -112,13 +145,18 @@ pub fn with_events(thing: &impl Serialize, events: &[Event]) -> Json {
 impl Line {
     /// A line about a moment.
     pub fn at(at: Timestamp, text: Phrase) -> Self {
-        Self { at: Some(at), text }
+        Self { at: Some(at), text, about: None }
+    }
+
+    /// The same line, about another thing.
+    pub fn about(self, about: &Subject) -> Self {
+        Self { about: Some(about.clone()), ..self }
     }
 }
 
 impl From<Phrase> for Line {
     fn from(text: Phrase) -> Self {
-        Self { at: None, text }
+        Self { at: None, text, about: None }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The append-only story that `why` tells: every decision that changed something, with its reason code.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -215,6 +217,9 @@ pub fn list_of_job(tx: &mut Tx<'_>, job_name: &str, limit: usize) -> db::Result<
     )
 }
 
+/// How long an event is waited for whose number was given to a transaction that has not ended.
+const IN_FLIGHT: Duration = Duration::from_secs(10);
+
 /// An event and its place among all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbered {
@@ -229,6 +234,24 @@ pub fn list_after(tx: &mut Tx<'_>, after: i64, limit: usize) -> db::Result<Vec<N
         params![after, limit],
         |row| Ok(Numbered { id: row.get(5)?, event: read(row)? }),
     )
+}
+
+/// The next events after the number `after`, oldest first, up to the first number that a transaction under way may have.
+///
+/// A number is given when a row is added and seen when its transaction ends: on PostgreSQL a smaller one can appear behind a
+/// larger one. A number that is missing is waited for while the event behind it is young; afterwards it was rolled back.
+pub fn list_settled_after(tx: &mut Tx<'_>, after: i64, limit: usize) -> db::Result<Vec<Numbered>> {
+    let now = tx.now();
+    let mut events = list_after(tx, after, limit)?;
+    let is_young = |at: Timestamp| now.since(at) < IN_FLIGHT && at.since(now) < IN_FLIGHT;
+    let mut last = after;
+    let gap = events.iter().position(|Numbered { id, event }| {
+        let is_gap = *id != last + 1;
+        last = *id;
+        is_gap && is_young(event.at)
+    });
+    events.truncate(gap.unwrap_or(events.len()));
+    Ok(events)
 }
 
 /// The newest events of all, newest first.

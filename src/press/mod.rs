@@ -49,7 +49,9 @@ use crate::db::{self, Db, Tx};
 use crate::engine::job::Boxed;
 use crate::engine::preview::Asking;
 use crate::engine::view::{Fact, View};
-use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, Update};
+use crate::engine::{
+    Block, Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, Update,
+};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
@@ -320,6 +322,10 @@ impl Collector for Press {
             .into_iter()
             .chain([events::feed(&self.name)])
             .collect()
+    }
+
+    fn list_blocks(&self, tx: &mut Tx<'_>, name: &JobName, _: Timestamp) -> db::Result<Vec<Block>> {
+        pages::list_blocks(tx, name)
     }
 
     fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, _: Timestamp) -> db::Result<Vec<Fact>> {

@@ -4,7 +4,6 @@ use super::events::numbered;
 use super::model::{Item, Reason, Status};
 use super::store::{self, ItemDelivery, Standing};
 use super::{KIND, view};
-use crate::channel::outbox::State as MessageState;
 use crate::channel::{self, outbox};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
@@ -12,7 +11,9 @@ use crate::engine::chart::{Chart, Figure, FunnelStep};
 use crate::engine::page::{
     Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow,
 };
+use crate::engine::view::State;
 use crate::engine::walk::{Fit, Walk};
+use crate::id::JobName;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
@@ -43,6 +44,13 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
     }
     page.blocks.push(asked.find(tx, query)?);
     Ok(page)
+}
+
+/// What the page of a job shows: how many of its items got how far.
+pub(super) fn list_blocks(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<Block>> {
+    let standings = store::count_newest(tx, Some(job.as_str()), NEWEST)?;
+    let charts = (!standings.is_empty()).then(|| Block::Charts(vec![funnel(&standings)]));
+    Ok(charts.into_iter().collect())
 }
 
 /// What the reader wants to see.
@@ -156,22 +164,16 @@ impl<'a> ItemQuery<'a> {
 
 fn row(tx: &mut Tx<'_>, item: &Item) -> db::Result<TableRow> {
     let sent = store::list_deliveries(tx, &item.job_name, &item.url)?;
-    let is_over = item.status == Status::Processed && item.reason.is_none_or(|reason| reason == Reason::None);
-    let said = match is_over {
-        true if sent.iter().any(|sent| sent.state == MessageState::Sent.as_str()) => {
-            phrase!("posted", "投稿済み")
-        }
-        true => phrase!("recorded at the first run, or skipped", "初回の記録・対象外"),
-        false => view::standing(item),
-    };
+    let is_over = view::is_over(item);
+    let is_recorded = is_over && !view::is_sent(&sent);
     Ok(TableRow {
-        state: Some(view::state_of(item)),
+        state: Some(if is_recorded { State::Disabled } else { view::state_of(item) }),
         cells: vec![
             Value::from(&item.title),
             Value::from(&item.job_name),
-            said.into(),
+            view::standing_with(item, &sent).into(),
             item.published_at.into(),
-            Value::from(item.retry_count),
+            (item.retry_count > 0).then_some(item.retry_count).into(),
         ],
         about: Some(numbered(item.id).to_string()),
         detail: find_post(tx, item, &sent)?,

@@ -63,8 +63,10 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     let name = format!("{ITEM}:{}", item.id);
     let mut view = View::new(ITEM, name, title, serde_json::to_value(details).unwrap_or_default());
     view.state = Some(state_of(item));
+    view.headline = Some(item.title.clone());
+    add_stages(&mut view, details);
     view.fact(phrase!("address", "アドレス"), Value::link(&item.url));
-    view.fact(phrase!("state", "状態"), standing(item));
+    view.fact(phrase!("state", "状態"), standing_with(item, &details.deliveries));
     if item.retry_count > 0 {
         view.fact(phrase!("failed attempts", "失敗回数"), item.retry_count);
     }
@@ -88,6 +90,27 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     }
     view.actions.extend(actions(item));
     view
+}
+
+/// How far it has come on the way to its post; what was never on that way has no stages.
+fn add_stages(view: &mut View, details: &ItemDetails) {
+    let item = &details.item;
+    let here = match item.status {
+        Status::Unprocessed => 0,
+        Status::Deferred => 1,
+        Status::Pending if item.summary.is_none() => 1,
+        Status::Pending => 2,
+        Status::Processed if is_sent(&details.deliveries) => 3,
+        Status::Processed if is_over(item) => return,
+        Status::Processed => 1,
+    };
+    let names = [
+        phrase!("found", "発見"),
+        phrase!("screened", "判定"),
+        phrase!("summarised", "要約"),
+        phrase!("posted", "投稿"),
+    ];
+    view.stages(names, here);
 }
 
 /// Where it stands, in the words of every thing.
@@ -148,6 +171,25 @@ pub(super) fn cut_fact(feed: &str, cut: Cut) -> Fact {
     let (feed, why) = (Value::link(feed), cut::phrase(cut));
     let value = phrase!("{feed}: {why}", "{feed}：{why}", feed, why);
     Fact { label: phrase!("read in part", "一部のみ読み込み"), value: value.into() }
+}
+
+/// The same where it is known what became of its post.
+pub(super) fn standing_with(item: &Item, sent: &[ItemDelivery]) -> Phrase {
+    match is_over(item) {
+        true if is_sent(sent) => phrase!("posted", "投稿済み"),
+        true => phrase!("recorded at the first run, or skipped", "初回の記録・対象外"),
+        false => standing(item),
+    }
+}
+
+/// Whether it is over, and nothing went wrong.
+pub(super) fn is_over(item: &Item) -> bool {
+    item.status == Status::Processed && item.reason.is_none_or(|reason| reason == Reason::None)
+}
+
+/// Whether a post of it was sent.
+pub(super) fn is_sent(sent: &[ItemDelivery]) -> bool {
+    sent.iter().any(|sent| sent.state == MessageState::Sent.as_str())
 }
 
 /// Where an item stands, in the words of people.

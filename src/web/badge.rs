@@ -10,7 +10,7 @@ use super::route::{Access, Route};
 use super::{Pages, language};
 use crate::engine::{Overview, State as Standing};
 use crate::phrase::Speech;
-use crate::text::{one_line, width};
+use crate::text::{escape_html, one_line, width};
 
 /// The way to the pictures.
 pub(super) fn routes() -> Vec<Route> {
@@ -48,7 +48,7 @@ fn render(label: &str, state: &str, colour: &str) -> String {
     let (label, state) = (one_line(label), one_line(state));
     let (left, right) = (width(&label) * 7 + 12, width(&state) * 7 + 12);
     let (all, middle) = (left + right, left + 6);
-    let (label, state) = (escape(&label), escape(&state));
+    let (label, state) = (escape_html(&label), escape_html(&state));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{all}\" height=\"20\" role=\"img\" \
          aria-label=\"{label}: {state}\"><title>{label}: {state}</title>\
@@ -57,21 +57,6 @@ fn render(label: &str, state: &str, colour: &str) -> String {
          <g fill=\"#fff\" font-family=\"sans-serif\" font-size=\"12\">\
          <text x=\"6\" y=\"14\">{label}</text><text x=\"{middle}\" y=\"14\">{state}</text></g></svg>\n"
     )
-}
-
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -45,17 +45,27 @@ impl Limits {
         Self { at_once: MAX_LISTENERS + 128, life: Life::Answered(Duration::from_secs(10)) };
 }
 
+/// Connections beyond the limit that are served all the same, one question long: whoever asks whether we are well gets
+/// an answer however many others are here.
+const BRIEF: Limits = Limits { at_once: 16, life: Life::Total(Duration::from_secs(2)) };
+
 /// Accepts connections that end by themselves.
 pub(super) struct Limited {
     listener: TcpListener,
     slots: Arc<Semaphore>,
+    brief_slots: Arc<Semaphore>,
     life: Life,
 }
 
 impl Limited {
     /// The same address, within `limits`.
     pub(super) fn new(listener: TcpListener, limits: Limits) -> Self {
-        Self { listener, slots: Arc::new(Semaphore::new(limits.at_once)), life: limits.life }
+        Self {
+            listener,
+            slots: Arc::new(Semaphore::new(limits.at_once)),
+            brief_slots: Arc::new(Semaphore::new(BRIEF.at_once)),
+            life: limits.life,
+        }
     }
 }
 
@@ -64,12 +74,16 @@ impl Listener for Limited {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
-        // The semaphore is never closed; without a slot the connection is served all the same.
-        let slot = Arc::clone(&self.slots).acquire_owned().await.ok();
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        let (Life::Total(life) | Life::Answered(life)) = self.life;
-        let end = Box::pin(tokio::time::sleep(life));
-        (Connection { stream, end, life: self.life, _slot: slot }, address)
+        // The semaphores are never closed; without a slot the connection would be served all the same.
+        let (slot, life) = tokio::select! {
+            biased;
+            slot = Arc::clone(&self.slots).acquire_owned() => (slot.ok(), self.life),
+            slot = Arc::clone(&self.brief_slots).acquire_owned() => (slot.ok(), BRIEF.life),
+        };
+        let (Life::Total(within) | Life::Answered(within)) = life;
+        let end = Box::pin(tokio::time::sleep(within));
+        (Connection { stream, end, life, _slot: slot }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -168,6 +182,18 @@ mod tests {
         let end = short.end.deadline();
         short.write_all(b"H").await.unwrap();
         assert_eq!(short.end.deadline(), end);
+    }
+
+    #[tokio::test]
+    async fn beyond_the_limit_there_is_room_for_short_questions() {
+        let (mut listener, _first, _accepted) = accept_one(Life::Answered(Duration::from_secs(60))).await;
+        let mut kept = Vec::new();
+        for _ in 0..2 {
+            let reader = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            kept.push((reader, listener.accept().await.0));
+        }
+        let is_brief = kept.iter().map(|(_, accepted)| matches!(accepted.life, Life::Total(_)));
+        assert_eq!(is_brief.collect::<Vec<_>>(), [false, true], "the limit is two");
     }
 
     #[tokio::test]

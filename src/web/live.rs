@@ -246,14 +246,20 @@ impl Hub {
     }
 }
 
-/// What happened after `after`, and where everything stands.
+/// What happened after `after`, and where everything stands. More events than can be told are passed over.
 fn look(tx: &mut Tx<'_>, after: Option<i64>) -> db::Result<(Vec<Numbered>, Seen)> {
     let newest = event::find_newest(tx)?;
-    let events = match after {
-        Some(after) if after < newest => event::list_after(tx, after, MAX_EVENTS + 1)?,
-        _ => Vec::new(),
+    let from = after.unwrap_or_else(|| newest.saturating_sub(i64::try_from(MAX_EVENTS).unwrap_or(0)).max(0));
+    let events = match from < newest {
+        true => event::list_settled_after(tx, from, MAX_EVENTS + 1)?,
+        false => Vec::new(),
     };
-    Ok((events, Seen { event: newest, states: store::list_states(tx)?, tallies: outbox::tally(tx)? }))
+    let event = match events.last() {
+        Some(_) if events.len() > MAX_EVENTS => newest,
+        Some(last) => last.id,
+        None => from,
+    };
+    Ok((events, Seen { event, states: store::list_states(tx)?, tallies: outbox::tally(tx)? }))
 }
 
 fn event_data(Numbered { id, event }: &Numbered) -> Json {

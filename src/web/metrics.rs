@@ -114,7 +114,7 @@ async fn count_runs(pages: &Pages) -> db::Result<()> {
 
 fn list_ended(tx: &mut Tx<'_>, counted: Option<i64>) -> db::Result<(Vec<Numbered>, i64)> {
     let Some(after) = counted else { return Ok((Vec::new(), event::find_newest(tx)?)) };
-    let events = event::list_after(tx, after, AT_ONCE)?;
+    let events = event::list_settled_after(tx, after, AT_ONCE)?;
     let newest = events.last().map_or(after, |last| last.id);
     Ok((events, newest))
 }

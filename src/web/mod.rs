@@ -48,6 +48,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
 use tracing::{error, info, warn};
 
@@ -206,10 +207,11 @@ fn router(web: &Web, pages: &Pages) -> Result<Router, Error> {
     ))
 }
 
-/// What protects every page: limits, headers, and no word of what broke inside.
+/// What every page has: limits, headers, few bytes on the way, and no word of what broke inside.
 fn protect(router: Router) -> Router {
     router
         .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(CompressionLayer::new())
         .layer(CatchPanicLayer::custom(|_| {
             error!("A page panicked");
             (StatusCode::INTERNAL_SERVER_ERROR, "something broke; the log says more\n").into_response()

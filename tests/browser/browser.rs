@@ -25,16 +25,8 @@ pub(crate) struct Browser {
 impl Browser {
     /// Starts it.
     pub(crate) async fn open() -> Self {
-        let driver = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).spawn();
-        let mut driver = driver.unwrap_or_else(|error| {
-            panic!("chromedriver cannot be started ({error}); `scripts/test` installs chromium-driver")
-        });
-        let lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let mut ports = lines.filter_map(|line| {
-            let (_, port) = line.split_once("started successfully on port ")?;
-            port.trim_end_matches('.').parse::<u16>().ok()
-        });
-        let port = ports.next().expect("chromedriver says where it listens");
+        // It wants one port number on two addresses, and gives up when a neighbour took the second meanwhile.
+        let (driver, port) = (0..5).find_map(|_| start_driver()).expect("chromedriver says where it listens");
         let mut args = vec![
             "--headless=new".to_owned(),
             "--disable-gpu".to_owned(),
@@ -64,6 +56,13 @@ impl Browser {
 
     pub(crate) async fn go(&self, address: &str) {
         self.client.goto(address).await.unwrap_or_else(|error| panic!("{address}: {error}"));
+    }
+
+    /// Makes the page as large as the window of another device; a window without a screen has a least width.
+    pub(crate) async fn resize(&self, width: u32, height: u32) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        let command = DevTools { name: "Emulation.setDeviceMetricsOverride", params: size };
+        self.client.issue_cmd(command).await.unwrap();
     }
 
     pub(crate) async fn run(&self, script: &str) -> Value {
@@ -149,6 +148,26 @@ impl Drop for Browser {
     }
 }
 
+/// A driver and its port, unless it ended at once.
+fn start_driver() -> Option<(Child, u16)> {
+    let driver = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).spawn();
+    let mut driver = driver.unwrap_or_else(|error| {
+        panic!("chromedriver cannot be started ({error}); `scripts/test` installs chromium-driver")
+    });
+    let lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut ports = lines.filter_map(|line| {
+        let (_, port) = line.split_once("started successfully on port ")?;
+        port.trim_end_matches('.').parse::<u16>().ok()
+    });
+    match ports.next() {
+        Some(port) => Some((driver, port)),
+        None => {
+            let _ = driver.wait();
+            None
+        }
+    }
+}
+
 /// What ChromeDriver keeps of a sort of message.
 #[derive(Debug)]
 struct Log(&'static str);
@@ -160,6 +179,23 @@ impl WebDriverCompatibleCommand for Log {
 
     fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
         (Method::POST, Some(json!({ "type": self.0 }).to_string()))
+    }
+}
+
+/// What only Chromium can be asked for.
+#[derive(Debug)]
+struct DevTools {
+    name: &'static str,
+    params: Value,
+}
+
+impl WebDriverCompatibleCommand for DevTools {
+    fn endpoint(&self, base_url: &Url, session_id: Option<&str>) -> Result<Url, url::ParseError> {
+        base_url.join(&format!("session/{}/goog/cdp/execute", session_id.unwrap_or_default()))
+    }
+
+    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
+        (Method::POST, Some(json!({ "cmd": self.name, "params": self.params }).to_string()))
     }
 }
 

@@ -8,7 +8,7 @@ use tsuzuki::demo::gitlab::Fault;
 use tsuzuki::id::RunId;
 
 use crate::commits::world::{TOKEN, World, config_text};
-use crate::pipeline_pages::Site;
+use crate::site::{FORM, Site};
 
 const KEYS: &str = "group = \"team\"";
 
@@ -25,7 +25,14 @@ async fn serve(fixture: &crate::databases::Fixture) -> (World, Site) {
     });
     let config =
         format!("[web]\nlisten = \"127.0.0.1:0\"\n{}", config_text(&world.gitlab.url(), TOKEN, KEYS));
-    (world, Site::serve_with(fixture, &config).await)
+    let mut site = Site::serve_with(fixture, &config).await;
+    // No daemon beside the pages: whoever asks for a start is told so at once.
+    drop(site.requests.take());
+    (world, site)
+}
+
+async fn act(site: &Site, about: &str, verb: &str) -> u16 {
+    site.ask("POST", "/act", FORM, &format!("about={about}&verb={verb}&next=%2Fcommits")).await.status
 }
 
 async fn targets(world: &World, run_id: RunId) -> BTreeSet<i64> {
@@ -43,7 +50,7 @@ on_both_databases! {
         assert!(html.contains(&format!("bulk retry-failed {}", first.run_id)), "{html}");
 
         world.gitlab.reset_fault();
-        assert_eq!(site.act(&format!("run:{}", first.run_id), "retry").await, 303);
+        assert_eq!(act(&site, &format!("run:{}", first.run_id), "retry").await, 303);
         let open = fixture.db.read(run::find_running).await.unwrap().expect("a run of its own");
         assert_eq!((open.total_targets, open.job_name.as_deref()), (1, Some("code")));
         assert_eq!(targets(&world, open.run_id).await, BTreeSet::from([3]));
@@ -52,11 +59,11 @@ on_both_databases! {
         assert_eq!((again.run_id, again.success_count, again.failed_count), (open.run_id, 1, 0));
         assert_eq!(world.stored("main").await.len(), 15);
 
-        let (status, _, body) = site.ask("POST", &format!("/api/v1/things/run/{}/retry", again.run_id), "Sec-Fetch-Site: same-origin\r\nAccept-Language: en\r\n", "").await;
-        let body = String::from_utf8(body).unwrap();
-        assert!(status == 409 && body.contains("nothing is left to do"), "{status} {body}");
-        let (status, ..) = site.ask("POST", &format!("/api/v1/things/run/{}/retry", RunId::random()), "Sec-Fetch-Site: same-origin\r\nAccept-Language: en\r\n", "").await;
-        assert_eq!(status, 404);
+        let headers = "Sec-Fetch-Site: same-origin\r\nAccept-Language: en\r\n";
+        let answer = site.ask("POST", &format!("/api/v1/things/run/{}/retry", again.run_id), headers, "").await;
+        assert!(answer.status == 409 && answer.text().contains("nothing is left to do"), "{}", answer.text());
+        let unknown = site.ask("POST", &format!("/api/v1/things/run/{}/retry", RunId::random()), headers, "").await;
+        assert_eq!(unknown.status, 404);
     }
 
     async fn a_cancelled_run_is_resumed_from_the_page_in_a_new_one(fixture) {
@@ -68,11 +75,11 @@ on_both_databases! {
         let (id, wanted) = (RunId::random(), vec![target(1), target(2)]);
         fixture.db.write(move |tx| run::register(tx, id, None, &wanted)).await.unwrap().unwrap();
         fixture.db.write(move |tx| commands::cancel(tx, Some(id))).await.unwrap().unwrap();
-        assert_eq!(site.act(&format!("run:{id}"), "resume").await, 303);
+        assert_eq!(act(&site, &format!("run:{id}"), "resume").await, 303);
         let open = fixture.db.read(run::find_running).await.unwrap().expect("a run of its own");
         assert_eq!(targets(&world, open.run_id).await, BTreeSet::from([1, 2]));
         // One that nobody works on is gone on with, not opened a second time.
-        assert_eq!(site.act(&format!("run:{}", open.run_id), "resume").await, 303);
+        assert_eq!(act(&site, &format!("run:{}", open.run_id), "resume").await, 303);
         let again = world.start().await.unwrap().run.run;
         assert_eq!((again.run_id, again.status, again.total_targets), (open.run_id, RunStatus::Completed, 2));
     }

@@ -16,7 +16,7 @@ use tsuzuki::id::RunId;
 use tsuzuki::time::Clock;
 use tsuzuki::{params, sql};
 
-use crate::pipeline_pages::{CONFIG, NOW, Site};
+use crate::site::{CONFIG, NOW, Site};
 
 /// More than are counted for each reader.
 const MANY: i64 = 20_400;
@@ -65,11 +65,9 @@ fn read_config() -> Config {
 
 /// The table of the page, and what it has to be: counted from the rows.
 async fn compare(site: &Site, db: &Db, query: &str, scope: Scope) -> (i64, i64) {
-    let (status, _, body) =
-        site.ask("GET", &format!("/commits?format=csv&year=all&show=commits&{query}"), "", "").await;
-    assert_eq!(status, 200);
-    let csv = String::from_utf8(body).unwrap();
-    let total = csv.trim_end().rsplit(',').next().unwrap().parse().unwrap();
+    let csv = site.get(&format!("/commits?format=csv&year=all&show=commits&{query}"), "en").await;
+    assert_eq!(csv.status, 200);
+    let total = csv.text().trim_end().rsplit(',').next().unwrap().parse().unwrap();
     let config = read_config();
     let counting = Counting::new(scope, config.app.timezone.clone(), Arc::new(People::of(&config).unwrap()));
     let stats = db.read(move |tx| stats::count(tx, &counting, By::Month)).await.unwrap();

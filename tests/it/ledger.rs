@@ -38,6 +38,26 @@ fn books_quota(per_day: u32) -> Quota {
 }
 
 on_both_databases! {
+    async fn an_event_is_waited_for_whose_transaction_may_not_have_ended(fixture) {
+        let (db, clock) = (&fixture.db, &fixture.clock);
+        let add = |name: &'static str| db.write(move |tx| {
+            let now = tx.now();
+            event::add(tx, None, &Subject::new("t", name), name, &serde_json::Value::Null, now)
+        });
+        for name in ["a", "b", "c"] {
+            add(name).await.unwrap();
+        }
+        let all = db.read(|tx| event::list_settled_after(tx, 0, 10)).await.unwrap();
+        assert_eq!(all.len(), 3);
+        // As if the transaction that has the second number were still under way.
+        let (first, second) = (all[0].id, all[1].id);
+        db.write(move |tx| tx.execute(sql!("DELETE FROM events WHERE id = ?1"), params![second])).await.unwrap();
+        let seen = || db.read(move |tx| event::list_settled_after(tx, first - 1, 10));
+        assert_eq!(seen().await.unwrap().iter().map(|one| one.event.code.as_str()).collect::<Vec<_>>(), ["a"]);
+        clock.advance(Duration::from_secs(11));
+        assert_eq!(seen().await.unwrap().iter().map(|one| one.event.code.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+    }
+
     async fn a_lease_is_held_by_one_owner_until_it_ends(fixture) {
         let (first, second) = (Owner::this_process(), Owner::this_process());
         let lease = taken(claim(&fixture, &first).await);

@@ -75,7 +75,7 @@ on_both_databases! {
         has(&japanese, &[
             "ジョブ mine：blogs",
             "2026-01-15 09:02 +09:00  成功：1 件中 1 件を確認：初回 1 件（既存の 3 件を記録、通知なし）",
-            "blog site：初回：既存の 3 件を記録（通知なし、フィード で確認）",
+            "ブログ site：初回：既存の 3 件を記録（通知なし、フィード で確認）",
         ]);
 
         fixture.db.write(|tx| {
@@ -211,8 +211,8 @@ on_both_databases! {
         }
         let (code, told) = tsuzuki(&fixture, &["why", "1"]).await;
         assert_eq!(code, 0, "a project and a message have this number, and both are shown: {told}");
-        has(&told, &["project team/app (1) on a.example", "▲ delivery 1\n"]);
-        has(&tsuzuki(&fixture, &["why", "delivery:1"]).await.1, &["▲ delivery 1\n", "state           failed", "last error      refused", "tsuzuki delivery retry 1  # try again"]);
+        has(&told, &["project team/app (1) on a.example", "▲ delivery 1: s\n"]);
+        has(&tsuzuki(&fixture, &["why", "delivery:1"]).await.1, &["▲ delivery 1: s\n", "state           failed", "last error      refused", "tsuzuki delivery retry 1  # try again"]);
     }
 
     async fn a_job_that_failed_wholly_says_so_and_the_exit_code_agrees(fixture) {

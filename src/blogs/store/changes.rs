@@ -170,18 +170,18 @@ pub fn list_changes(tx: &mut Tx<'_>, filter: &ChangeFilter, limit: usize) -> db:
     let text = match (&filter.blog, &filter.job) {
         (Some(_), _) => sql!(
             "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE blog_id = ?2 AND job_name = COALESCE(?1, job_name) AND code = COALESCE(?3, code)
+             WHERE blog_id = ?2 AND (CAST(?1 AS TEXT) IS NULL OR job_name = ?1) AND (CAST(?3 AS TEXT) IS NULL OR code = ?3)
              ORDER BY id DESC LIMIT ?4"
         ),
         (None, Some(_)) => sql!(
             "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE job_name = ?1 AND blog_id = COALESCE(?2, blog_id) AND code = COALESCE(?3, code)
+             WHERE job_name = ?1 AND (CAST(?2 AS TEXT) IS NULL OR blog_id = ?2) AND (CAST(?3 AS TEXT) IS NULL OR code = ?3)
              ORDER BY id DESC LIMIT ?4"
         ),
         (None, None) => sql!(
             "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE job_name = COALESCE(?1, job_name) AND blog_id = COALESCE(?2, blog_id)
-               AND code = COALESCE(?3, code)
+             WHERE (CAST(?1 AS TEXT) IS NULL OR job_name = ?1) AND (CAST(?2 AS TEXT) IS NULL OR blog_id = ?2)
+               AND (CAST(?3 AS TEXT) IS NULL OR code = ?3)
              ORDER BY id DESC LIMIT ?4"
         ),
     };
@@ -196,18 +196,19 @@ pub fn list_changes_before(
     blog: Option<&str>,
     limit: usize,
 ) -> db::Result<Vec<ChangeRow>> {
+    // PostgreSQL takes a condition that is absent for true, and walks along the numbers.
     let text = match (blog, job) {
         (Some(_), _) => sql!(
             "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE blog_id = ?3 AND job_name = COALESCE(?2, job_name) AND id < ?1 ORDER BY id DESC LIMIT ?4"
+             WHERE blog_id = ?3 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2) AND id < ?1 ORDER BY id DESC LIMIT ?4"
         ),
         (None, Some(_)) => sql!(
             "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE job_name = ?2 AND blog_id = COALESCE(?3, blog_id) AND id < ?1 ORDER BY id DESC LIMIT ?4"
+             WHERE job_name = ?2 AND (CAST(?3 AS TEXT) IS NULL OR blog_id = ?3) AND id < ?1 ORDER BY id DESC LIMIT ?4"
         ),
         (None, None) => sql!(
             "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE id < ?1 AND job_name = COALESCE(?2, job_name) AND blog_id = COALESCE(?3, blog_id)
+             WHERE id < ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2) AND (CAST(?3 AS TEXT) IS NULL OR blog_id = ?3)
              ORDER BY id DESC LIMIT ?4"
         ),
     };

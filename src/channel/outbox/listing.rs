@@ -22,25 +22,25 @@ pub struct DeliveryFilter {
 /// The newest messages first.
 pub fn list(tx: &mut Tx<'_>, filter: &DeliveryFilter, limit: usize) -> db::Result<Vec<Row>> {
     // A condition that may be absent is one that SQLite cannot look up. Hardly any message is in another state than
-    // `sent`, so those are found by it, and of the sent ones the newest are near.
+    // `sent`, so those are found by it, and of the sent ones the newest are near. PostgreSQL takes an absent one for true.
     let text = match (filter.state, &filter.job) {
         (Some(state), _) if state != State::Sent => sql!(concat!(
             "SELECT ",
             columns!(),
-            " FROM outbox WHERE state = ?1 AND job_name = COALESCE(?2, job_name)
-              AND channel = COALESCE(?3, channel) AND id < ?5 ORDER BY id DESC LIMIT ?4"
+            " FROM outbox WHERE state = ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
+              AND (CAST(?3 AS TEXT) IS NULL OR channel = ?3) AND id < ?5 ORDER BY id DESC LIMIT ?4"
         )),
         (_, Some(_)) => sql!(concat!(
             "SELECT ",
             columns!(),
-            " FROM outbox WHERE job_name = ?2 AND state = COALESCE(?1, state)
-              AND channel = COALESCE(?3, channel) AND id < ?5 ORDER BY id DESC LIMIT ?4"
+            " FROM outbox WHERE job_name = ?2 AND (CAST(?1 AS TEXT) IS NULL OR state = ?1)
+              AND (CAST(?3 AS TEXT) IS NULL OR channel = ?3) AND id < ?5 ORDER BY id DESC LIMIT ?4"
         )),
         _ => sql!(concat!(
             "SELECT ",
             columns!(),
-            " FROM outbox WHERE state = COALESCE(?1, state) AND job_name = COALESCE(?2, job_name)
-              AND channel = COALESCE(?3, channel) AND id < ?5 ORDER BY id DESC LIMIT ?4"
+            " FROM outbox WHERE (CAST(?1 AS TEXT) IS NULL OR state = ?1) AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
+              AND (CAST(?3 AS TEXT) IS NULL OR channel = ?3) AND id < ?5 ORDER BY id DESC LIMIT ?4"
         )),
     };
     let before = filter.before.unwrap_or(i64::MAX);

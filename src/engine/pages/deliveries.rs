@@ -65,15 +65,12 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
 
 fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
     let wait = outbox::find_wait(row, waits);
-    let text = channel::as_text(&row.payload);
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let title = shorten(first.strip_prefix("Subject: ").unwrap_or(first), WIDTH);
     let why = row.last_error.clone().or_else(|| wait.map(ChannelWait::phrase));
     let (channel, recipient) = (row.channel.as_str(), row.recipient.as_str());
     TableRow {
         state: delivery::state_of(row.state),
         cells: vec![
-            Value::from(if title.is_empty() { row.subject.as_str() } else { title.as_str() }),
+            Value::from(shorten(&delivery::headline(row), WIDTH)),
             Value::from(row.job_name.as_str()),
             phrase!("{channel} → {recipient}", "{channel} → {recipient}", channel, recipient).into(),
             delivery::phrase_of(row.state).into(),
@@ -82,7 +79,7 @@ fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
             why.into(),
         ],
         about: Some(Subject::delivery(row.id).to_string()),
-        detail: Some((phrase!("as sent", "送信内容"), text)),
+        detail: Some((phrase!("as sent", "送信内容"), channel::as_text(&row.payload))),
         actions: delivery::list_actions(row.id, row.state),
         ..TableRow::default()
     }
@@ -109,13 +106,14 @@ fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCou
         label,
         input: FilterInput::One { choices, value: value.unwrap_or_default().to_owned() },
     };
+    let states = any(phrase!("all", "すべて")).chain(State::ALL.iter().map(state)).collect();
+    let chosen = filter.state.map(State::as_str).unwrap_or_default().to_owned();
     vec![
-        one(
-            "state",
-            phrase!("State", "状態"),
-            any(phrase!("any state", "すべて")).chain(State::ALL.iter().map(state)).collect(),
-            filter.state.map(State::as_str),
-        ),
+        PageFilter {
+            name: "state",
+            label: phrase!("State", "状態"),
+            input: FilterInput::Tabs { choices: states, value: chosen },
+        },
         one(
             "job",
             phrase!("Job", "ジョブ"),

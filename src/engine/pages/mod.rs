@@ -1,7 +1,7 @@
 //! Pages that belong to no pipeline.
 
 mod deliveries;
-mod quotas;
+pub(super) mod quotas;
 
 use super::Page;
 

@@ -1,10 +1,10 @@
 //! Daily limits: what is used of each, when it starts anew, whether it lasts, and what models were asked.
 
 use crate::db::{self, Tx};
+use crate::engine::Finder;
 use crate::engine::chart::{Bars, Chart, Figure, Meter, Scale, Series};
 use crate::engine::page::{Block, Page, PageQuery, PageView, TableBlock, TableRow};
 use crate::engine::view::Fact;
-use crate::engine::{Finder, view};
 use crate::ledger::quota::{self, Quota, QuotaUsage};
 use crate::ledger::{Subject, pause};
 use crate::llm::store::{self, ModelUse};
@@ -33,8 +33,8 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, _: &PageQuery) -> db::Result<PageView>
             facts.push(fact(phrase!("paused", "一時停止"), pause.reason.into()));
             facts.extend((until != Value::Nothing).then(|| fact(phrase!("paused until", "再開"), until)));
         }
-        page.blocks.push(Block::Facts { title: Phrase::verbatim(&quota.provider), facts });
-        page.blocks.push(Block::Charts(draw(quota, used, &usage, finder.now)));
+        let charts = draw(quota, used, &usage, finder.now);
+        page.blocks.push(Block::Facts { title: Phrase::verbatim(&quota.provider), facts, charts });
     }
     if page.blocks.is_empty() {
         let text = phrase!(
@@ -50,7 +50,8 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, _: &PageQuery) -> db::Result<PageView>
     Ok(page)
 }
 
-fn list_facts(quota: &Quota, used: i64, now: Timestamp) -> Vec<Fact> {
+/// What is used of a limit today, when it starts anew, and whether it lasts.
+pub(in crate::engine) fn list_facts(quota: &Quota, used: i64, now: Timestamp) -> Vec<Fact> {
     let per_day = i64::from(quota.rule.per_day);
     let resets_at = quota.resets_at(now);
     let forecast = match forecast(used, per_day, began_at(quota, now), now) {
@@ -131,7 +132,6 @@ fn draw(quota: &Quota, used: i64, usage: &[QuotaUsage], now: Timestamp) -> Vec<C
 
 fn model_table(models: &[ModelUse]) -> TableBlock {
     let row = |of: &ModelUse| TableRow {
-        state: Some(view::State::Ok),
         cells: vec![
             Value::from(of.provider.as_str()),
             Value::from(of.model.as_str()),

@@ -1,5 +1,6 @@
 //! A message in the outbox: what it is about, where it stands, and what a person can do about it.
 
+use crate::channel;
 use crate::channel::outbox::{self, Answer, Row, State};
 use crate::db::{self, Tx};
 use crate::engine::pipeline::Thing;
@@ -26,9 +27,24 @@ fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let subject = Subject::delivery(id);
     let events = finder.list_events(tx, &subject)?;
     let data = view::with_events(&row, &events);
-    let mut view = View::new("delivery", &subject, phrase!("delivery {id}", "配信 {id}", id), data);
+    let headline = headline(&row);
+    let title = phrase!("delivery {id}: {what}", "配信 {id}：{what}", id, what = &headline);
+    let mut view = View::new("delivery", &subject, title, data);
     view.state = state_of(row.state);
+    view.headline = Some(headline);
+    let here = match row.state {
+        State::Ready | State::Held => 0,
+        State::Sending | State::Unknown | State::Failed => 1,
+        State::Sent | State::Skipped => 2,
+    };
+    if row.state != State::Skipped {
+        view.stages(
+            [phrase!("queued", "登録"), phrase!("handed over", "送信"), phrase!("sent", "送信済み")],
+            here,
+        );
+    }
     add_facts(&mut view, &row);
+    view.text = Some((phrase!("as sent", "送信内容"), channel::as_text(&row.payload)));
     finder.add_events(&mut view, &events);
     add_actions(&mut view, row.id, row.state);
     Ok(vec![view])
@@ -64,7 +80,6 @@ fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<A
 
 fn add_facts(view: &mut View, row: &Row) {
     view.fact(phrase!("state", "状態"), phrase_of(row.state));
-    view.fact(phrase!("about", "内容"), row.subject.as_str());
     view.fact(phrase!("job", "ジョブ"), row.job_name.as_str());
     let (channel, recipient) = (row.channel.as_str(), row.recipient.as_str());
     view.fact(
@@ -84,10 +99,20 @@ fn add_facts(view: &mut View, row: &Row) {
     view.fact(phrase!("last error", "最後のエラー"), row.last_error.clone());
 }
 
+/// The first line of what a message says, or what it is about where it says nothing to people.
+pub fn headline(row: &Row) -> String {
+    let text = channel::as_text(&row.payload);
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match first.strip_prefix("Subject: ").unwrap_or(first) {
+        "" | "{" | "{}" => row.subject.clone(),
+        line => line.to_owned(),
+    }
+}
+
 /// One message among others, in one line.
 pub fn line(id: i64, channel: &str, state: State, why: Option<&Phrase>) -> Line {
     let state = phrase_of(state);
-    match why {
+    let text = match why {
         Some(why) => phrase!(
             "delivery {id} to {channel}: {state} ({why})",
             "配信 {id}（{channel}）：{state}（{why}）",
@@ -103,8 +128,8 @@ pub fn line(id: i64, channel: &str, state: State, why: Option<&Phrase>) -> Line 
             channel,
             state
         ),
-    }
-    .into()
+    };
+    Line::from(text).about(&Subject::delivery(id))
 }
 
 /// Adds what a person can do about a message.

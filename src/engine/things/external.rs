@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::action::{self, ActionOutcome, Deed, Verb};
+use crate::engine::pages;
 use crate::engine::pipeline::Thing;
 use crate::engine::view::{self, State, View};
 use crate::ledger::pause::{self, Pause};
@@ -96,6 +97,10 @@ fn find(
     match &paused {
         Some(pause) => add_pause(&mut view, pause, finder),
         None => view.state = Some(State::Ok),
+    }
+    if let Some(quota) = subject.name_of("provider").and_then(|name| finder.quotas.get(name)) {
+        let used = quota.used(tx, finder.now)?;
+        view.facts.extend(pages::quotas::list_facts(quota, used, finder.now));
     }
     finder.add_events(&mut view, &events);
     Ok(vec![view])

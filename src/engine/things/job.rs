@@ -104,11 +104,13 @@ fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     add_message_actions(&mut view, &details);
     let line = |event: &Event| Line::at(event.at, finder.words(event));
     view.section(phrase!("changes", "ジョブの変更"), details.changes.iter().map(line));
-    let line = |event: &Event| {
-        let (what, said) = (event.subject.spoken(), finder.words(event));
-        Line::at(event.at, phrase!("{what}: {said}", "{what}：{said}", what, said))
-    };
-    view.section(phrase!("events", "経緯"), details.events.iter().map(line));
+    let mut lines = Vec::with_capacity(details.events.len());
+    for event in &details.events {
+        let (what, said) = (finder.find_title(tx, &event.subject)?, finder.words(event));
+        let text = phrase!("{what}: {said}", "{what}：{said}", what, said);
+        lines.push(Line::at(event.at, text).about(&event.subject));
+    }
+    view.section(phrase!("events", "経緯"), lines);
     Ok(vec![view])
 }
 

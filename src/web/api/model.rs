@@ -20,12 +20,21 @@ pub(super) struct ThingBody {
     title: String,
     /// Where it stands: `ok`, `failing`, `paused` …
     state: Option<Json>,
+    /// Its way from the first step to the last, if it has an end.
+    stages: Vec<StageBody>,
     facts: Vec<FactBody>,
     sections: Vec<SectionBody>,
     /// Commands that a person can run about it.
     commands: Vec<CommandBody>,
     /// Its fields, as `--json` has them.
     data: Json,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct StageBody {
+    name: String,
+    /// `ok` when it was reached, `new` when it lies ahead.
+    state: Json,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -64,6 +73,11 @@ impl ThingBody {
             name: view.name.clone(),
             title: say(&view.title),
             state: view.state.map(|state| json!(state)),
+            stages: view
+                .stages
+                .iter()
+                .map(|stage| StageBody { name: say(&stage.name), state: json!(stage.state) })
+                .collect(),
             facts: view
                 .facts
                 .iter()

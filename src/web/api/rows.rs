@@ -98,7 +98,7 @@ pub(super) async fn list_events(
     asked: Query<Asked>,
 ) -> Result<Json<EventsBody>, Problem> {
     let (after, limit) = (later.after.unwrap_or(0), limit(later.limit)?);
-    let events = pages.db.read(move |tx| event::list_after(tx, after, limit)).await?;
+    let events = pages.db.read(move |tx| event::list_settled_after(tx, after, limit)).await?;
     let (speech, finder) = (speech(&pages, &headers, &asked), pages.finder());
     let next = events.last().map_or(after, |last| last.id);
     let body = |numbered: event::Numbered| {

@@ -42,8 +42,15 @@ function soon() {
   waiting = setTimeout(refresh, 400);
 }
 
+const bars = (job) => $$("progress[data-progress]").filter((bar) => bar.dataset.progress.split(" ").includes(job));
+
+/* A bar that only runs have goes with the run; that of a page of work stays and says how it ended. */
+function hideProgress({ job, last_outcome: outcome }) {
+  if (outcome) for (const bar of bars(job).filter((bar) => !bar.closest(".work"))) bar.hidden = true;
+}
+
 function showProgress({ job, done, total, now }) {
-  for (const bar of $$("progress[data-progress]").filter((bar) => bar.dataset.progress.split(" ").includes(job))) {
+  for (const bar of bars(job)) {
     bar.hidden = false;
     if (total > 0) { bar.max = total; bar.value = done; } else bar.removeAttribute("value");
     bar.title = now ? `${done}/${total || "?"} ${now}` : `${done}/${total || "?"}`;
@@ -56,6 +63,7 @@ function listen() {
   const live = new EventSource("/live");
   const hear = (act) => (message) => { heard = Date.now(); act(message); };
   for (const name of ["event", "job", "outbox", "reset"]) live.addEventListener(name, hear(soon));
+  live.addEventListener("job", ({ data }) => hideProgress(JSON.parse(data)));
   live.addEventListener("progress", hear((message) => showProgress(JSON.parse(message.data))));
   live.addEventListener("open", hear(() => {}));
   live.addEventListener("beat", hear(() => {}));
@@ -104,3 +112,4 @@ document.addEventListener("keydown", (press) => {
 });
 $("#keys-button")?.addEventListener("click", () => help?.showModal());
 if ($("#keys-button")) $("#keys-button").hidden = false;
+$("header [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -1,16 +1,12 @@
 //! `/assets/…`: our style, script and icon, inside the program. A name has the hash of what it names, so that browsers keep it
 //! for good.
 
-use std::io::Write as _;
 use std::sync::LazyLock;
 
 use axum::extract::Path;
-use axum::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use super::route::{Access, Route};
 use crate::hash::sha256_hex;
@@ -28,7 +24,6 @@ pub(super) struct Asset {
     pub(super) path: String,
     media_type: &'static str,
     text: &'static str,
-    gzip: Bytes,
 }
 
 /// The style of the dashboard.
@@ -49,27 +44,16 @@ pub(super) fn routes() -> Vec<Route> {
 impl Asset {
     fn new(name: &str, extension: &str, media_type: &'static str, text: &'static str) -> Self {
         let hash = &sha256_hex(text)[..12];
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(text.as_bytes()).expect("memory can be written");
-        let gzip = encoder.finish().expect("memory can be written").into();
-        Self { path: format!("/assets/{name}-{hash}.{extension}"), media_type, text, gzip }
+        Self { path: format!("/assets/{name}-{hash}.{extension}"), media_type, text }
     }
 }
 
-async fn show(Path(name): Path<String>, headers: HeaderMap) -> Response {
+async fn show(Path(name): Path<String>) -> Response {
     let named =
         |asset: &&&'static LazyLock<Asset>| asset.path.strip_prefix("/assets/") == Some(name.as_str());
     let Some(asset) = [&STYLE, &SCRIPT, &ICON].iter().find(named).copied() else {
         return (StatusCode::NOT_FOUND, "not found\n").into_response();
     };
-    let accepted = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let head = [
-        (CONTENT_TYPE, asset.media_type),
-        (CACHE_CONTROL, "private, max-age=31536000, immutable"),
-        (VARY, "accept-encoding"),
-    ];
-    match accepted.contains("gzip") {
-        true => (head, [(CONTENT_ENCODING, "gzip")], asset.gzip.clone()).into_response(),
-        false => (head, asset.text).into_response(),
-    }
+    let head = [(CONTENT_TYPE, asset.media_type), (CACHE_CONTROL, "private, max-age=31536000, immutable")];
+    (head, asset.text).into_response()
 }

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, LETTER, at, compact, every, float, grouped};
 use super::svg::{Anchor, Svg, paint};
-use super::{HEIGHT, LEFT, WIDTH};
+use super::{HEIGHT, LEFT, SMALL, WIDTH};
 use crate::engine::chart::{Bars, Scale, Series};
 use crate::phrase::Speech;
 use crate::text::{shorten, width};
@@ -15,19 +15,23 @@ const BELOW: f64 = 24.0;
 pub(super) fn draw(bars: &Bars, id: &str, speech: &Speech) -> Svg {
     let names: Vec<String> =
         bars.series.iter().map(|series| shorten(&speech.phrase(&series.name), 28)).collect();
-    let legend = place_legend(&names);
+    // One series needs no legend, and less room.
+    let (wide, high, legend) = match names.len() {
+        ..=1 => (SMALL, HEIGHT / 2.0, Vec::new()),
+        _ => (WIDTH, HEIGHT, place_legend(&names)),
+    };
     let top = legend.last().map_or(0.0, |(_, y)| y + LEGEND_ROW) + 10.0;
-    let mut svg = Svg::new(WIDTH, top + HEIGHT + BELOW);
+    let mut svg = Svg::new(wide, top + high + BELOW);
     svg.patterns(id, bars.series.len());
     for (number, ((x, y), name)) in legend.iter().zip(&names).enumerate() {
         svg.rect(&paint(id, number), (*x, *y), (14.0, 14.0), "");
         svg.text("c-text", (x + 20.0, y + 11.5), Anchor::Start, name);
     }
     let is_stacked = bars.scale == Scale::Linear && bars.labels.len() * bars.series.len() > MOST_BARS;
-    let axis = Axis::new(find_largest(bars, is_stacked), HEIGHT, bars.scale);
-    let bottom = top + HEIGHT;
-    draw_grid(&mut svg, &axis, bottom);
-    let room = (WIDTH - LEFT) / at(bars.labels.len().max(1));
+    let axis = Axis::new(find_largest(bars, is_stacked), high, bars.scale);
+    let bottom = top + high;
+    draw_grid(&mut svg, &axis, bottom, wide);
+    let room = (wide - LEFT) / at(bars.labels.len().max(1));
     let each = every(&bars.labels, room);
     for (index, label) in bars.labels.iter().enumerate() {
         let x = LEFT + at(index) * room;
@@ -44,14 +48,14 @@ pub(super) fn draw(bars: &Bars, id: &str, speech: &Speech) -> Svg {
 }
 
 /// Lines at round values, for a chart that stands on `bottom`.
-fn draw_grid(svg: &mut Svg, axis: &Axis, bottom: f64) {
+fn draw_grid(svg: &mut Svg, axis: &Axis, bottom: f64, wide: f64) {
     for tick in axis.ticks() {
         let y = bottom - axis.length(tick);
         let class = if tick > 0.0 { "c-grid" } else { "c-axis" };
-        svg.line(class, (LEFT, y), (WIDTH, y));
+        svg.line(class, (LEFT, y), (wide, y));
         svg.text("c-text", (LEFT - 8.0, y + 4.0), Anchor::End, &compact(tick));
     }
-    svg.line("c-axis", (LEFT, bottom), (WIDTH, bottom));
+    svg.line("c-axis", (LEFT, bottom), (wide, bottom));
 }
 
 fn find_largest(bars: &Bars, is_stacked: bool) -> f64 {

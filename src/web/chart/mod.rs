@@ -20,6 +20,8 @@ use axis::grouped;
 const LEFT: f64 = 52.0;
 const WIDTH: f64 = 1_120.0;
 const HALF: f64 = 540.0;
+/// Small enough to fit on a phone with text that can be read.
+const SMALL: f64 = 400.0;
 const HEIGHT: f64 = 230.0;
 
 /// A chart that was drawn, and its numbers.

@@ -1,5 +1,6 @@
 //! Small drawings that stand beside text: how much of a limit is used, and a row of checks.
 
+use super::SMALL;
 use super::axis::{at, float, grouped};
 use super::svg::{Svg, short};
 use crate::engine::chart::{Meter, StripCell, StripMark};
@@ -11,7 +12,7 @@ const STRIP_HEIGHT: f64 = 22.0;
 const FEWEST_CELLS: usize = 30;
 
 pub(super) fn draw_meter(meter: &Meter) -> Svg {
-    let (wide, high) = (480.0, 14.0);
+    let (wide, high) = (SMALL, 14.0);
     let mut svg = Svg::new(wide, high);
     svg.rect("class=\"c-track\" rx=\"3\"", (0.0, 2.0), (wide, high - 4.0), "");
     let share = match meter.limit {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::SMALL;
 use crate::text::{escape_html, one_line};
 
 /// A drawing under way.
@@ -115,13 +116,14 @@ impl Svg {
     /// The whole element, which names and describes itself.
     pub(super) fn finish(self, id: &str, title: &str, about: &str) -> String {
         format!(
-            "<svg class=\"chart\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
+            "<svg class=\"chart{5}\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
              <title id=\"{id}-t\">{2}</title><desc id=\"{id}-d\">{3}</desc>{4}</svg>",
             short(self.width),
             short(self.height),
             clean(title),
             clean(about),
-            self.body
+            self.body,
+            if self.width <= SMALL { " small" } else { "" }
         )
     }
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use serde_json::Value as Json;
 
 use super::render::{Markup, Renderer};
 use super::{Visit, blocks, layout, missing, runs, unavailable};
 use crate::config::Config;
 use crate::engine::overview::{self, RunMark};
-use crate::engine::{Finder, View};
+use crate::engine::{Job, View};
 use crate::ledger::Subject;
 use crate::web::Pages;
 
@@ -24,14 +23,10 @@ struct JobBody<'a> {
     runs: &'a [RunMark],
     strip: Markup,
     blocks: Vec<Markup>,
-    config: Option<Configured>,
-}
-
-/// Its table in the file, without secrets.
-struct Configured {
-    /// The file and the line where it begins.
-    place: String,
-    keys: Vec<(String, String)>,
+    /// What the config says of it; nothing when it does not name the job any more.
+    job: Option<&'a Job>,
+    /// The file and the line where its table begins, and the table without secrets.
+    config: Option<(String, String)>,
 }
 
 /// One job.
@@ -61,35 +56,40 @@ pub(super) async fn show(State(pages): State<Pages>, Path(name): Path<String>, v
         view: &view,
         strip: runs::strip(&r, &name, &runs, "strip"),
         runs: &runs,
+        job: finder.jobs.iter().find(|job| job.name.as_str() == name),
         blocks: blocks::render_all(&r, &blocks, &visit.query),
-        config: find_config(&finder, &name),
+        config: find_config(&finder.config, &name),
     };
     layout::respond(&pages, &finder, &visit, &name, &body)
 }
 
-fn find_config(finder: &Finder, name: &str) -> Option<Configured> {
-    let config: &Config = &finder.config;
-    let job = config.find_job(name)?;
-    let at = job.section.header_problem("");
+fn find_config(config: &Config, name: &str) -> Option<(String, String)> {
+    let at = config.find_job(name)?.section.header_problem("");
     let file = at.file().file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
-    let keys = job.section.to_json();
-    let keys =
-        keys.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), plain(value))).collect();
-    Some(Configured { place: format!("{file}:{}", at.line()), keys })
+    let text = config.masked_text();
+    // Its own tables follow it; the next one that is not its own is another's.
+    let is_own = |line: &&str| !line.starts_with('[') || line.trim_start_matches('[').starts_with("job.");
+    let mut lines = text.lines().skip(at.line().saturating_sub(1));
+    let header = lines.next()?;
+    let table: Vec<&str> = std::iter::once(header).chain(lines.take_while(is_own)).collect();
+    // What stands above the next table belongs to that one.
+    let end = table.iter().rposition(|line| !line.is_empty() && !line.starts_with('#'))?;
+    Some((format!("{file}:{}", at.line()), table[..=end].join("\n")))
 }
 
-/// A value as the file has it, a table in a line of its own.
-fn plain(value: &Json) -> String {
-    match value {
-        Json::String(text) => text.clone(),
-        Json::Array(items) if items.iter().any(Json::is_object) => {
-            items.iter().map(plain).collect::<Vec<_>>().join("\n")
-        }
-        Json::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
-        Json::Object(pairs) => {
-            let pair = |(key, value): (&String, &Json)| format!("{key} = {}", plain(value));
-            pairs.iter().map(pair).collect::<Vec<_>>().join(" · ")
-        }
-        value => value.to_string(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::tests::parse;
+
+    #[test]
+    fn the_table_of_a_job_is_shown_whole_and_without_what_follows_it() {
+        let own = "[[job]]\nname = \"a\"\nkind = \"blogs\" # mine\n\n# one\n[[job.blog]]\nid = \"x\"\nurl = \"https://x.example\"";
+        let config = parse(&format!(
+            "[web]\n{own}\n\n# another\n[[job]]\nname = \"b\"\nkind = \"blogs\"\nblog = [{{ id = \"y\", url = \"https://y.example\" }}]\n"
+        ));
+        assert_eq!(find_config(&config, "a"), Some(("tsuzuki.toml:2".to_owned(), own.to_owned())));
+        assert_eq!(find_config(&config, "b").unwrap().0, "tsuzuki.toml:12");
+        assert_eq!(find_config(&config, "c"), None);
     }
 }

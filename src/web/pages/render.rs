@@ -6,10 +6,11 @@ use std::time::Duration;
 use askama::filters::{Escaper as _, Html, HtmlSafe};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::engine::{Action, Standing, State};
+use crate::engine::view::{Line, Section, Stage};
+use crate::engine::{Action, Standing, State, View};
 use crate::phrase;
 use crate::phrase::{Phrase, Piece, Speech, Value};
-use crate::text::Language;
+use crate::text::{Language, width};
 use crate::time::Timestamp;
 use crate::web::chart::Drawn;
 
@@ -61,6 +62,8 @@ impl Markup {
 
 /// Moments nearer than this are told by how far away they are.
 const NEAR: Duration = Duration::from_secs(48 * 60 * 60);
+/// Columns of text that fit into a cell of a grid.
+const LONG: usize = 80;
 /// What may stand in a part of an address as it is.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
@@ -246,6 +249,46 @@ impl Renderer {
     pub(in crate::web) fn mark(&self, state: &State) -> Markup {
         let class = state.class();
         Markup(format!("<span class=\"mark is-{class}\" aria-hidden=\"true\">{}</span>", state.mark()))
+    }
+
+    /// A step on the way of a thing, and whether it was reached.
+    pub(in crate::web) fn stage(&self, stage: &Stage) -> Markup {
+        let reached = match stage.state {
+            State::Ok => phrase!("reached", "完了"),
+            State::New => phrase!("not reached yet", "未到達"),
+            state => state.phrase(),
+        };
+        let mut out = Markup(format!("<span class=\"state is-{}\">", stage.state.class()));
+        out.0.push_str(self.mark(&stage.state).as_str());
+        out.push_html(" ");
+        self.push_phrase(&mut out, &stage.name);
+        out.push_html("<span class=\"visually-hidden\"> (");
+        self.push_phrase(&mut out, &reached);
+        out.push_html(")</span></span>");
+        out
+    }
+
+    /// What a thing is called on its own page.
+    pub(in crate::web) fn headline(&self, view: &View) -> Markup {
+        match &view.headline {
+            Some(headline) => self.value(&Value::from(headline)),
+            None => self.phrase(&view.title),
+        }
+    }
+
+    /// Lines in the order in which they are read: what has an end is a story, of what goes on the newest comes first.
+    pub(in crate::web) fn lines<'a>(&self, view: &View, section: &'a Section) -> Vec<&'a Line> {
+        let mut lines: Vec<&Line> = section.lines.iter().collect();
+        if view.stages.is_empty() {
+            lines.reverse();
+            lines.sort_by_key(|line| std::cmp::Reverse(line.at));
+        }
+        lines
+    }
+
+    /// Whether a value needs the whole width.
+    pub(in crate::web) fn is_long(&self, value: &Value) -> bool {
+        matches!(value, Value::Text(text) if width(text) > LONG)
     }
 
     /// A button that does it, or the command that shows more; nothing that the reader may not do.

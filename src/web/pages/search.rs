@@ -41,20 +41,25 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
 }
 
 fn search(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate::db::Result<Searched> {
-    if let Some(view) = find_named(finder, tx, text)? {
-        return Ok(Searched::Exactly(view.name));
+    let named = list_named(finder, tx, text)?;
+    if let [only] = named.as_slice() {
+        return Ok(Searched::Exactly(only.about.clone()));
     }
-    let hits = match SearchWords::new(text) {
+    let found = match SearchWords::new(text) {
         Some(words) => finder.search(tx, &words)?,
         None => Vec::new(),
     };
-    let is_titled = |hit: &&FoundThing| hit.title == text;
-    let is_named = |hit: &&FoundThing| hit.names.iter().any(|name| name == text);
-    let only = find_only(hits.iter().filter(is_titled)).or_else(|| find_only(hits.iter().filter(is_named)));
-    Ok(match only {
-        Some(only) => Searched::Exactly(only.about.clone()),
-        None => Searched::Hits(hits),
-    })
+    if named.is_empty() {
+        let titled = find_only(found.iter().filter(|hit| hit.title == text));
+        let only = titled
+            .or_else(|| find_only(found.iter().filter(|hit| hit.names.iter().any(|name| name == text))));
+        if let Some(only) = only {
+            return Ok(Searched::Exactly(only.about.clone()));
+        }
+    }
+    let is_named = |hit: &FoundThing| named.iter().any(|known| known.about == hit.about);
+    let others: Vec<FoundThing> = found.into_iter().filter(|hit| !is_named(hit)).collect();
+    Ok(Searched::Hits(named.into_iter().chain(others).collect()))
 }
 
 /// The only one, if there is exactly one.
@@ -63,14 +68,28 @@ fn find_only<'a>(mut hits: impl Iterator<Item = &'a FoundThing>) -> Option<&'a F
     hits.next().is_none().then_some(only)
 }
 
-/// What an address, a number, or a word and a name behind a colon stand for, if that is one thing.
-fn find_named(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate::db::Result<Option<View>> {
+/// What an address, a number, or a word and a name behind a colon stand for. Things of several sorts have the same number.
+fn list_named(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate::db::Result<Vec<FoundThing>> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let mut views = match is_number || read_address(text).is_some() {
-        true => finder.find(tx, text)?,
-        false => finder.find_exactly(tx, text)?,
+    let mut views: Vec<View> = Vec::new();
+    if is_number {
+        for thing in &finder.things {
+            views.extend((thing.find)(finder, tx, text)?);
+        }
+    } else if read_address(text).is_some() {
+        views = finder.find(tx, text)?;
+    } else {
+        views = finder.find_exactly(tx, text)?;
+    }
+    let thing = |view: View| FoundThing {
+        title: view.headline.unwrap_or_else(|| Subject::verbatim(&view.name).spoken()),
+        about: view.name,
+        link: None,
+        at: None,
+        summary: None,
+        names: Vec::new(),
     };
-    Ok(if views.len() == 1 { views.pop() } else { None })
+    Ok(views.into_iter().map(thing).collect())
 }
 
 fn page(text: &str, hits: &[FoundThing]) -> PageView {

@@ -12,13 +12,20 @@ use crate::web::pages::render::Renderer;
 pub(super) struct ChartsPart<'a> {
     r: &'a Renderer,
     charts: Vec<(&'a Phrase, Drawn)>,
+    /// Whether each stands on a card of its own.
+    is_card: bool,
 }
 
 impl<'a> ChartsPart<'a> {
+    /// Charts that are a block of their own.
+    pub(super) fn cards(r: &'a Renderer, index: usize, charts: &'a [Chart]) -> Self {
+        Self { is_card: true, ..Self::new(r, index, charts) }
+    }
+
     pub(super) fn new(r: &'a Renderer, index: usize, charts: &'a [Chart]) -> Self {
         let draw = |(number, chart): (usize, &'a Chart)| {
             (&chart.title, chart::draw(chart, &format!("c{index}-{number}"), &r.speech))
         };
-        Self { r, charts: charts.iter().enumerate().map(draw).collect() }
+        Self { r, charts: charts.iter().enumerate().map(draw).collect(), is_card: false }
     }
 }

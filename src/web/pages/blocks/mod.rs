@@ -26,22 +26,33 @@ pub(super) use self::sheet::download;
 pub(in crate::web) struct PageBody<'a> {
     r: &'a Renderer,
     view: &'a PageView,
+    query: &'a PageQuery,
     parts: Vec<Markup>,
     /// Whether the reader narrowed it down.
     is_narrowed: bool,
 }
 
 impl<'a> PageBody<'a> {
-    pub(in crate::web) fn new(r: &'a Renderer, view: &'a PageView, query: &PageQuery) -> Self {
+    pub(in crate::web) fn new(r: &'a Renderer, view: &'a PageView, query: &'a PageQuery) -> Self {
         let parts = render_all(r, &view.blocks, query);
         let is_narrowed = view.filters.iter().any(|filter| query.find(filter.name).is_some());
-        Self { r, view, parts, is_narrowed }
+        Self { r, view, query, parts, is_narrowed }
+    }
+
+    /// The address of the same page with another tab.
+    fn tab_href(&self, filter: &PageFilter, value: &str) -> String {
+        let is_filter = |name: &str| self.view.filters.iter().any(|filter| filter.name == name);
+        let kept = self.query.iter().filter(|(name, _)| is_filter(name));
+        let kept: PageQuery = kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        kept.with(filter.name, value)
     }
 
     fn is_chosen(filter: &PageFilter, value: &str) -> bool {
         match &filter.input {
             FilterInput::Text(_) => false,
-            FilterInput::One { value: chosen, .. } => chosen == value,
+            FilterInput::One { value: chosen, .. } | FilterInput::Tabs { value: chosen, .. } => {
+                chosen == value
+            }
             FilterInput::Many { values, .. } => values.iter().any(|chosen| chosen == value),
         }
     }
@@ -64,9 +75,12 @@ impl BlockContext<'_> {
     fn render(&self, index: usize, block: &Block) -> Markup {
         let r = self.r;
         let rendered = match block {
-            Block::Facts { title, facts } => Markup::from_template(&FactsPart { r, title, facts }),
+            Block::Facts { title, facts, charts } => {
+                let charts = ChartsPart::new(r, index, charts);
+                Markup::from_template(&FactsPart { r, title, facts, charts })
+            }
             Block::Table(table) => Markup::from_template(&TablePart::new(self, index, table)),
-            Block::Charts(charts) => Markup::from_template(&ChartsPart::new(r, index, charts)),
+            Block::Charts(charts) => Markup::from_template(&ChartsPart::cards(r, index, charts)),
             Block::Notes(notes) => Markup::from_template(&NotesPart { r, notes }),
             Block::Sheet(sheet) => Markup::from_template(&SheetPart::new(self, sheet)),
             Block::Progress(progress) => Markup::from_template(&ProgressPart::new(self, index, progress)),
@@ -95,6 +109,7 @@ struct FactsPart<'a> {
     r: &'a Renderer,
     title: &'a Phrase,
     facts: &'a [Fact],
+    charts: ChartsPart<'a>,
 }
 
 #[derive(Template)]

@@ -59,9 +59,14 @@ impl<'a> RowsPart<'a> {
         self.table.columns.len() + usize::from(self.has_charts) + usize::from(self.has_actions)
     }
 
+    /// The heading of a column, for rows that are too narrow for one above them.
+    fn label(&self, column: &usize) -> String {
+        self.table.columns.get(*column).map(|heading| self.r.plain(heading)).unwrap_or_default()
+    }
+
     /// Whether a column holds numbers.
     fn is_numeric(&self, column: &usize) -> bool {
-        self.table.rows.first().and_then(|row| row.cells.get(*column)).is_some_and(Self::is_number)
+        self.table.rows.iter().filter_map(|row| row.cells.get(*column)).any(Self::is_number)
     }
 
     /// Whether a cell holds a number, which stands at its right end.
