@@ -4,7 +4,6 @@ use super::events::numbered;
 use super::model::{Item, Reason, Status};
 use super::store::{self, ItemDelivery, Standing};
 use super::{KIND, view};
-use crate::channel::outbox::State as MessageState;
 use crate::channel::{self, outbox};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
@@ -157,13 +156,7 @@ impl<'a> ItemQuery<'a> {
 fn row(tx: &mut Tx<'_>, item: &Item) -> db::Result<TableRow> {
     let sent = store::list_deliveries(tx, &item.job_name, &item.url)?;
     let is_over = item.status == Status::Processed && item.reason.is_none_or(|reason| reason == Reason::None);
-    let said = match is_over {
-        true if sent.iter().any(|sent| sent.state == MessageState::Sent.as_str()) => {
-            phrase!("posted", "投稿済み")
-        }
-        true => phrase!("recorded at the first run, or skipped", "初回の記録・対象外"),
-        false => view::standing(item),
-    };
+    let said = view::standing_in(tx, item)?;
     Ok(TableRow {
         state: Some(view::state_of(item)),
         cells: vec![
