@@ -1,6 +1,6 @@
 //! The one place that lists kinds, channels and providers, and wires them together.
 
-pub mod new_job;
+pub mod new_table;
 pub mod survey;
 
 use std::collections::BTreeMap;

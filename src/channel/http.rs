@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::header::HeaderValue;
 use url::Url;
 
-use super::error::SendError;
+use super::error::{Accepted, SendError};
 use super::{ChannelEnv, Progress, Settings};
 use crate::config::Secret;
 use crate::fetch::{ApiReply, NoAnswer, header, quote};
@@ -24,6 +24,11 @@ pub(super) fn quoted(reply: &ApiReply) -> String {
         text if text.is_empty() => format!("status {}", reply.status),
         text => format!("status {}: {text}", reply.status),
     }
+}
+
+/// What the other side said when it took a message to which it gives no name of its own.
+pub(super) fn accepted(reply: &ApiReply) -> Accepted {
+    Accepted { remote_id: Some(quoted(reply)), pause_until: None }
 }
 
 /// Success, or what a status means to a sender when the channel knows nothing better.

@@ -30,7 +30,7 @@ pub(super) struct Args {
 enum Command {
     /// List messages, newest first
     Ls {
-        /// Only those that stand so: ready, sending, sent, unknown, failed, held or skipped
+        /// Only this state: ready, sending, sent, unknown, failed, held or skipped
         #[arg(long, value_name = "STATE", value_parser = read_state)]
         state: Option<State>,
         /// Only those of this job
@@ -164,7 +164,7 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
             Cell::toned(short_phrase(row.state), tone),
             row.job_name.as_str(),
             &row.channel,
-            about(row),
+            delivery::headline(row),
             row.attempts,
             outbox::next_at(row, listed.wait.as_ref()),
             match &listed.wait {
@@ -190,16 +190,6 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
         ));
     }
     Ok(Exit::Fine)
-}
-
-/// The first line of a message, or what it is about where it has no lines.
-fn about(row: &Row) -> String {
-    let text = channel::as_text(&row.payload);
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    match first.strip_prefix("Subject: ").unwrap_or(first) {
-        "" | "{" => row.subject.clone(),
-        line => line.to_owned(),
-    }
 }
 
 /// What a state is called where there is little room.

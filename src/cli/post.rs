@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use url::Url;
 
-use super::mail::choose;
+use super::channel::choose;
 use super::{Context, Error, Exit, Result};
 use crate::channel::{News, Notice};
 

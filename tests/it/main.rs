@@ -21,6 +21,7 @@ mod books_paging;
 mod books_process;
 mod books_runs;
 mod books_world;
+mod channel_command;
 mod channels;
 mod charsets;
 mod check;

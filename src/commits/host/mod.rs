@@ -27,7 +27,7 @@ macro_rules! hosts {
 }
 #[cfg(fuzzing)]
 pub use gitlab::fuzz_answers;
-pub(super) use gitlab::{ADDRESS, TOKEN};
+pub(super) use gitlab::{ADDRESS, TOKEN, TOKEN_FLAG};
 pub(super) use hosts;
 
 /// A Git host, as one job may use it.

@@ -66,14 +66,12 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
 fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
     let wait = outbox::find_wait(row, waits);
     let text = channel::as_text(&row.payload);
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let title = shorten(first.strip_prefix("Subject: ").unwrap_or(first), WIDTH);
     let why = row.last_error.as_deref().map(Phrase::from_stored).or_else(|| wait.map(ChannelWait::phrase));
     let (channel, recipient) = (row.channel.as_str(), row.recipient.as_str());
     TableRow {
         state: delivery::state_of(row.state),
         cells: vec![
-            Value::from(if title.is_empty() { row.subject.as_str() } else { title.as_str() }),
+            Value::from(shorten(&delivery::headline(row), WIDTH)),
             Value::from(row.job_name.as_str()),
             phrase!("{channel} → {recipient}", "{channel} → {recipient}", channel, recipient).into(),
             delivery::phrase_of(row.state).into(),

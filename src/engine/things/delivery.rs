@@ -1,5 +1,6 @@
 //! A message in the outbox: what it is about, where it stands, and what a person can do about it.
 
+use crate::channel;
 use crate::channel::outbox::{self, Answer, Row, State};
 use crate::db::{self, Tx};
 use crate::engine::pipeline::Thing;
@@ -64,7 +65,7 @@ fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<A
 
 fn add_facts(view: &mut View, row: &Row) {
     view.fact(phrase!("state", "状態"), phrase_of(row.state));
-    view.fact(phrase!("about", "内容"), row.subject.as_str());
+    view.fact(phrase!("about", "内容"), headline(row));
     view.fact(phrase!("job", "ジョブ"), row.job_name.as_str());
     let (channel, recipient) = (row.channel.as_str(), row.recipient.as_str());
     view.fact(
@@ -80,8 +81,18 @@ fn add_facts(view: &mut View, row: &Row) {
     if matches!(row.state, State::Ready | State::Unknown) {
         view.fact(phrase!("next attempt", "次の送信"), row.not_before);
     }
-    view.fact(phrase!("remote id", "送信先での ID"), row.remote_id.as_deref());
+    view.fact(phrase!("server reply", "サーバーの応答"), row.remote_id.as_deref());
     view.fact(phrase!("last error", "最後のエラー"), row.last_error.as_deref().map(Phrase::from_stored));
+}
+
+/// The first line of a message, or what it is about where it has no lines.
+pub fn headline(row: &Row) -> String {
+    let text = channel::as_text(&row.payload);
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match first.strip_prefix("Subject: ").unwrap_or(first) {
+        "" | "{" => row.subject.clone(),
+        line => line.to_owned(),
+    }
 }
 
 /// One message among others, in one line.

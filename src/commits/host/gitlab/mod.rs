@@ -19,9 +19,10 @@ use super::ask::{Asker, Patience, RateLimit};
 use super::{Error, Host, HostAccess, HostKind, Listing, Range, TokenKind};
 use crate::commits::author::Emails;
 use crate::commits::model::{CommitPage, RemoteProject};
+use crate::config::{Flag, FlagShape};
 use crate::engine::job::Boxed;
-use crate::engine::pipeline::{Flag, FlagShape};
 use crate::fetch::{AllowPrivate, ApiAnswer, Limits, Manners, Request, SecretHint, header};
+use crate::phrase;
 use crate::time::{Clock, Timestamp};
 
 const NAME: &str = "GitLab";
@@ -31,9 +32,21 @@ pub(in crate::commits) const KIND: HostKind =
 pub(in crate::commits) const ADDRESS: Flag = Flag {
     name: "gitlab",
     value: "URL",
-    help: "the address of GitLab",
+    help: || phrase!("the address of GitLab", "GitLab の URL"),
     key: "gitlab",
     shape: FlagShape::Text,
+    is_required: true,
+};
+/// The option of `job add` that names the variable of its token.
+pub(in crate::commits) const TOKEN_FLAG: Flag = Flag {
+    name: "token-env",
+    value: "VARIABLE",
+    help: || {
+        phrase!("the name of the environment variable that holds the token", "トークンを入れた環境変数の名前")
+    },
+    key: "token",
+    shape: FlagShape::Variable("GITLAB_TOKEN"),
+    is_required: false,
 };
 /// Where its token comes from.
 pub(in crate::commits) const TOKEN: SecretHint = SecretHint {
