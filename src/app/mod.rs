@@ -1,7 +1,13 @@
 //! The one place that lists kinds, channels and providers, and wires them together.
 
+pub mod daemon;
 pub mod new_table;
+mod pass;
+mod prune;
 pub mod survey;
+
+pub use pass::{PassReport, Sent};
+pub use prune::prune;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -15,17 +21,17 @@ use crate::channel::{self, ChannelEnv, ChannelSet};
 use crate::commits;
 use crate::config::value::Span;
 use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Problem, Problems, Section, TableKind};
-use crate::db::{self, Db};
+use crate::db::Db;
 use crate::engine::alert::Announcer;
 use crate::engine::ping::Ping;
-use crate::engine::pipeline::{ExportDocument, Prune, Thing, WithoutChannel};
+use crate::engine::pipeline::{ExportDocument, Thing, WithoutChannel};
 use crate::engine::{Finder, Job, JobEnv, Page, Pipeline, Schedule, Table, pages, things};
 use crate::fetch::{self, AllowPrivate, ClientConfig, FetchConfig, Fetcher};
+use crate::ledger::Subject;
 use crate::ledger::quota::Quota;
-use crate::ledger::{Subject, event};
 use crate::llm::{self, LlmSet};
 use crate::press;
-use crate::time::{Clock, Timestamp};
+use crate::time::Clock;
 
 /// The pipelines: each is a folder, a migration, and a line here.
 pub const PIPELINES: &[&Pipeline] = &[
@@ -135,25 +141,6 @@ fn list_unused(config: &Config) -> Vec<Problem> {
         .collect()
 }
 
-/// Deletes history older than `before`, in small transactions; answers how many rows went.
-pub async fn prune(db: &Db, before: Timestamp) -> db::Result<u64> {
-    let mut pruned = 0;
-    let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.prune.iter().copied());
-    for prune in of_pipelines.chain([event::prune as Prune]) {
-        loop {
-            let went = db.write(move |tx| prune(tx, before, PRUNED_AT_ONCE)).await?;
-            pruned += went;
-            if went == 0 {
-                break;
-            }
-        }
-    }
-    Ok(pruned)
-}
-
-/// Rows deleted per transaction, so that nobody waits long.
-const PRUNED_AT_ONCE: usize = 1_000;
-
 /// Every kind of job, channel and LLM. `config` checks files against it.
 pub fn kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
@@ -187,6 +174,7 @@ pub struct App {
     pub env: JobEnv,
     /// The jobs, in the order of the file.
     pub jobs: Vec<Job>,
+    keep_history: Option<Span>,
 }
 
 impl App {
@@ -214,7 +202,7 @@ impl App {
             web: web.unwrap_or_default(),
         };
         let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &env))).collect();
-        Ok(problems.unless_any(Self { env, jobs })?)
+        Ok(problems.unless_any(Self { env, jobs, keep_history: config.store.keep_history })?)
     }
 
     /// Finds things by name, for `why` and the pages.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Subcommand;
 
 use super::error::unless_unread;
-use super::sending::Sent;
+use super::sending;
 use super::since::SinceArgs;
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result, log, progress};
@@ -200,16 +200,11 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
         }
         Err(failure) => return Err(failure.into()),
     };
-    let sent = match context.stop.is_cancelled() {
-        true => Sent::default(),
-        false => {
-            let began_at = context.clock.now();
-            Sent::from(app.sender().send_due(&context.stop).await?).with_waits(app, began_at).await?
-        }
-    };
+    let sent = app.send_now(&context.stop).await?;
     unless_unread(tell(&outcome, context))?;
-    sent.tell(&context.out);
-    Ok(sent.judge(if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly }))
+    sending::report(&sent, &context.out);
+    let exit = if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly };
+    Ok(sending::exit_code(&sent, exit))
 }
 
 fn tell(outcome: &WorkedRun, context: &Context) -> Result<()> {

@@ -180,10 +180,9 @@ impl Config {
 
     /// The file as JSON with literal secrets blotted out; the environment and defaults are not in it.
     pub fn masked_json(&self) -> serde_json::Value {
-        let (root, _) = toml::de::DeTable::parse_recoverable(self.source.text());
         let masked = self.source.masked();
         let shown = |span: &Range<usize>, text: &str| self.source.shown(&masked, span, text);
-        tree::TomlTable::from_parsed(root.into_inner()).to_json(&shown)
+        tree::TomlTable::parse(self.source.text()).unwrap_or_default().to_json(&shown)
     }
 
     /// The job of that name.

@@ -171,6 +171,10 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         };
         item.map(read).transpose()
     }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.rest.len())
+    }
 }
 
 /// A value as serde sees it.

@@ -7,8 +7,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toml::de::DeTable;
-
 use super::SecretUse;
 use super::diagnostic::{ConfigSource, Problem, Problems};
 use super::kind::{Kind, TableKind};
@@ -39,9 +37,7 @@ impl File {
 
     pub(super) fn tree(&self) -> Arc<TomlTable> {
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
-        let parse = || {
-            Arc::new(TomlTable::from_parsed(DeTable::parse_recoverable(self.source.text()).0.into_inner()))
-        };
+        let parse = || Arc::new(TomlTable::parse(self.source.text()).unwrap_or_default());
         Arc::clone(tree.get_or_insert_with(parse))
     }
 

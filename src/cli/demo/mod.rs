@@ -100,7 +100,7 @@ async fn open_world(directory: &Path, context: &Context) -> Result<World> {
 }
 
 async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<World>) -> Result {
-    let app = context.app(Open::Create).await?;
+    let app = Arc::new(context.app(Open::Create).await?);
     let language = app.env.app.message_language();
     let finders = channel::Sender::new(Arc::new(app.finder(context.config().await?, serve::EVENTS)));
     let pages = match args.once {
@@ -147,11 +147,12 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
                 "Still running. Press Ctrl-C to stop. Next: `tsuzuki init`\n",
                 "動作中です。Ctrl-C で終了します。次は `tsuzuki init` で自分の設定を作れます\n"
             ))?;
-            tokio::join!(
+            let (served, ..) = tokio::join!(
                 serve::until_stopped(context, &demo.app, &finders, Some(pages)),
                 watch::move_world(context, &demo.world),
                 watch::report_finds(&demo, round.now),
             );
+            served?;
         }
     }
     Ok(Exit::Fine)
@@ -160,7 +161,7 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
 /// One demo, opened.
 struct Demo<'a> {
     context: &'a Context,
-    app: App,
+    app: Arc<App>,
     world: Arc<World>,
 }
 

@@ -8,12 +8,12 @@ use self::report::{Held, RunReporter};
 use super::error::unless_unread;
 use super::names::no_such;
 use super::progress::Bars;
-use super::sending::{self, Jobs, Sent};
+use super::sending;
 use super::waiting::Before;
 use super::{Context, Error, Exit, Result, log};
 use crate::app::{self, App};
 use crate::db::Open;
-use crate::engine::{DeliveryMode, Finished, Job, Runner, Selection, Skipped, runner, store};
+use crate::engine::{DeliveryMode, Finished, Job, Runner, Selection, Skipped, runner};
 use crate::fail;
 use crate::id::JobName;
 use crate::phrase;
@@ -129,9 +129,7 @@ fn delivery(no_deliver: bool) -> DeliveryMode {
     if no_deliver { DeliveryMode::NoDeliver } else { DeliveryMode::Queue }
 }
 
-/// Runs the jobs and sends beside them, then says what came of it. A reader that has gone ends nothing.
-///
-/// What waited in the outbox before is not sent by a run that withholds, either.
+/// Makes a pass, then says what came of it. A reader that has gone ends nothing.
 async fn run_jobs(
     context: &Context,
     selection: Selection,
@@ -145,56 +143,25 @@ async fn run_jobs(
     let app = context.app(Open::Create).await?;
     let chosen = choose(&app)?;
     let db = &app.env.db;
-    let (before, began_at) = (Before::note(db).await?, context.clock.now());
-    let known = db.read(store::list_states).await?;
+    let before = Before::note(db).await?;
     fail::point("run.opened");
     let bars = Bars::new(&context.out);
-    let runner = Runner::new(db.clone(), bars.progress()).delivering(delivery);
-    let jobs = Jobs::default();
-    let mut told = Ok(());
-    let running = async {
-        let finished = runner
-            .run_reporting(chosen, selection, &context.stop, |job, finished| {
-                let line = bars.end(job, || report.tell(job, finished));
-                if told.is_ok() {
-                    told = line;
-                }
-                jobs.ended.notify_one();
-            })
-            .await;
-        jobs.done.cancel();
-        finished
-    };
-    let sender = app.sender();
-    let sending = async {
-        match delivery {
-            DeliveryMode::Queue => {
-                let mut sent = sending::send_beside(&jobs, &sender, &context.stop).await?;
-                // Sending may have shown what is wrong with a channel.
-                if app.announcer().update_if_possible().await > 0 {
-                    sent.add(sender.send_due(&context.stop).await?);
-                }
-                sent.with_waits(&app, began_at).await
-            }
-            DeliveryMode::NoDeliver => Ok(Sent::default()),
+    let mut written = Ok(());
+    let on_end = |job: &JobName, finished: &Finished| {
+        let line = bars.end(job, || report.tell(job, finished));
+        if written.is_ok() {
+            written = line;
         }
     };
-    let (finished, sent) = tokio::join!(running, sending);
-    let sent = sent?;
-    sent.tell(&context.out);
-    before.tell(db, (sent.held, sent.failed), &context.out).await?;
-    let is_first = |(name, finished): &&(JobName, Finished)| {
-        matches!(finished, Finished::Ran(_)) && !known.iter().any(|state| state.job_name == name.as_str())
-    };
+    let pass = app.run_pass(chosen, selection, delivery, bars.progress(), &context.stop, on_end).await?;
+    sending::report(&pass.sent, &context.out);
+    before.tell(db, (pass.sent.held, pass.sent.failed), &context.out).await?;
     let config = context.config().await?;
-    let first = finished.iter().filter(is_first).filter_map(|(name, _)| config.find_job(name.as_str()));
+    let first = pass.first_runs.iter().filter_map(|name| config.find_job(name.as_str()));
     sending::warn_without_channel(first, &context.out);
-    if let Some(keep) = config.store.keep_history {
-        app::prune(db, context.clock.now().minus(keep.into())).await?;
-    }
-    let (exit, concluded) = report.conclude(&finished);
-    unless_unread(told.and(concluded))?;
-    Ok(sent.judge(exit))
+    let (exit, concluded) = report.conclude(&pass.finished);
+    unless_unread(written.and(concluded))?;
+    Ok(sending::exit_code(&pass.sent, exit))
 }
 
 /// What would be done, without doing it.

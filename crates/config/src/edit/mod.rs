@@ -4,8 +4,6 @@
 
 use std::ops::Range;
 
-use toml::de::DeTable;
-
 use super::diagnostic::{ConfigSource, Problem, Problems};
 use super::tree::{Data, TomlTable, TomlValue};
 
@@ -55,14 +53,13 @@ pub struct ConfigText {
 impl ConfigText {
     /// Takes a text that is at least well-formed TOML.
     pub fn parse(text: &str) -> Result<Self, EditError> {
-        match DeTable::parse(text) {
-            Ok(root) => Ok(Self { text: text.to_owned(), root: TomlTable::from_parsed(root.into_inner()) }),
-            Err(err) => {
-                let source = ConfigSource::new(super::FILE_NAME, text);
-                let problem = Problem::at(&source, err.span().unwrap_or(0..0), err.message());
-                Err(EditError::Problems(problem.into()))
-            }
-        }
+        let problems = |errors: Vec<toml::de::Error>| {
+            let source = ConfigSource::new(super::FILE_NAME, text);
+            let of_one =
+                |error: &toml::de::Error| Problem::at(&source, error.span().unwrap_or(0..0), error.message());
+            EditError::Problems(errors.iter().take(1).map(of_one).collect())
+        };
+        Ok(Self { text: text.to_owned(), root: TomlTable::parse(text).map_err(problems)? })
     }
 
     /// The text as it is now.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use toml::de::DeTable;
 
 use crate::diagnostic::{ConfigSource, Problem, Problems, Severity};
 use crate::env::Env;
@@ -38,11 +37,10 @@ pub(crate) fn read_file(
     kinds: &'static [Kind],
     env: &Env,
 ) -> (Option<Config>, Problems) {
-    let (root, errors) = DeTable::parse_recoverable(source.text());
-    if !errors.is_empty() {
-        return (None, list_syntax_errors(&source, &errors));
-    }
-    let mut root = TomlTable::from_parsed(root.into_inner());
+    let mut root = match TomlTable::parse(source.text()) {
+        Ok(root) => root,
+        Err(errors) => return (None, list_syntax_errors(&source, &errors)),
+    };
     let directory = source.path().parent().filter(|path| !path.as_os_str().is_empty());
     let secret_context =
         Surroundings { directory: directory.unwrap_or(Path::new(".")).to_owned(), env: env.clone() };

@@ -1,0 +1,140 @@
+//! The daemon, put together: jobs when they are due, sending, alerts, pruning, and a config that may change meanwhile.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use super::App;
+use crate::channel::outbox::Sender;
+use crate::db::Db;
+use crate::engine::daemon::{self, StartRequests};
+use crate::engine::{Finder, Progress, Runner};
+
+/// How often the config file, and the place of the database, is checked.
+const POLL_EVERY: Duration = Duration::from_secs(5);
+/// How often alerts are brought up to date.
+const ANNOUNCE_EVERY: Duration = Duration::from_secs(60);
+/// How often old history is deleted.
+const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// What a daemon shares with the pages beside it.
+pub struct Shared<'a> {
+    pub finders: &'a watch::Sender<Arc<Finder>>,
+    pub progress: Progress,
+    pub requests: StartRequests,
+}
+
+impl App {
+    /// Runs jobs and sends until `stop` is cancelled, or the database is removed or replaced.
+    ///
+    /// `reload` is asked whenever the file at `config` has changed; `None` keeps what is there. Jobs and channels change at
+    /// once; the database and the addresses of pages stay until a restart.
+    pub async fn serve(
+        self: Arc<Self>,
+        shared: Shared<'_>,
+        config: &Path,
+        reload: impl AsyncFn() -> Option<(App, Finder)>,
+        stop: &CancellationToken,
+    ) {
+        let Shared { finders, progress, requests } = shared;
+        let db = self.env.db.clone();
+        let runner = Runner::new(db.clone(), progress);
+        let (jobs, list) = watch::channel(Arc::new(self.jobs.clone()));
+        let (apps, current) = watch::channel(self);
+        let follow = async {
+            let changed_at = || config.metadata().and_then(|file| file.modified()).ok();
+            let mut known: Option<SystemTime> = changed_at();
+            while pause(POLL_EVERY, stop).await {
+                let found = changed_at();
+                if found.is_none() || found == known {
+                    continue;
+                }
+                known = found;
+                if let Some((app, finder)) = reload().await {
+                    finders.send_replace(Arc::new(finder));
+                    jobs.send_replace(Arc::new(app.jobs.clone()));
+                    apps.send_replace(Arc::new(app));
+                }
+            }
+        };
+        tokio::join!(
+            daemon::serve(&runner, list, requests, stop),
+            announce(current.clone(), stop),
+            prune(current.clone(), stop),
+            send(current, stop),
+            stop_when_replaced(&db, stop),
+            follow,
+        );
+    }
+}
+
+/// Waits; answers whether to go on.
+async fn pause(time: Duration, stop: &CancellationToken) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => false,
+        () = tokio::time::sleep(time) => true,
+    }
+}
+
+/// Stops everything when the file of the database was removed or replaced: whatever is found or sent from then on would
+/// be forgotten.
+async fn stop_when_replaced(db: &Db, stop: &CancellationToken) {
+    loop {
+        if db.is_replaced() {
+            error!("{} was removed or replaced; nothing more is run or sent", db.place());
+            stop.cancel();
+        }
+        if !pause(POLL_EVERY, stop).await {
+            return;
+        }
+    }
+}
+
+async fn prune(app: watch::Receiver<Arc<App>>, stop: &CancellationToken) {
+    loop {
+        let current = Arc::clone(&app.borrow());
+        if let Err(error) = current.prune().await {
+            warn!("Old history stays for now: {error}");
+        }
+        if !pause(PRUNE_EVERY, stop).await {
+            return;
+        }
+    }
+}
+
+async fn announce(app: watch::Receiver<Arc<App>>, stop: &CancellationToken) {
+    loop {
+        let announcer = app.borrow().announcer();
+        announcer.update_if_possible().await;
+        if !pause(ANNOUNCE_EVERY, stop).await {
+            return;
+        }
+    }
+}
+
+/// Sends what is queued. A sender with other channels takes over at once; the one before it claims no more, and finishes the
+/// messages under way in their own time: cutting them off would send them twice.
+async fn send(mut app: watch::Receiver<Arc<App>>, stop: &CancellationToken) {
+    let run = async |sender: Sender, term: CancellationToken| sender.run(&term, stop).await;
+    let mut sending = FuturesUnordered::new();
+    while !stop.is_cancelled() {
+        let term = stop.child_token();
+        let sender = app.borrow_and_update().sender();
+        sending.push(run(sender, term.clone()));
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                _ = app.changed() => break,
+                Some(()) = sending.next() => {}
+            }
+        }
+        term.cancel();
+    }
+    while sending.next().await.is_some() {}
+}
