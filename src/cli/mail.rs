@@ -72,7 +72,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Test { channel, to } => {
             let app = context.look().await?;
             let mails = app.env.channels.iter().filter(|one| one.kind() == MAIL);
-            let chosen = choose(mails, channel.as_deref(), "mail")?;
+            let chosen = choose(mails, channel.as_deref(), "mail", "--channel NAME")?;
             context.unless_stopped(send_test(chosen, to.as_deref(), &app, context)).await
         }
         Command::Reset { job, since, yes } => reset(job, &since, yes, context).await,

@@ -128,7 +128,7 @@ pub(super) fn histories(began_at: Timestamp) -> (History, History) {
 /// Three commits a week, on one working day or on two.
 fn commit_time(began_at: Timestamp, number: u32, count: u32) -> Timestamp {
     let (weeks, left) = ((count - 1 - number) / 3, (count - 1 - number) % 3);
-    let day = 1 + 6 * weeks + if scatter(weeks) % 2 == 0 { 0 } else { left / 2 };
+    let day = 1 + 6 * weeks + if scatter(weeks).is_multiple_of(2) { 0 } else { left / 2 };
     at_work(began_at, day, 12 * weeks + 3 - left)
 }
 

@@ -35,8 +35,11 @@ pub struct ExtraPage {
     /// Makes all that it shows.
     pub load: Arc<dyn Fn() -> PageView + Send + Sync>,
     /// An HTML document that one of its frames shows, by the name behind `?document=`.
-    pub document: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub document: FindDocument,
 }
+
+/// The HTML of that name, if there is one.
+pub type FindDocument = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What stands behind the question mark of the address.
 #[derive(Clone, Debug, Default)]

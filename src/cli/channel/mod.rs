@@ -63,7 +63,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Add(args) => add::run(&args, context).await,
         Command::Test { name } => {
             let app = context.look().await?;
-            let chosen = choose(app.env.channels.iter(), name.as_deref(), "delivery")?;
+            let chosen = choose(app.env.channels.iter(), name.as_deref(), "delivery", "channel test NAME")?;
             context.unless_stopped(send_test(chosen, None, &app, context)).await
         }
     }

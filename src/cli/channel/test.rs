@@ -83,11 +83,12 @@ fn explain(name: &str, recipient: &str, error: &SendError) -> Error {
     ))
 }
 
-/// The channel of that name, or the only one there is.
+/// The channel of that name, or the only one there is; `how` says how one is named.
 pub(in crate::cli) fn choose<'a>(
     channels: impl Iterator<Item = &'a Channel>,
     name: Option<&str>,
     what: &str,
+    how: &str,
 ) -> Result<&'a Channel> {
     let channels: Vec<&Channel> = channels.collect();
     let names = || channels.iter().map(|channel| channel.name.as_str());
@@ -102,8 +103,9 @@ pub(in crate::cli) fn choose<'a>(
             let names = names().collect::<Vec<_>>().join(", ");
             let said = phrase!("which channel? {names}", "どのチャンネルですか？ {names}", names);
             Err(Error::usage(said).hint(phrase!(
-                "name one of them, e.g. `tsuzuki channel test NAME`",
-                "名前を指定してください（例：`tsuzuki channel test NAME`）"
+                "name one of them: `{how}`",
+                "名前を指定してください：`{how}`",
+                how
             )))
         }
         (Some(name), _) => {
