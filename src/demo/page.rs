@@ -70,6 +70,7 @@ fn frame((number, mail): (usize, &Kept)) -> Frame {
         at,
         note: phrase!("to {to}", "宛先 {to}", to = &letter.to),
         address: format!("{PATH}?document={number}"),
+        links: list_links(&letter.text).into_iter().map(Value::link).collect(),
         text: Phrase::verbatim(letter.text),
     }
 }
@@ -159,6 +160,7 @@ mod tests {
         assert_eq!(posts.entries[0].text, "<b>2");
         assert_eq!(frames[0].title, "y");
         assert_eq!(frames[0].address, "/demo?document=2");
+        assert_eq!(frames[0].links, [Value::link("http://a.example/p/1")]);
         assert_eq!(frames[1].at, "2026-01-15T00:02:00.000Z".parse().unwrap());
     }
 

@@ -301,6 +301,8 @@ pub struct Frame {
     pub address: String,
     /// The same without markup.
     pub text: Phrase,
+    /// Where it leads.
+    pub links: Vec<Value>,
 }
 
 /// Things with a picture.
