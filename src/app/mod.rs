@@ -1,7 +1,7 @@
 //! The one place that lists kinds, channels and providers, and wires them together.
 
 pub mod daemon;
-pub mod new_job;
+pub mod new_table;
 mod pass;
 mod prune;
 pub mod survey;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::new_job::AddError;
+use super::new_table::AddError;
 use super::{App, Error, kinds, list_warnings};
 use crate::config::{self, Config, Env, Problem, Problems};
 use crate::time::Clock;

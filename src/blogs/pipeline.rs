@@ -3,18 +3,17 @@
 use super::events::{BLOG, BlogEvent, CHANGE};
 use super::store::{self, ChangeRow};
 use super::{KIND, change, commands, config, entry, findings, make, opml, pages, topics, view};
-use crate::config::Kind;
-use crate::engine::pipeline::{
-    Example, ExportDocument, Flag, FlagShape, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel,
-};
+use crate::config::{Flag, FlagShape, Kind};
+use crate::engine::pipeline::{Example, ExportDocument, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
 use crate::engine::{Pipeline, action};
 use crate::ledger::event;
+use crate::phrase;
 
 /// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
     kind: Kind::job::<config::Keys>(KIND).with_check(config::check),
-    about: "What is new on blogs and pages",
+    about: || phrase!("what is new on blogs, feeds and pages", "ブログ・フィード・ページの更新"),
     every: super::EVERY,
     make,
     topics,
@@ -29,9 +28,15 @@ pub static PIPELINE: Pipeline = Pipeline {
     flags: &[Flag {
         name: "blog",
         value: "[ID=]URL",
-        help: "a blog; without an id its host is the id; may be repeated",
+        help: || {
+            phrase!(
+                "the address of a blog; without an id its host is the id; may be repeated",
+                "ブログの URL（ID を省くとホスト名が ID になる。複数指定可）"
+            )
+        },
         key: "blog",
         shape: FlagShape::Made(config::from_flags),
+        is_required: true,
     }],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
     secrets: &[],

@@ -77,7 +77,7 @@ impl Digest<'_> {
             (Language::Ja, true) => {
                 format!("「{job}」に新しい本はありませんでした。以前お届けした本をもう一度ご紹介します。")
             }
-            (Language::En, false) => format!("Books found by “{job}” that you have not been told about yet."),
+            (Language::En, false) => format!("New books found by “{job}”."),
             (Language::En, true) => {
                 format!("“{job}” found nothing new. These books were sent to you before.")
             }

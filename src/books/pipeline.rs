@@ -4,11 +4,12 @@ use super::events::{BOOK, BookCode, SearchCode};
 use super::model::GOOGLE_BOOKS;
 use super::store::{BookRow, DeliveryRow};
 use super::{KIND, REQUESTS_PER_DAY, config, findings, make, pages, store, topics, view};
-use crate::config::{Kind, TableKind};
-use crate::engine::pipeline::{Example, Flag, FlagShape, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel};
+use crate::config::{Flag, FlagShape, Kind, TableKind};
+use crate::engine::pipeline::{Example, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
 use crate::engine::{Pipeline, action};
 use crate::fetch::SecretHint;
+use crate::phrase;
 
 /// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
@@ -18,7 +19,12 @@ pub static PIPELINE: Pipeline = Pipeline {
         .with_quota(GOOGLE_BOOKS)
         .naming(&[("quota", TableKind::Quota)])
         .without(config::UNUSED),
-    about: "A search of Google Books, sent as mail",
+    about: || {
+        phrase!(
+            "new books that a search of Google Books finds, by mail",
+            "Google ブックスの検索で見つかった新しい本（メールで通知）"
+        )
+    },
     every: super::EVERY,
     make,
     topics,
@@ -34,16 +40,18 @@ pub static PIPELINE: Pipeline = Pipeline {
         Flag {
             name: "query",
             value: "TEXT",
-            help: "what to search for; may be repeated",
+            help: || phrase!("what to search for; may be repeated", "検索する語（複数指定可）"),
             key: "queries",
             shape: FlagShape::List,
+            is_required: true,
         },
         Flag {
             name: "book-lang",
             value: "LANGUAGE",
-            help: "only volumes in this language, e.g. ja",
+            help: || phrase!("only volumes in this language, e.g. ja", "この言語の本だけ（例：ja）"),
             key: "google_books.langRestrict",
             shape: FlagShape::Text,
+            is_required: false,
         },
     ],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },

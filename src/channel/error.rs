@@ -93,7 +93,7 @@ impl SendError {
 /// What the other side calls a message that it has accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
-    /// Its own name for it, if it gave one.
+    /// Its own name for it if it gave one, else what it answered.
     pub remote_id: Option<String>,
     /// It was the last one that the other side takes before this moment.
     pub pause_until: Option<Timestamp>,

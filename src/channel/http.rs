@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::header::HeaderValue;
 use url::Url;
 
-use super::error::SendError;
+use super::error::{Accepted, SendError};
 use super::{ChannelEnv, Progress, Settings};
 use crate::config::Secret;
 use crate::fetch::{ApiReply, NoAnswer, header, quote};
@@ -34,6 +34,15 @@ pub(super) fn answered(reply: &ApiReply, name: &Phrase) -> Phrase {
             text
         ),
     }
+}
+
+/// What the other side said when it took a message to which it gives no name of its own.
+pub(super) fn accepted(reply: &ApiReply) -> Accepted {
+    let said = match quote(&reply.text(), QUOTE) {
+        text if text.is_empty() => format!("status {}", reply.status),
+        text => format!("status {}: {text}", reply.status),
+    };
+    Accepted { remote_id: Some(said), pause_until: None }
 }
 
 /// Success, or what a status means to a sender when the channel knows nothing better.

@@ -11,14 +11,18 @@ use super::notice::News;
 use super::outbox::Row;
 use super::{Channel, ChannelEnv, Check, Progress, Settings};
 use crate::config::value::Zone;
-use crate::config::{Kind, Problems, Section};
+use crate::config::{Flag, Kind, Problems, Section};
 use crate::fetch::SecretHint;
-use crate::text::Language;
+use crate::phrase::Phrase;
 
 /// A kind of channel.
 pub struct ChannelKind {
     /// Its name in the config file, and the struct that its table is read into.
     pub keys: Kind,
+    /// What it does, in a few words for help texts and questions.
+    pub about: fn() -> Phrase,
+    /// Options of `channel add`, and questions of `init`.
+    pub flags: &'static [Flag],
     /// How often a message arrives, in the words of `docs/channels.md`.
     pub promise: &'static str,
     /// Where its secrets come from.
@@ -86,9 +90,9 @@ pub(super) trait Backend: Debug + Send + Sync {
         None
     }
 
-    /// The recipients and the payload of a test message, if one can be sent that disturbs nobody else.
-    fn test_message(&self, _: Language) -> Option<(Vec<String>, String)> {
-        None
+    /// The payload of a test message, such that it disturbs as few people as the other side allows.
+    fn soften(&self, payload: String) -> String {
+        payload
     }
 
     /// Ends what was kept open for the next message.

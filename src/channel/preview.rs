@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::error::{Accepted, SendError};
-use super::notice::News;
+use super::notice::{News, Notice};
 use super::outbox::{Row, State};
-use super::{Channel, ChannelEnv, KINDS, NotRendered, Progress};
+use super::{Channel, ChannelEnv, KINDS, NotRendered, Progress, Rendered};
 use crate::hash;
 use crate::id::JobName;
 use crate::phrase;
@@ -43,20 +43,22 @@ impl Channel {
         Ok(previews)
     }
 
-    /// Sends a test message at once, past the outbox, to `to` or to every recipient of the channel.
-    ///
-    /// Answers with what came of each; `None` if the channel has no such message.
+    /// Sends a test message at once, past the outbox, to `to` or to every recipient of the channel; answers with what came
+    /// of each.
     pub async fn send_test(
         &self,
         channel_env: &ChannelEnv,
         language: Language,
         to: Option<&str>,
-    ) -> Option<Vec<(String, Result<Accepted, SendError>)>> {
-        let (recipients, payload) = self.backend.test_message(language)?;
-        let recipients = to.map_or(recipients, |to| vec![to.to_owned()]);
+    ) -> Result<Vec<(String, Result<Accepted, SendError>)>, NotRendered> {
+        let mut messages = self.render(channel_env, &News::from(test_notice(language))).await?;
+        if let Some(to) = to {
+            messages.truncate(1);
+            messages.iter_mut().for_each(|message| message.recipient = to.to_owned());
+        }
         let mut outcomes = Vec::new();
-        for recipient in recipients {
-            let row = test_row(self, &recipient, &payload, channel_env);
+        for Rendered { recipient, payload, .. } in messages {
+            let row = test_row(self, &recipient, &self.backend.soften(payload), channel_env);
             let progress = Progress::unlimited();
             let sending = self.send(channel_env, &row, &progress);
             let outcome = match tokio::time::timeout(self.settings.timeout + Duration::from_secs(1), sending)
@@ -68,8 +70,20 @@ impl Channel {
             outcomes.push((recipient, outcome));
         }
         self.close().await;
-        Some(outcomes)
+        Ok(outcomes)
     }
+}
+
+fn test_notice(language: Language) -> Notice {
+    let (headline, summary) = match language {
+        Language::En => {
+            ("Test message from tsuzuki", "If you can read this, the channel is set up correctly.")
+        }
+        Language::Ja => {
+            ("tsuzuki からのテストメッセージ", "このメッセージが読めれば、通知先の設定は正しくできています。")
+        }
+    };
+    Notice { summary: summary.to_owned(), ..Notice::new(headline, language) }
 }
 
 /// A message that is in no outbox.

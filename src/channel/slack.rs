@@ -13,7 +13,7 @@ use super::outbox::Row;
 use super::settings::channel_config;
 use super::webhook::{address, check_address};
 use super::{Channel, ChannelEnv, Check, Progress, http};
-use crate::config::{Kind, Secret};
+use crate::config::{Flag, FlagShape, Kind, Secret};
 use crate::fetch::SecretHint;
 use crate::phrase;
 use crate::text::{self, and_more};
@@ -41,6 +41,20 @@ struct Slack {
 /// Posts to a Slack channel.
 pub(super) const KIND: ChannelKind = ChannelKind {
     keys: Kind::channel::<SlackConfig>("slack"),
+    about: || phrase!("messages in a Slack channel", "Slack のチャンネルに投稿"),
+    flags: &[Flag {
+        name: "url-env",
+        value: "VARIABLE",
+        help: || {
+            phrase!(
+                "the environment variable that holds the address of the webhook",
+                "Webhook の URL を入れた環境変数の名前"
+            )
+        },
+        key: "url",
+        shape: FlagShape::Variable("SLACK_WEBHOOK_URL"),
+        is_required: true,
+    }],
     promise: "at least once",
     secrets: &[SecretHint {
         key: "url",
@@ -81,7 +95,7 @@ impl Backend for Slack {
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
         http::judge(&answer, &"Slack".into())?;
-        Ok(Accepted::default())
+        Ok(http::accepted(&answer))
     }
 
     async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {

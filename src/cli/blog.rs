@@ -65,16 +65,16 @@ enum Command {
     Rm {
         /// Its id
         id: String,
-        /// Do it
+        /// Confirm: without it nothing is changed
         #[arg(long)]
         yes: bool,
     },
-    /// Leave a blog alone, without touching the config file
+    /// Pause the checks of a blog, without touching the config file
     Pause {
         /// Its id
         id: String,
         /// For how long, e.g. 7d [default: until `blog resume`]
-        #[arg(long = "for", value_name = "SPAN")]
+        #[arg(long = "for", value_name = "DURATION")]
         span: Option<Span>,
         /// Why, for `blog ls`
         #[arg(long, default_value = "by hand")]

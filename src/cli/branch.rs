@@ -50,7 +50,7 @@ enum Command {
         /// Also delete what was collected of it; without --yes, say what that would be
         #[arg(long)]
         data: bool,
-        /// Do it
+        /// Confirm: without it nothing is changed
         #[arg(long, requires = "data")]
         yes: bool,
     },

@@ -85,6 +85,7 @@ pub(super) fn add_names(command: Command, path: &str) -> Command {
             (_, "blog") if noun != "job" => "blog",
             ("job" | "run" | "status", "name" | "names") if path != "job add" => "job",
             ("blog", "id") if path != "blog add" => "blog",
+            ("channel", "name") => "channel",
             (_, "provider") => "provider",
             _ => return command,
         };

@@ -46,11 +46,16 @@ impl Context {
         }
     }
 
-    /// The same with another config file, and without the user's environment: no variable changes what it says.
-    pub(super) fn apart(&self, config: PathBuf) -> Self {
+    /// The same with this config file.
+    pub(super) fn at(&self, config: PathBuf) -> Self {
         let global = Global { config: Some(config), ..self.global.clone() };
         let (out, clock, stop) = (self.out.clone(), self.clock.clone(), self.stop.clone());
-        Self { out, env: Env::of([]), clock, stop, ..Self::new(global) }
+        Self { out, clock, stop, ..Self::new(global) }
+    }
+
+    /// The same with this config file, and without the user's environment: no variable changes what it says.
+    pub(super) fn apart(&self, config: PathBuf) -> Self {
+        Self { env: Env::of([]), ..self.at(config) }
     }
 
     /// Where the config file is, or an error that says how to make one.

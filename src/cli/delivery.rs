@@ -29,7 +29,7 @@ pub(super) struct Args {
 enum Command {
     /// List messages, newest first
     Ls {
-        /// Only those that stand so: ready, sending, sent, unknown, failed, held or skipped
+        /// Only this state: ready, sending, sent, unknown, failed, held or skipped
         #[arg(long, value_name = "STATE", value_parser = read_state)]
         state: Option<State>,
         /// Only those of this job

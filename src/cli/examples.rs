@@ -100,6 +100,14 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("delivery approve", "delivery approve --job mic", "delivery approve 1"),
     ("delivery confirm", "delivery confirm 1", "delivery confirm 1 2"),
     ("delivery skip", "delivery skip --job mic", "delivery skip 1"),
+    ("channel", "channel ls", "channel test mail"),
+    ("channel ls", "channel ls", "channel ls --json"),
+    (
+        "channel add",
+        "channel add slack team --url-env TEAM_WEBHOOK_URL",
+        "channel add mastodon toots --instance https://mastodon.social",
+    ),
+    ("channel test", "channel test mail", "channel test mastodon --json"),
     ("post", "post preview --title News --channel mastodon", "post preview --help"),
     (
         "post preview",

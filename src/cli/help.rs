@@ -12,7 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Sources",
         &["job", "blog", "change", "item", "book", "bulk", "commits", "project", "branch", "inspect"],
     ),
-    ("Deliveries", &["delivery", "mail", "post"]),
+    ("Deliveries", &["channel", "delivery", "mail", "post"]),
     ("Data", &["export", "import", "db", "quota"]),
     ("Setup", &["config", "token", "completions", "man", "version"]),
 ];
@@ -26,10 +26,8 @@ pub(super) fn dress(root: Command) -> Command {
     // The placeholder for options knows no headings.
     let alone = <Global as clap::Args>::augment_args(Command::new("tsuzuki")).help_template("{all-args}");
     let options = alone.version("").clone().render_help().to_string();
-    let template = format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}{}\n\n{{after-help}}",
-        options.trim_end()
-    );
+    let template =
+        format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}{}{{after-help}}", options.trim_end());
     let exit_codes = root.get_after_help().map(ToString::to_string).unwrap_or_default();
     let root = dress_below(root, "").help_template(template);
     let examples = root.get_after_help().map(ToString::to_string).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! `item`: what press jobs have found, where it stands and why, and what a person decides about it.
 
 use clap::Subcommand;
+use serde::Serialize;
 
 use super::names::refuse_unknown_if_given;
 use super::since::SinceArgs;
@@ -8,10 +9,11 @@ use super::table::row;
 use super::{Column, Context, Error, Exit, Result, view};
 use crate::db::Db;
 use crate::phrase;
+use crate::phrase::Phrase;
 use crate::press::commands::{self, ItemAnswer};
 use crate::press::events;
 use crate::press::store::{self, ItemFilter};
-use crate::press::view::standing;
+use crate::press::view::standing_in;
 use crate::press::{Item, Reason, Status};
 use crate::text;
 
@@ -43,9 +45,9 @@ enum Command {
     },
     /// Show one item with everything that is known about it
     Show(Which),
-    /// Look at an item again from the beginning, with no tries counted
+    /// Process an item again from the beginning, with all its attempts
     Retry(Which),
-    /// Decide against an item; it will not be looked at again
+    /// Discard an item; it is not processed again
     Skip(Which),
 }
 
@@ -71,6 +73,14 @@ fn reason(text: &str) -> std::result::Result<Reason, String> {
     Reason::parse(text).ok_or_else(|| known(Reason::ALL.iter().copied().map(Reason::word)))
 }
 
+/// An item, and where it stands in words.
+#[derive(Serialize)]
+struct ListedItem {
+    #[serde(flatten)]
+    item: Item,
+    state_words: Phrase,
+}
+
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls { job, state, reason, since, limit } => {
@@ -86,8 +96,13 @@ async fn list(filter: ItemFilter, since: &SinceArgs, limit: usize, context: &Con
     let db = context.view().await?;
     refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
     let since = since.moment(context).await?;
-    let mut items = db.read(move |tx| store::list(tx, &filter, limit)).await?;
-    items.retain(|item| item.created_at >= since);
+    let listed = db.read(move |tx| {
+        let items = store::list(tx, &filter, limit)?.into_iter().filter(|item| item.created_at >= since);
+        items
+            .map(|item| Ok(ListedItem { state_words: standing_in(tx, &item)?, item }))
+            .collect::<Result<Vec<_>, _>>()
+    });
+    let listed = listed.await?;
     let columns = [
         Column::right(phrase!("id", "番号")),
         Column::left(phrase!("job", "ジョブ")).secondary(),
@@ -96,8 +111,8 @@ async fn list(filter: ItemFilter, since: &SinceArgs, limit: usize, context: &Con
         Column::moment(phrase!("published", "公開")),
         Column::long(phrase!("title", "題名")),
     ];
-    context.out.listing(&columns, &items, |item| {
-        row![item.id, &item.job_name, standing(item), item.retry_count, item.published_at, &item.title,]
+    context.out.listing(&columns, &listed, |ListedItem { item, state_words }| {
+        row![item.id, &item.job_name, state_words.clone(), item.retry_count, item.published_at, &item.title]
     })?;
     Ok(Exit::Fine)
 }

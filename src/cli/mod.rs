@@ -5,6 +5,7 @@ mod book;
 mod branch;
 mod bulk;
 mod change;
+mod channel;
 mod check;
 mod commits;
 mod complete;
@@ -23,6 +24,7 @@ mod init;
 pub mod inspect;
 mod item;
 mod job;
+mod kind_flags;
 mod log;
 mod mail;
 mod names;
@@ -154,7 +156,7 @@ enum Command {
     Init(init::Args),
     /// Check the config file: what is wrong, where, and how to fix it
     Check(check::Args),
-    /// Check everything that a run needs: config, secrets, database
+    /// Check everything that a run needs: config, secrets, database, connections
     Doctor(doctor::Args),
     /// Run every job that is due, then exit (for cron)
     RunDue(run::DueArgs),
@@ -192,6 +194,8 @@ enum Command {
     Change(change::Args),
     /// List outgoing messages; retry, release or discard them
     Delivery(delivery::Args),
+    /// List, add and test the places that messages go to: mail, Mastodon, Slack, webhooks
+    Channel(channel::Args),
     /// Show what a message would look like
     Post(post::Args),
     /// Show or reset what was used of daily quotas
@@ -317,6 +321,7 @@ fn dispatch(command: Command, context: &Context) -> Pin<Box<dyn Future<Output = 
         Command::Blog(args) => Box::pin(blog::run(args, context)),
         Command::Change(args) => Box::pin(change::run(args, context)),
         Command::Delivery(args) => Box::pin(delivery::run(args, context)),
+        Command::Channel(args) => Box::pin(channel::run(args, context)),
         Command::Post(args) => Box::pin(post::run(args, context)),
         Command::Quota(args) => Box::pin(quota::run(args, context)),
         Command::Import(args) => Box::pin(import::run(args, context)),

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use url::Url;
 
-use super::mail::choose;
+use super::channel::choose;
 use super::{Context, Error, Exit, Result};
 use crate::channel::{News, Notice};
 
@@ -40,7 +40,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     let Command::Preview { channel, title, summary, link, tag } = args.command;
     let app = context.look().await?;
     let env = &app.env;
-    let chosen = choose(env.channels.iter(), channel.as_deref(), "delivery")?;
+    let chosen = choose(env.channels.iter(), channel.as_deref(), "delivery", "--channel NAME")?;
     let notice = Notice { summary, link, tags: tag, ..Notice::new(title, env.app.message_language()) };
     let previews = chosen
         .preview(&env.channel_env, &News::from(notice))

@@ -30,14 +30,14 @@ enum Command {
         #[arg(long, default_value_t = 30)]
         limit: usize,
     },
-    /// Forget what was used of a provider on one day
+    /// Reset what was used of a provider on one day
     Reset {
         /// The provider
         provider: String,
         /// The day, as YYYY-MM-DD [default: the provider's today]
         #[arg(long)]
         date: Option<String>,
-        /// Do it
+        /// Confirm: without it nothing is changed
         #[arg(long)]
         yes: bool,
     },

@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 /// Options of listings that can begin later.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct SinceArgs {
-    /// Only from this day or moment on, e.g. 2026-01-15, or of the last days, e.g. 7d
+    /// Only since then: a date (2026-01-15), a moment, or a duration (7d)
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 }

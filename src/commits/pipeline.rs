@@ -5,50 +5,82 @@ use super::store::export::{After as CommitKey, list_after};
 use super::store::reading::CommitRow;
 use super::store::{branches, projects};
 use super::{GitSource, KIND, commands, config, counts, findings, host, make, pages, run, view};
-use crate::config::Kind;
-use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::config::{Flag, FlagShape, Kind};
+use crate::engine::pipeline::{Example, Thing, Uses, WithoutChannel};
 use crate::engine::table::{After, Cell, Table, TablePage};
 use crate::engine::{Pipeline, action};
+use crate::phrase;
 
 /// The flags of `job add`: the address of each host, and what is the same for all of them.
 macro_rules! flags {
-    ($($(#[$about:meta])* $host:ident,)+) => {
+    ($(#[$about:meta])* $host:ident, $($(#[$abouts:meta])* $hosts:ident,)*) => {
         &[
-            $(host::$host::KIND.address,)+
+            host::$host::KIND.address,
+            $(host::$hosts::KIND.address,)*
             Flag {
                 name: "token-env",
                 value: "VARIABLE",
-                help: "the name of the environment variable that holds the token",
+                help: || {
+                    phrase!(
+                        "the name of the environment variable that holds the token",
+                        "トークンを入れた環境変数の名前"
+                    )
+                },
                 key: "token",
-                shape: FlagShape::Variable,
+                shape: FlagShape::Variable(host::$host::KIND.token_variable),
+                is_required: false,
             },
             Flag {
                 name: "project",
                 value: "PROJECT",
-                help: "a project by path or number; may be repeated",
+                help: || {
+                    phrase!(
+                        "a project by path or number; may be repeated",
+                        "プロジェクトのパスまたは番号（複数指定可）"
+                    )
+                },
                 key: "projects",
                 shape: FlagShape::List,
+                is_required: false,
             },
             Flag {
                 name: "group",
                 value: "GROUP",
-                help: "every project of this group; may be repeated",
+                help: || {
+                    phrase!(
+                        "every project of this group; may be repeated",
+                        "グループ内のすべてのプロジェクト（複数指定可）"
+                    )
+                },
                 key: "group",
                 shape: FlagShape::List,
+                is_required: false,
             },
             Flag {
                 name: "branch",
                 value: "BRANCH",
-                help: "a branch by name or pattern; may be repeated",
+                help: || {
+                    phrase!(
+                        "a branch by name or pattern; may be repeated",
+                        "ブランチの名前またはパターン（複数指定可）"
+                    )
+                },
                 key: "branches",
                 shape: FlagShape::List,
+                is_required: false,
             },
             Flag {
                 name: "since",
                 value: "DATE",
-                help: "leave older commits out, e.g. 2024-01-01",
+                help: || {
+                    phrase!(
+                        "leave older commits out, e.g. 2024-01-01",
+                        "これより古いコミットを除く（例：2024-01-01）"
+                    )
+                },
                 key: "since",
                 shape: FlagShape::Text,
+                is_required: false,
             },
         ]
     };
@@ -64,7 +96,7 @@ macro_rules! tokens {
 /// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
     kind: Kind::job::<config::Keys>(KIND).with_check(config::check).without(config::UNUSED),
-    about: "Commits of Git projects, for statistics",
+    about: || phrase!("commits of Git projects, for statistics", "Git プロジェクトのコミット（統計用）"),
     every: super::EVERY,
     make,
     topics: |topics| topics,

@@ -1,7 +1,9 @@
 //! What the four pipelines have found, decided and sent, and the line that tells each of them.
 
-use crate::text::counted;
 use serde::Serialize;
+
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
 
 /// Everything so far, as the database has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -75,6 +77,8 @@ pub struct Blogs {
 pub struct Commits {
     /// Commits that are stored, each once.
     pub commits: i64,
+    /// The same, each as often as it is on a branch.
+    pub on_branches: i64,
     pub projects: i64,
     /// Branches that were walked to their end.
     pub branches: i64,
@@ -86,17 +90,17 @@ pub struct Commits {
 
 impl Figures {
     /// What happened since `before`: a line per pipeline.
-    pub fn render(&self, before: &Figures) -> [String; 4] {
+    pub fn render(&self, before: &Figures) -> [Phrase; 4] {
         [
-            format!("press    {}", self.press.render(&before.press)),
-            format!("books    {}", self.books.render(&before.books)),
-            format!("blogs    {}", self.blogs.render(&before.blogs)),
-            format!("commits  {}", self.commits.render(&before.commits)),
+            phrase!("press    {what}", "報道発表　{what}", what = self.press.render(&before.press)),
+            phrase!("books    {what}", "書籍　　　{what}", what = self.books.render(&before.books)),
+            phrase!("blogs    {what}", "ブログ　　{what}", what = self.blogs.render(&before.blogs)),
+            phrase!("commits  {what}", "コミット　{what}", what = self.commits.render(&before.commits)),
         ]
     }
 
     /// The same, but only of pipelines that found, decided or sent something: an unchanged check is no news.
-    pub fn render_news(&self, before: &Figures) -> Vec<String> {
+    pub fn render_news(&self, before: &Figures) -> Vec<Phrase> {
         let quiet = Figures { blogs: Blogs { checks: before.blogs.checks, ..self.blogs }, ..*self };
         let is_news = [
             quiet.press != before.press,
@@ -104,75 +108,103 @@ impl Figures {
             quiet.blogs != before.blogs,
             quiet.commits != before.commits,
         ];
-        self.render(before)
-            .into_iter()
-            .zip(is_news)
-            .filter(|(_, is_news)| *is_news)
-            .map(|(line, _)| line)
-            .collect()
+        let lines = self.render(before).into_iter().zip(is_news);
+        lines.filter(|(_, is_news)| *is_news).map(|(line, _)| line).collect()
     }
 }
 
 impl Press {
-    fn render(&self, before: &Press) -> String {
-        let decided: Vec<String> = [
-            (self.worth - before.worth, "worth a post"),
-            (self.not_worth - before.not_worth, "rejected"),
-            (self.not_ready - before.not_ready, "not ready yet"),
-            (self.failed - before.failed, "failed"),
+    fn render(&self, before: &Press) -> Phrase {
+        let (worth, not_worth) = (self.worth - before.worth, self.not_worth - before.not_worth);
+        let (not_ready, failed) = (self.not_ready - before.not_ready, self.failed - before.failed);
+        let decided: Vec<Value> = [
+            (worth, phrase!("{worth} worth a post", "投稿対象 {worth} 件", worth)),
+            (not_worth, phrase!("{not_worth} rejected", "対象外 {not_worth} 件", not_worth)),
+            (not_ready, phrase!("{not_ready} not ready yet", "資料待ち {not_ready} 件", not_ready)),
+            (failed, phrase!("{failed} failed", "失敗 {failed} 件", failed)),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
+        .map(|(_, said)| said.into())
         .collect();
-        let decided = if decided.is_empty() { "nothing to decide".to_owned() } else { decided.join(", ") };
-        let found = self.found - before.found;
-        let sent = counted(self.posted - before.posted, "post");
-        format!("{found} new in the feed ({} known before); {decided}; {sent} sent", before.items)
+        let decided = match decided.is_empty() {
+            true => phrase!("nothing to decide", "判定なし").into(),
+            false => Value::List(decided),
+        };
+        phrase!(
+            "{found} new in the feed ({known} known before); {decided}; {posted post} sent",
+            "新着 {found} 件（既知 {known} 件）／{decided}／投稿 {posted} 件",
+            found = self.found - before.found,
+            known = before.items,
+            decided,
+            posted = self.posted - before.posted
+        )
     }
 }
 
 impl Books {
-    fn render(&self, before: &Books) -> String {
-        let volumes = counted(self.volumes - before.volumes, "volume");
-        let books = counted(self.books - before.books, "new book");
-        let sent = counted(self.mails - before.mails, "mail");
-        let links = counted(self.links - before.links, "prompt link");
-        format!(
-            "{volumes} read from position {}, {books}; {} chosen, {} queued for later digests; {sent} sent with {links}",
-            before.volumes,
-            self.mailed - before.mailed,
-            self.waiting
+    fn render(&self, before: &Books) -> Phrase {
+        phrase!(
+            "{volumes volume} read from position {position}, {books new book}; {chosen} chosen, {waiting} queued for later digests; {mails mail} sent with {links prompt link}",
+            "{position} 件目から {volumes} 件を取得、新しい本 {books} 冊／今回 {chosen} 冊、次回以降 {waiting} 冊／メール {mails} 通（調査プロンプトのリンク {links} 件）",
+            volumes = self.volumes - before.volumes,
+            position = before.volumes,
+            books = self.books - before.books,
+            chosen = self.mailed - before.mailed,
+            waiting = self.waiting,
+            mails = self.mails - before.mails,
+            links = self.links - before.links
         )
     }
 }
 
 impl Blogs {
-    fn render(&self, before: &Blogs) -> String {
-        let checks = counted(self.checks - before.checks, "check");
-        let entries = counted(self.entries - before.entries, "new entry");
-        let sent = counted(self.mails - before.mails, "mail");
-        let failed = match self.failed - before.failed {
-            0 => String::new(),
-            failed => format!(", {failed} failed"),
+    fn render(&self, before: &Blogs) -> Phrase {
+        let checks = self.checks - before.checks;
+        let checked = match self.failed - before.failed {
+            0 => phrase!("{checks check}", "確認 {checks} 回", checks),
+            failed => phrase!(
+                "{checks check}, {failed} failed",
+                "確認 {checks} 回（失敗 {failed}）",
+                checks,
+                failed
+            ),
         };
-        format!(
-            "{checks}{failed}, {entries} ({} known before); read by feed: {}, sitemap: {}, page: {}; {sent} sent",
-            before.entries, self.by_feed, self.by_sitemap, self.by_page
+        phrase!(
+            "{checked}, {entries new entry} ({known} known before); read by feed: {feed}, sitemap: {sitemap}, page: {page}; {mails mail} sent",
+            "{checked}、新しい記事 {entries} 件（既知 {known} 件）／フィード {feed}、サイトマップ {sitemap}、ページ {page}／メール {mails} 通",
+            checked,
+            entries = self.entries - before.entries,
+            known = before.entries,
+            feed = self.by_feed,
+            sitemap = self.by_sitemap,
+            page = self.by_page,
+            mails = self.mails - before.mails
         )
     }
 }
 
 impl Commits {
-    fn render(&self, before: &Commits) -> String {
-        let commits = counted(self.commits - before.commits, "new commit");
-        let complete = counted(self.closed, "branch");
-        let branches = counted(self.branches, "branch");
-        let projects = counted(self.projects, "project");
-        let sent = counted(self.posts - before.posts, "post");
-        format!(
-            "{commits} ({} known before) on {branches} of {projects}; {complete} complete; {sent} sent",
-            before.commits
+    /// A commit on two branches is new on both, as runs and posts count; statistics count it once.
+    fn render(&self, before: &Commits) -> Phrase {
+        let (new, distinct) = (self.on_branches - before.on_branches, self.commits - before.commits);
+        let new = match new == distinct {
+            true => phrase!("{new new commit}", "新しいコミット {new} 件", new),
+            false => phrase!(
+                "{new new commit}, {distinct} without repeats,",
+                "新しいコミット {new} 件（重複を除くと {distinct} 件）",
+                new,
+                distinct
+            ),
+        };
+        phrase!(
+            "{new} on {branches branch} of {projects project}; {complete branch} complete; {posts post} sent",
+            "{projects} プロジェクト・{branches} ブランチに{new}／完了 {complete} ブランチ／投稿 {posts} 件",
+            new,
+            branches = self.branches,
+            projects = self.projects,
+            complete = self.closed,
+            posts = self.posts - before.posts
         )
     }
 }

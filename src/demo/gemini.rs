@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 use url::Url;
 
 use super::faults::Fault;
+use super::opinion::think;
 
 /// The API key that it accepts.
 pub const KEY: &str = "loopback-gemini-key-0123456789";
@@ -379,38 +380,4 @@ fn error(status: u16, code: &str, message: &str, details: &Json) -> Response<Bod
         .header(header::CONTENT_TYPE, "application/json")
         .body(Body::from(body.to_string()))
         .unwrap_or_default()
-}
-
-/// What stands between the marks around `what`.
-fn fenced<'a>(text: &'a str, what: &str) -> &'a str {
-    let Some(start) = text.find(&format!("<<<{what} ")) else { return "" };
-    let inner = text[start..].split_once(">>>\n").map_or("", |(_, inner)| inner);
-    inner.split_once(&format!("\n<<<END {what}")).map_or("", |(inner, _)| inner)
-}
-
-/// An answer by plain rules: "later" is not ready, files are worth it, the rest is not.
-fn think(asked: &Asked) -> String {
-    let text = asked.text();
-    let (title, page) = (fenced(text, "TITLE"), fenced(text, "PAGE"));
-    let files = fenced(text, "ATTACHMENTS").lines().filter(|line| line.starts_with("- ")).count();
-    let is_english = asked.body["systemInstruction"]["parts"][0]["text"]
-        .as_str()
-        .is_some_and(|system| system.contains("in English") || system.contains("not_worth: personnel"));
-    let is_screening = !asked.body["generationConfig"]["responseSchema"]["properties"]["verdict"].is_null();
-    if is_screening {
-        let (verdict, reason) = match (page.contains("後日"), files) {
-            (true, _) => ("not_ready", "資料は後日掲載される"),
-            (false, 0) => ("not_worth", "資料がなく、要約する内容がない"),
-            (false, _) => ("worth", "公表資料がある"),
-        };
-        return json!({ "verdict": verdict, "reason": reason, "criteria": [format!("添付 {files} 件")] })
-            .to_string();
-    }
-    let summary = if is_english {
-        format!("The ministry published new documents ({files} attached). The details are in them.")
-    } else {
-        format!("架空省は「{title}」について資料{files}件を公表した。全国の世帯が対象となる。")
-    };
-    json!({ "key_points": [page.chars().take(40).collect::<String>()], "draft": summary, "missing": [], "final": summary })
-        .to_string()
 }

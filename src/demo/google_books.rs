@@ -8,6 +8,8 @@ use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::Response;
 use axum::routing::get;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use futures_util::stream;
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
@@ -215,10 +217,25 @@ pub fn isbn(number: u32) -> String {
     format!("{body}{}", (10 - sum % 10) % 10)
 }
 
+const SUBJECTS: [&str; 8] =
+    ["経営戦略", "機械学習", "組織づくり", "数理統計", "文章術", "都市計画", "投資判断", "創造性"];
+
+/// The cover of the made-up book `number`, as an address that holds the whole picture.
+pub(super) fn draw_cover(number: u32) -> String {
+    let subject = SUBJECTS[number as usize % SUBJECTS.len()];
+    let (hue, bar) = (number * 47 % 360, 20 + number * 13 % 60);
+    let svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 96 136\"><rect width=\"96\" height=\"136\" \
+         fill=\"hsl({hue},45%,32%)\"/><rect y=\"{bar}\" width=\"96\" height=\"34\" fill=\"hsl({hue},40%,90%)\"/>\
+         <text x=\"48\" y=\"{}\" font-family=\"sans-serif\" font-size=\"17\" font-weight=\"bold\" text-anchor=\"middle\" \
+         fill=\"hsl({hue},45%,20%)\">{subject}</text></svg>",
+        bar + 23
+    );
+    format!("data:image/svg+xml;base64,{}", BASE64.encode(svg))
+}
+
 /// The made-up book `number` as a volume.
 pub fn volume(number: u32) -> Json {
-    const SUBJECTS: [&str; 8] =
-        ["経営戦略", "機械学習", "組織づくり", "数理統計", "文章術", "都市計画", "投資判断", "創造性"];
     const FORMS: [&str; 6] = ["入門", "の教科書", "実践ガイド", "を疑う", "百の事例", "の歴史"];
     const AUTHORS: [&str; 7] =
         ["青木 遥", "石田 怜", "上野 千早", "Elena Marsh", "小川 湊", "木村 朔", "Tomas Lind"];

@@ -1,4 +1,4 @@
-//! Reads the mails that the made-up mail server received: subject and plain text, as a mail reader shows them.
+//! Reads the mails that the mail server of the demo received: subject, text and HTML, as a mail reader shows them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -15,6 +15,8 @@ pub struct Letter {
     pub subject: String,
     /// Its plain text.
     pub text: String,
+    /// Its HTML; empty if it has none.
+    pub html: String,
 }
 
 /// Reads a mail as the program sends them: alternatives in one level, the plain one first.
@@ -24,15 +26,13 @@ pub fn read(mail: &Kept) -> Letter {
         let (_, rest) = value.split_once("boundary=")?;
         Some(rest.trim_start_matches('"').split(['"', ';']).next()?.to_owned())
     });
-    let text = match boundary {
+    let part = |media_type: &str| match &boundary {
         None => decode_body(&head, body),
         Some(boundary) => body
             .split(&format!("--{boundary}"))
             .skip(1)
             .map(|part| split(part.trim_start_matches("\r\n")))
-            .find(|(head, _)| {
-                header(head, "content-type").is_some_and(|value| value.starts_with("text/plain"))
-            })
+            .find(|(head, _)| header(head, "content-type").is_some_and(|value| value.starts_with(media_type)))
             .map(|(head, body)| decode_body(&head, body))
             .unwrap_or_default(),
     };
@@ -40,7 +40,8 @@ pub fn read(mail: &Kept) -> Letter {
         to: mail.to.join(", "),
         date: header(&head, "date").unwrap_or_default(),
         subject: decode_words(&header(&head, "subject").unwrap_or_default()),
-        text: text.replace("\r\n", "\n").trim_end().to_owned(),
+        text: part("text/plain").replace("\r\n", "\n").trim_end().to_owned(),
+        html: boundary.as_ref().map(|_| part("text/html")).unwrap_or_default(),
     }
 }
 
@@ -142,6 +143,7 @@ mod tests {
         let letter = read(&mail);
         assert_eq!(letter.subject, "続きの本 (5)");
         assert_eq!(letter.text, "A → B and more=");
+        assert_eq!(letter.html.trim(), "<b>no</b>");
         assert_eq!((letter.to.as_str(), &letter.date[..3]), ("b@example.com", "Thu"));
     }
 

@@ -17,6 +17,7 @@ pub mod mastodon;
 pub mod ministry;
 pub mod open;
 pub mod openai;
+mod opinion;
 pub mod page;
 pub mod site;
 pub mod smtp;

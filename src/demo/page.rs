@@ -4,26 +4,34 @@ use std::sync::Arc;
 
 use jiff::fmt::rfc2822;
 
+use super::google_books;
 use super::mail;
 use super::mastodon::Toot;
 use super::smtp::Kept;
 use super::world::World;
-use crate::engine::page::{Block, ExtraPage, PageView, Timeline, TimelineEntry};
+use crate::engine::page::{Block, ExtraPage, Frame, PageView, Timeline, TimelineEntry};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
 /// Where the page is.
 pub const PATH: &str = "/demo";
+/// How the address of a made-up book's cover begins, before its number.
+const COVER: &str = "https://books.example/content?id=demo";
 /// The newest of each that are shown; a demo may be left running for days.
 const SHOWN: usize = 200;
 
 /// The page, for the dashboard of the demo.
 pub fn page(world: Arc<World>) -> ExtraPage {
+    let (shown, read) = (Arc::clone(&world), world);
     ExtraPage {
         slug: PATH.trim_start_matches('/'),
         title: || phrase!("Demo", "デモ"),
-        load: Arc::new(move || view(&world.posts(), &world.mails())),
+        load: Arc::new(move || view(&shown.posts(), &shown.mails())),
+        document: Arc::new(move |name| {
+            let number: usize = name.parse().ok()?;
+            read.mails().get(number.checked_sub(1)?).map(|mail| as_document(&mail::read(mail).html))
+        }),
     }
 }
 
@@ -31,48 +39,75 @@ fn view(posts: &[Toot], mails: &[Kept]) -> PageView {
     let mut view =
         PageView::new(phrase!("Messages the demo servers received", "デモのサーバーが受信したメッセージ"));
     view.blocks.push(Block::Notes(vec![phrase!(
-        "The demo plays Mastodon and the mail server. The links in the mails about books lead to the prompt pages.",
-        "Mastodon とメールサーバーの役はこのデモが務めます。本のメールにあるリンクは調査プロンプトのページです。"
+        "The demo runs a Mastodon and a mail server of its own. The links in the mails about books lead to the prompt pages.",
+        "Mastodon とメールサーバーもデモの中で動いています。本のメールにあるリンクは調査プロンプトのページです。"
     )]));
-    let posts_title = phrase!("Posts ({count})", "投稿（{count} 件）", count = posts.len());
-    view.blocks.push(timeline(posts_title, posts.iter().rev().take(SHOWN).map(post_entry)));
-    let mails_title = phrase!("Mails ({count})", "メール（{count} 件）", count = mails.len());
-    view.blocks.push(timeline(mails_title, mails.iter().rev().take(SHOWN).map(mail_entry)));
+    let title = phrase!("Mails ({count})", "メール（{count} 件）", count = mails.len());
+    let numbered = mails.iter().enumerate().map(|(index, mail)| (index + 1, mail));
+    let frames: Vec<Frame> = numbered.rev().take(SHOWN).map(frame).collect();
+    view.blocks.push(match frames.is_empty() {
+        true => empty(&title),
+        false => Block::Frames { title, frames },
+    });
+    let title = phrase!("Posts ({count})", "投稿（{count} 件）", count = posts.len());
+    view.blocks.push(timeline(title, posts.iter().rev().take(SHOWN).map(post_entry)));
     view
+}
+
+fn empty(title: &Phrase) -> Block {
+    Block::Empty {
+        text: phrase!("{title}: nothing yet", "{title}：まだありません", title), command: None
+    }
+}
+
+/// A mail as a frame of its number.
+fn frame((number, mail): (usize, &Kept)) -> Frame {
+    let letter = mail::read(mail);
+    let at = rfc2822::parse(&letter.date)
+        .map_or(Timestamp::MIN, |at| Timestamp::from_millis(at.timestamp().as_millisecond()));
+    Frame {
+        title: Phrase::verbatim(letter.subject),
+        at,
+        note: phrase!("to {to}", "宛先 {to}", to = &letter.to),
+        address: format!("{PATH}?document={number}"),
+        links: list_links(&letter.text).into_iter().map(Value::link).collect(),
+        text: Phrase::verbatim(letter.text),
+    }
+}
+
+/// The HTML of a mail as a mail reader shows it: links open elsewhere, and pictures do not come from strangers.
+fn as_document(html: &str) -> String {
+    let html = html.replacen("<head>", "<head><base target=\"_blank\">", 1);
+    let mut out = String::with_capacity(html.len());
+    let mut rest = html.as_str();
+    while let Some(start) = rest.find(COVER) {
+        let (before, from) = rest.split_at(start);
+        let end = from.find('"').unwrap_or(from.len());
+        let number = from[COVER.len()..end].chars().take_while(char::is_ascii_digit).collect::<String>();
+        out.push_str(before);
+        out.push_str(&number.parse().map_or_else(|_| from[..end].to_owned(), google_books::draw_cover));
+        rest = &from[end..];
+    }
+    out + rest
 }
 
 fn timeline(title: Phrase, entries: impl Iterator<Item = TimelineEntry>) -> Block {
     let entries: Vec<TimelineEntry> = entries.collect();
     match entries.is_empty() {
-        true => Block::Empty {
-            text: phrase!("{title}: nothing yet", "{title}：まだありません", title),
-            command: None,
-        },
+        true => empty(&title),
         false => Block::Timeline(Timeline { title, entries, next: None }),
     }
 }
 
 fn post_entry(post: &Toot) -> TimelineEntry {
     let text = post.request["status"].as_str().unwrap_or_default();
-    entry(post.created_at, Value::Text(format!("#{}", post.id)), text, Vec::new())
-}
-
-fn mail_entry(mail: &Kept) -> TimelineEntry {
-    let letter = mail::read(mail);
-    let at = rfc2822::parse(&letter.date)
-        .map_or(Timestamp::MIN, |at| Timestamp::from_millis(at.timestamp().as_millisecond()));
-    let to = phrase!("to {to}", "宛先 {to}", to = &letter.to);
-    entry(at, Value::Text(letter.subject), &letter.text, vec![to])
-}
-
-fn entry(at: Timestamp, subject: Value, text: &str, notes: Vec<Phrase>) -> TimelineEntry {
     TimelineEntry {
-        at,
+        at: post.created_at,
         state: None,
-        subject,
+        subject: Value::Text(format!("#{}", post.id)),
         text: Phrase::verbatim(text),
         links: list_links(text).into_iter().map(Value::link).collect(),
-        notes,
+        notes: Vec::new(),
         about: None,
         actions: Vec::new(),
     }
@@ -103,29 +138,40 @@ mod tests {
     }
 
     #[test]
-    fn mails_and_posts_are_told_newest_first_with_their_text() {
+    fn mails_and_posts_are_shown_newest_first() {
         let toot = |id| Toot {
             id,
             created_at: Timestamp::from_millis(0),
             request: serde_json::json!({ "status": format!("<b>{id}") }),
             key: None,
         };
-        let mail = Kept {
+        let mail = |subject: &str| Kept {
             from: "a@example.com".into(),
             to: vec!["b@example.com".into()],
-            data: "Subject: x\r\nDate: Thu, 15 Jan 2026 09:02:00 +0900\r\n\r\nhttp://a.example/p/1".into(),
+            data: format!(
+                "Subject: {subject}\r\nDate: Thu, 15 Jan 2026 09:02:00 +0900\r\n\r\nhttp://a.example/p/1"
+            ),
         };
-        let view = view(&[toot(1), toot(2)], &[mail]);
-        let timelines: Vec<&Timeline> = view
-            .blocks
-            .iter()
-            .filter_map(|block| match block {
-                Block::Timeline(timeline) => Some(timeline),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(timelines[0].entries[0].text, "<b>2");
-        assert_eq!(timelines[1].entries[0].at, "2026-01-15T00:02:00.000Z".parse().unwrap());
-        assert_eq!(timelines[1].entries[0].links, [Value::link("http://a.example/p/1")]);
+        let view = view(&[toot(1), toot(2)], &[mail("x"), mail("y")]);
+        let [Block::Notes(_), Block::Frames { frames, .. }, Block::Timeline(posts)] = view.blocks.as_slice()
+        else {
+            panic!("{:?}", view.blocks)
+        };
+        assert_eq!(posts.entries[0].text, "<b>2");
+        assert_eq!(frames[0].title, "y");
+        assert_eq!(frames[0].address, "/demo?document=2");
+        assert_eq!(frames[0].links, [Value::link("http://a.example/p/1")]);
+        assert_eq!(frames[1].at, "2026-01-15T00:02:00.000Z".parse().unwrap());
+    }
+
+    #[test]
+    fn covers_are_drawn_and_links_open_elsewhere() {
+        let html = "<head></head><img src=\"https://books.example/content?id=demo00000023&#38;zoom=1\" width=\"96\">";
+        let shown = as_document(html);
+        assert!(
+            shown.starts_with("<head><base target=\"_blank\"></head><img src=\"data:image/svg+xml;base64,"),
+            "{shown}"
+        );
+        assert!(shown.ends_with("\" width=\"96\">") && !shown.contains("books.example"), "{shown}");
     }
 }

@@ -75,6 +75,7 @@ fn count_commits(tx: &mut Tx<'_>) -> db::Result<Commits> {
     Ok(Commits {
         // Each once, as `commits stats` does, on however many branches it is.
         commits: tx.count(sql!("SELECT COUNT(DISTINCT sha) FROM commits"), params![])?,
+        on_branches: tx.count(sql!("SELECT COUNT(*) FROM commits"), params![])?,
         projects: tx.count(sql!("SELECT COUNT(*) FROM projects WHERE removed_at IS NULL"), params![])?,
         branches: tx
             .count(sql!("SELECT COUNT(*) FROM branches WHERE complete_head IS NOT NULL"), params![])?,

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use jiff::ToSpan as _;
+use jiff::civil::{self, Weekday};
+use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 
 use super::gitlab::{Change, History};
@@ -9,6 +12,8 @@ use super::google_books;
 use super::ministry::Shape;
 use super::site::{Article, Content};
 use super::world::World;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -22,13 +27,20 @@ const WITHOUT_ISBN: u32 = 13;
 const COMMITS: (u32, u32) = (240, 120);
 
 const AUTHORS: [&str; 5] = ["Aoki Haruka", "Elena Marsh", "Ishida Rei", "Tomas Lind", "Ueno Chihaya"];
-const WORK: [&str; 6] = [
-    "Read the last page twice",
-    "Say what is missing",
-    "Tidy the settings page",
-    "Count in the right time zone",
-    "Keep links short",
-    "Test the empty list",
+const WORK: [&str; 7] =
+    ["Fix", "Simplify", "Test", "Document", "Speed up", "Rename parts of", "Handle errors in"];
+const PLACES: [&str; 11] = [
+    "the search",
+    "the settings page",
+    "the import",
+    "the weekly report",
+    "paging",
+    "the log-in form",
+    "time zones",
+    "the mail templates",
+    "the release script",
+    "the empty list",
+    "the API client",
 ];
 /// Releases of the past: nothing of them is told.
 const OLD_RELEASES: [&str; 8] = [
@@ -74,7 +86,7 @@ pub(super) fn blogs(began_at: Timestamp) -> [Content; 3] {
             let number = count - age;
             let title = format!("{topic}, part {number}");
             let slug = format!("{}-{number}", topic.to_lowercase().replace(' ', "-"));
-            Article::new(&slug, &title, began_at.minus(DAY * (3 * age + 2)))
+            Article::new(&slug, &title, at_work(began_at, 3 * age + 2, number))
         });
         content.articles = articles.collect();
         content
@@ -88,9 +100,8 @@ pub(super) fn blogs(began_at: Timestamp) -> [Content; 3] {
 /// Two projects: one with a release branch and merges, one with a straight history.
 pub(super) fn histories(began_at: Timestamp) -> (History, History) {
     let (app, site) = (History::new(1), History::new(2));
-    let age = |number: u32, count: u32| DAY * (2 * (count - number));
     for number in 0..COMMITS.0 {
-        let at = began_at.minus(age(number, COMMITS.0));
+        let at = commit_time(began_at, number, COMMITS.0);
         if number % 24 == 8 {
             app.branch("side", "main");
             for back in 1..=3 {
@@ -109,15 +120,47 @@ pub(super) fn histories(began_at: Timestamp) -> (History, History) {
         }
     }
     for number in 0..COMMITS.1 {
-        site.commit("main", change(number, began_at.minus(age(number, COMMITS.1))));
+        site.commit("main", change(number, commit_time(began_at, number, COMMITS.1)));
     }
     (app, site)
+}
+
+/// Three commits a week, on one working day or on two.
+fn commit_time(began_at: Timestamp, number: u32, count: u32) -> Timestamp {
+    let (weeks, left) = ((count - 1 - number) / 3, (count - 1 - number) % 3);
+    let day = 1 + 6 * weeks + if scatter(weeks).is_multiple_of(2) { 0 } else { left / 2 };
+    at_work(began_at, day, 12 * weeks + 3 - left)
+}
+
+/// A moment in working hours of the reader, about so many days ago; on one day, turns 0 to 3 follow each other.
+fn at_work(began_at: Timestamp, days_ago: u32, turn: u32) -> Timestamp {
+    let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
+    let day = began_at.minus(DAY * days_ago).to_jiff().to_zoned(zone.clone()).date();
+    let weekend = match day.weekday() {
+        Weekday::Saturday => 1.days(),
+        Weekday::Sunday => 2.days(),
+        _ => 0.days(),
+    };
+    let minute = 9 * 60 + 30 + (turn % 4) * 115 + scatter(turn) % 110;
+    let time = civil::time(
+        i8::try_from(minute / 60 % 24).unwrap_or(12),
+        i8::try_from(minute % 60).unwrap_or(0),
+        0,
+        0,
+    );
+    let at = day.saturating_sub(weekend).to_datetime(time).to_zoned(zone);
+    at.map_or(began_at, |at| Timestamp::from_millis(at.timestamp().as_millisecond()))
+}
+
+/// A number that looks like chance, and is the same every time.
+fn scatter(number: u32) -> u32 {
+    number.wrapping_add(1).wrapping_mul(2_654_435_761) >> 16
 }
 
 fn change(number: u32, at: Timestamp) -> Change {
     Change {
         author: pick(&AUTHORS, number * 3 / 2),
-        title: format!("{} ({number})", pick(&WORK, number)),
+        title: format!("{} {}", pick(&WORK, number), pick(&PLACES, number)),
         at,
         lines: (number % 41 + 1, number % 17),
     }
@@ -130,7 +173,7 @@ fn pick(list: &[&'static str], number: u32) -> &'static str {
 /// What the ministry published before anybody looked.
 pub(super) fn begin(world: &World, began_at: Timestamp) {
     for (number, title) in (1..).zip(OLD_RELEASES) {
-        let date = Some(began_at.minus(DAY * (20 - 2 * number)));
+        let date = Some(at_work(began_at, 20 - 2 * number, number));
         world.ministry.publish(&format!("old-{number}"), title, date, with_file(&format!("old{number}.pdf")));
     }
 }
@@ -140,14 +183,14 @@ fn with_file(name: &str) -> Shape {
 }
 
 /// Makes step `number` happen, and says what is new. The first is a busy day; then there is one thing at a time.
-pub(super) fn step(world: &World, number: usize, at: Timestamp) -> String {
+pub(super) fn step(world: &World, number: usize, at: Timestamp) -> Phrase {
     let count = u32::try_from(number).unwrap_or(u32::MAX);
     match number {
         1 => busy_day(world, at),
         _ => match number % 6 {
             2 => {
                 let (release, commits) = (release(world, count, at), commits(world, count, at));
-                format!("{release} and {commits}")
+                phrase!("{release} and {commits}", "{release}と{commits}", release, commits)
             }
             3 => article(&world.feed_blog, "example", count, at),
             4 => commits(world, count, at),
@@ -158,7 +201,7 @@ pub(super) fn step(world: &World, number: usize, at: Timestamp) -> String {
     }
 }
 
-fn busy_day(world: &World, at: Timestamp) -> String {
+fn busy_day(world: &World, at: Timestamp) -> Phrase {
     let releases = [
         // Titles are strangers' text: this one must not be taken for markup by anybody on its way.
         ("areas", "「R&D <重点分野>」に関する意見募集の結果", with_file("areas.pdf")),
@@ -175,27 +218,30 @@ fn busy_day(world: &World, at: Timestamp) -> String {
     });
     world.sitemap_blog.edit(|blog| blog.publish("the-first-frost", "The first frost", at.minus(HOUR)));
     world.page_blog.edit(|blog| blog.publish("a-drawer-that-closes", "A drawer that closes", at.minus(HOUR)));
-    "4 press releases and 4 blog entries".to_owned()
+    phrase!("4 press releases and 4 blog entries", "報道発表 4 件とブログの記事 4 件")
 }
 
-fn release(world: &World, number: u32, at: Timestamp) -> String {
+fn release(world: &World, number: u32, at: Timestamp) -> Phrase {
     let title = format!("{}（第{number}報）", pick(&NEW_RELEASES, number));
     let shape =
         if number.is_multiple_of(4) { Shape::Bare } else { with_file(&format!("shiryo{number}.pdf")) };
     world.ministry.publish(&format!("news-{number}"), &title, Some(at), shape);
-    "a press release".to_owned()
+    phrase!("a press release", "報道発表 1 件")
 }
 
-fn article(site: &super::site::Site, id: &str, number: u32, at: Timestamp) -> String {
-    let title = format!("{} ({number})", pick(&NEW_ARTICLES, number));
+fn article(site: &super::site::Site, id: &str, number: u32, at: Timestamp) -> Phrase {
+    let title = match number / NEW_ARTICLES.len() as u32 {
+        0 => pick(&NEW_ARTICLES, number).to_owned(),
+        before => format!("{}, part {}", pick(&NEW_ARTICLES, number), before + 1),
+    };
     site.edit(|blog| blog.publish(&format!("entry-{number}"), &title, at));
-    format!("an entry of the blog `{id}`")
+    phrase!("an entry of the blog `{id}`", "ブログ `{id}` の記事 1 件", id)
 }
 
-fn commits(world: &World, number: u32, at: Timestamp) -> String {
+fn commits(world: &World, number: u32, at: Timestamp) -> Phrase {
     for minute in [20, 10, 0] {
         world.app.commit("main", change(number * 3 + minute, at.minus(Duration::from_secs(60) * minute)));
     }
     world.site.commit("main", change(number, at));
-    "4 commits".to_owned()
+    phrase!("4 commits", "コミット 4 件")
 }

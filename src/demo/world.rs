@@ -20,6 +20,7 @@ use super::site::Site;
 use super::smtp::{Kept, SmtpServer};
 use super::story;
 use crate::config::value::Zone;
+use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 
@@ -148,14 +149,14 @@ impl World {
     }
 
     /// Moves on by one step of the story, and says what is new.
-    pub fn step(&self) -> io::Result<String> {
+    pub fn step(&self) -> io::Result<Phrase> {
         let _alone = self.moving.lock();
         let at = self.clock.now();
         self.journal.add(&Entry::Step { at })?;
         Ok(self.replay(at))
     }
 
-    fn replay(&self, at: Timestamp) -> String {
+    fn replay(&self, at: Timestamp) -> Phrase {
         let number = self.steps.fetch_add(1, Ordering::SeqCst) + 1;
         story::step(self, number, at)
     }

@@ -34,7 +34,12 @@ pub struct ExtraPage {
     pub title: fn() -> Phrase,
     /// Makes all that it shows.
     pub load: Arc<dyn Fn() -> PageView + Send + Sync>,
+    /// An HTML document that one of its frames shows, by the name behind `?document=`.
+    pub document: FindDocument,
 }
+
+/// The HTML of that name, if there is one.
+pub type FindDocument = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What stands behind the question mark of the address.
 #[derive(Clone, Debug, Default)]
@@ -182,6 +187,12 @@ pub enum Block {
     Timeline(Timeline),
     /// Things with a picture.
     Cards(Cards),
+    /// Documents that somebody else wrote.
+    Frames {
+        /// What they have in common.
+        title: Phrase,
+        frames: Vec<Frame>,
+    },
     /// Nothing is there yet: why, and the command that brings the first.
     Empty {
         /// Why.
@@ -287,6 +298,20 @@ pub struct TimelineEntry {
     pub about: Option<String>,
     /// What a person can do about it.
     pub actions: Vec<Action>,
+}
+
+/// A document that somebody else wrote, shown where it can do nothing.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    pub title: Phrase,
+    pub at: Timestamp,
+    pub note: Phrase,
+    /// Where the document is.
+    pub address: String,
+    /// The same without markup.
+    pub text: Phrase,
+    /// Where it leads.
+    pub links: Vec<Value>,
 }
 
 /// Things with a picture.

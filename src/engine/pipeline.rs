@@ -11,7 +11,7 @@ use super::job::Boxed;
 use super::overview::Notice;
 use super::{Collector, Finder, JobEnv, Page, Table, View};
 use crate::channel::outbox::Topics;
-use crate::config::{self, Config, Kind, Problems, Section};
+use crate::config::{self, Config, Flag, Kind, Problems, Section};
 use crate::db::{self, Db, Tx};
 use crate::fetch::SecretHint;
 use crate::id::JobName;
@@ -24,8 +24,8 @@ use crate::time::{Clock, Timestamp};
 pub struct Pipeline {
     /// Its name in the config file, and the struct that its table is read into.
     pub kind: Kind,
-    /// What it does, in a few words for help texts.
-    pub about: &'static str,
+    /// What it does, in a few words for help texts and questions.
+    pub about: fn() -> Phrase,
     /// How often its jobs run by default.
     pub every: Duration,
     /// Makes a job of its table.
@@ -110,32 +110,6 @@ pub struct Uses {
     pub llm: bool,
     /// `job test` counts against a quota, which has to be written.
     pub quota_for_tests: bool,
-}
-
-/// An option of `job add`.
-pub struct Flag {
-    /// Its name, without the dashes.
-    pub name: &'static str,
-    /// What stands for its value in the help text.
-    pub value: &'static str,
-    /// What it is for.
-    pub help: &'static str,
-    /// The key that it writes.
-    pub key: &'static str,
-    /// What it writes there.
-    pub shape: FlagShape,
-}
-
-/// How the value of a flag is written.
-#[derive(Clone, Copy)]
-pub enum FlagShape {
-    Text,
-    /// As a list of texts; the flag may be repeated.
-    List,
-    /// As a reference to the environment variable of that name.
-    Variable,
-    /// As this makes of it; the flag may be repeated.
-    Made(fn(&[String]) -> Result<toml::Value, String>),
 }
 
 /// A commented example of a job.

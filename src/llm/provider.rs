@@ -8,13 +8,18 @@ use async_trait::async_trait;
 use super::ModelInput;
 use super::call::{CallError, Line, Question, Reply};
 use super::config::ProviderKeys;
-use crate::config::{Kind, Problems, Section};
+use crate::config::{Flag, Kind, Problems, Section};
 use crate::fetch::SecretHint;
+use crate::phrase::Phrase;
 
 /// A kind of model provider.
 pub struct ProviderKind {
     /// Its name in the config file, and the struct that its table is read into.
     pub keys: Kind,
+    /// What it is, in a few words for questions.
+    pub about: fn() -> Phrase,
+    /// What `init` asks for.
+    pub flags: &'static [Flag],
     /// Where its secrets come from.
     pub secrets: &'static [SecretHint],
     /// The zone whose midnight begins a day of the provider; that of `[app]` when it has none.

@@ -171,7 +171,7 @@ fn row(tx: &mut Tx<'_>, item: &Item) -> db::Result<TableRow> {
         cells: vec![
             Value::from(&item.title),
             Value::from(&item.job_name),
-            view::standing_with(item, &sent).into(),
+            view::standing_in(tx, item)?.into(),
             item.published_at.into(),
             (item.retry_count > 0).then_some(item.retry_count).into(),
         ],

@@ -2,16 +2,22 @@
 
 use super::events::{FEED, FeedCode, ITEM, ItemCode};
 use super::{Item, KIND, Keys, commands, findings, gone, make, pages, store, topics, view};
-use crate::config::{Kind, TableKind};
-use crate::engine::pipeline::{Example, Flag, FlagShape, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel};
+use crate::config::{Flag, FlagShape, Kind, TableKind};
+use crate::engine::pipeline::{Example, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
 use crate::engine::{ActionOutcome, Pipeline, Verb};
 use crate::ledger::Subject;
+use crate::phrase;
 
 /// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
     kind: Kind::job::<Keys>(KIND).naming(&[("llm", TableKind::Llm)]),
-    about: "A feed, screened and summarised by a model, posted",
+    about: || {
+        phrase!(
+            "press releases of a feed, screened and summarised by a model, then posted",
+            "フィードの報道発表（モデルが選別・要約して投稿）"
+        )
+    },
     every: super::EVERY,
     make,
     topics,
@@ -27,13 +33,21 @@ pub static PIPELINE: Pipeline = Pipeline {
     steps: &["collect", "screen", "post"],
     resume: gone::resume,
     flags: &[
-        Flag { name: "feed", value: "URL", help: "the feed", key: "feed", shape: FlagShape::Text },
+        Flag {
+            name: "feed",
+            value: "URL",
+            help: || phrase!("the address of the feed", "フィードの URL"),
+            key: "feed",
+            shape: FlagShape::Text,
+            is_required: true,
+        },
         Flag {
             name: "llm",
             value: "NAME",
-            help: "the [llm.NAME] to ask",
+            help: || phrase!("the [llm.NAME] to ask", "使用するモデル（[llm.NAME] の NAME）"),
             key: "llm",
             shape: FlagShape::Text,
+            is_required: false,
         },
     ],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },

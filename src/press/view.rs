@@ -31,8 +31,7 @@ pub struct ItemDetails {
 /// What is known about an item, with at most `limit` events.
 pub fn find_details(tx: &mut Tx<'_>, item: Item, limit: usize) -> db::Result<ItemDetails> {
     let deliveries = store::list_deliveries(tx, &item.job_name, &item.url)?;
-    let mut events = event::list_about(tx, &events::item(&item.url), limit)?;
-    events.retain(|event| event.job_name.as_ref().is_none_or(|job| *job == item.job_name));
+    let events = list_events(tx, &item, limit)?;
     Ok(ItemDetails { item, deliveries, events })
 }
 
@@ -66,7 +65,7 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     view.headline = Some(item.title.clone());
     add_stages(&mut view, details);
     view.fact(phrase!("address", "アドレス"), Value::link(&item.url));
-    view.fact(phrase!("state", "状態"), standing_with(item, &details.deliveries));
+    view.fact(phrase!("state", "状態"), standing_after(item, &details.events));
     if item.retry_count > 0 {
         view.fact(phrase!("failed attempts", "失敗回数"), item.retry_count);
     }
@@ -173,15 +172,6 @@ pub(super) fn cut_fact(feed: &str, cut: Cut) -> Fact {
     Fact { label: phrase!("read in part", "一部のみ読み込み"), value: value.into() }
 }
 
-/// The same where it is known what became of its post.
-pub(super) fn standing_with(item: &Item, sent: &[ItemDelivery]) -> Phrase {
-    match is_over(item) {
-        true if is_sent(sent) => phrase!("posted", "投稿済み"),
-        true => phrase!("recorded at the first run, or skipped", "初回の記録・対象外"),
-        false => standing(item),
-    }
-}
-
 /// Whether it is over, and nothing went wrong.
 pub(super) fn is_over(item: &Item) -> bool {
     item.status == Status::Processed && item.reason.is_none_or(|reason| reason == Reason::None)
@@ -190,6 +180,33 @@ pub(super) fn is_over(item: &Item) -> bool {
 /// Whether a post of it was sent.
 pub(super) fn is_sent(sent: &[ItemDelivery]) -> bool {
     sent.iter().any(|sent| sent.state == MessageState::Sent.as_str())
+}
+
+/// As many events of an item as tell how it ended.
+const MAX_EVENTS: usize = 5;
+
+/// Where an item stands, and of one that is over what became of it, as far as its events still say.
+pub fn standing_in(tx: &mut Tx<'_>, item: &Item) -> db::Result<Phrase> {
+    Ok(standing_after(item, &list_events(tx, item, MAX_EVENTS)?))
+}
+
+fn list_events(tx: &mut Tx<'_>, item: &Item, limit: usize) -> db::Result<Vec<Event>> {
+    let mut events = event::list_about(tx, &events::item(&item.url), limit)?;
+    events.retain(|event| event.job_name.as_ref().is_none_or(|job| *job == item.job_name));
+    Ok(events)
+}
+
+/// Where an item stands after these events, oldest first.
+fn standing_after(item: &Item, events: &[Event]) -> Phrase {
+    let ended = events.iter().rev().filter(|_| is_over(item)).find_map(|event| match event.code.as_str() {
+        "posted" => Some(phrase!("posted", "投稿済み")),
+        "baseline" => Some(phrase!("recorded at the first run", "初回に記録")),
+        "rewritten" => Some(phrase!("recorded: an old entry at a new address", "記録のみ（アドレスの変更）")),
+        "filtered" => Some(phrase!("left out by a filter", "条件により対象外")),
+        "skipped" | "already_skipped" => Some(phrase!("skipped", "対象外に決定")),
+        _ => None,
+    });
+    ended.unwrap_or_else(|| standing(item))
 }
 
 /// Where an item stands, in the words of people.

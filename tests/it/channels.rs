@@ -833,7 +833,8 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
         assert!(code == 0 && words.contains("was not paused"), "{words}");
 
         let (code, said, words) = run("mail test").await;
-        assert_eq!((code, said.as_str()), (0, "reader@example.com: 2.0.0 kept as 1\n"), "{words}");
+        let sent = "sent a test message to mail (reader@example.com); the server answered: 2.0.0 kept as 1\n";
+        assert_eq!((code, said.as_str()), (0, sent), "{words}");
         assert_eq!(smtp.mails().len(), 1);
         let (code, said, words) =
             run("post preview --channel toot --title T --summary S --link https://example.com/").await;

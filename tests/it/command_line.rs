@@ -111,7 +111,7 @@ fn jobs_are_edited_in_place_and_comments_stay() {
     assert_eq!(code(&bad), 5, "a change that would not be valid is not written");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("evry"));
     let renamed = test_env.run(&["job", "update", "blogs", "--set", "name=news"]);
-    assert!(code(&renamed) == 2 && err(&renamed).contains("tell everything again"), "{}", err(&renamed));
+    assert!(code(&renamed) == 2 && err(&renamed).contains("cannot be renamed"), "{}", err(&renamed));
     assert_eq!(code(&test_env.run(&["job", "rm", "blogs"])), 2);
     assert_eq!(code(&test_env.run(&["job", "rm", "blogs", "--yes"])), 0);
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("# my jobs"));

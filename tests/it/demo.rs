@@ -93,7 +93,10 @@ async fn a_second_run_goes_on_and_repeats_nothing() {
     let third = run(&mut demo(temporary.path(), &["--once", "--keep", "kept"]));
     let start = format!("Continued in {}: ", directory.canonicalize().unwrap().display());
     assert!(third.starts_with(&start), "{third}");
-    assert!(third.contains("moved on 2 times so far, and received 5 posts and 3 mails."), "{third}");
+    assert!(
+        third.contains("2 steps of the story so far; the demo servers received 5 posts and 3 mails."),
+        "{third}"
+    );
     assert!(third.contains("blogs    3 checks, 1 new entry (33 known before)"), "{third}");
     assert!(
         third.contains("press    0 new in the feed (13 known before); nothing to decide; 0 posts sent"),
@@ -253,7 +256,7 @@ fn the_readme_shows_what_it_says_its_pages_answer_and_ctrl_c_leaves_nothing() {
     }
     assert_eq!(names(temporary.path()).len(), 1, "everything is in one temporary directory");
 
-    let (_, rest) = opening.split_once("Read them at http://").unwrap();
+    let (_, rest) = opening.split_once("Messages:     http://").unwrap();
     let address = rest.split('/').next().unwrap();
     let (head, page) = get(address, "/demo");
     assert!(head.starts_with("http/1.0 200") || head.starts_with("http/1.1 200"), "{head}");
@@ -265,6 +268,16 @@ fn the_readme_shows_what_it_says_its_pages_answer_and_ctrl_c_leaves_nothing() {
     assert!(page.contains("4 new entries on 3 blogs") && page.contains("5 new books"), "{page}");
     assert!(page.contains("「R&#38;D &#60;重点分野&#62;」"), "titles are text: {page}");
     assert!(!page.contains("<script>") && !page.contains("<重点分野"), "{page}");
+    let (head, mail) = get(address, "/demo?document=2");
+    assert!(head.contains("content-security-policy: sandbox "), "{head}");
+    assert!(mail.contains("<html") && !mail.contains("<script"), "{mail}");
+    assert!(page.contains("src=\"/demo?document=2\"") && page.contains("<iframe sandbox="), "{page}");
+    let documents = [mail, get(address, "/demo?document=1").1];
+    assert!(
+        documents.iter().any(|mail| mail.contains("<img src=\"data:image/svg+xml;base64,")),
+        "{documents:?}"
+    );
+    assert!(get(address, "/demo?document=9").0.contains(" 404 "));
     let plain = page.replace("&#x2f;", "/");
     let (_, token) = plain.split_once(&format!("http://{address}/p/")).expect("mails link to prompt pages");
     let (head, prompt) = get(address, &format!("/p/{}", &token[..32]));
@@ -280,4 +293,36 @@ fn the_readme_shows_what_it_says_its_pages_answer_and_ctrl_c_leaves_nothing() {
 
     let shown = readme_block("Demo servers");
     assert_eq!(normalised(&opening), normalised(&shown), "README.md shows another demo");
+}
+
+#[test]
+fn the_demo_speaks_japanese_and_counts_as_its_run_and_its_statistics_do() {
+    let temporary = tempfile::tempdir().unwrap();
+    let said =
+        run(demo(temporary.path(), &["--once", "--keep", "kept", "--lang", "ja"]).env("LANG", "en_US.UTF-8"));
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.ja.md")).unwrap();
+    for line in said.lines().filter(|line| !line.contains("kept") && !line.starts_with("次は")) {
+        assert!(readme.contains(line), "README.ja.md shows another demo than: {line}");
+    }
+    assert!(said.contains("次は `tsuzuki init`"), "{said}");
+    let tsuzuki = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        let command =
+            command.args(args).current_dir(temporary.path().join("kept")).env_clear().env("TZ", "UTC");
+        run_json(command)
+    };
+    let status = tsuzuki(&["status", "code", "--json"]).to_string();
+    let line = said.lines().find(|line| line.starts_with("コミット")).unwrap();
+    let stats = tsuzuki(&["commits", "stats", "--json"]);
+    let distinct = stats["commits"].as_i64().unwrap() + stats["merges"].as_i64().unwrap();
+    assert!(line.contains("新しいコミット 616 件") && status.contains("616 new commits"), "{line}\n{status}");
+    assert!(line.contains(&format!("重複を除くと {distinct} 件")), "{line}");
+    let commits = tsuzuki(&["commits", "ls", "--limit", "60", "--json"]);
+    let hours: BTreeSet<&str> = commits
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|commit| &commit["committed_date_utc"].as_str().unwrap()[11..13])
+        .collect();
+    assert!(hours.len() > 5, "work is done at all hours of a day: {hours:?}");
 }

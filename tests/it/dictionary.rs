@@ -188,7 +188,7 @@ const MAY_NAME_PIPELINES: &[&str] = &[
     "src/cli/item.rs",
     "src/cli/post.rs",
     "src/cli/book.rs",
-    "src/cli/mail/",
+    "src/cli/mail.rs",
     "src/cli/token.rs",
     "src/cli/blog.rs",
     "src/cli/change.rs",

@@ -22,6 +22,7 @@ mod books_paging;
 mod books_process;
 mod books_runs;
 mod books_world;
+mod channel_command;
 mod channels;
 mod charsets;
 mod check;

@@ -49,11 +49,23 @@ fn shape(page: &str) -> Vec<String> {
     shape
 }
 
+/// What is the same in every language: configs, and commands without their comments. What they print is not.
+fn list_code(page: &str) -> Vec<(String, String)> {
+    let without_comment =
+        |line: &str| line.split("  # ").next().unwrap_or_default().trim_end().to_owned() + "\n";
+    let code = |(language, text): (String, String)| match language.as_str() {
+        "sh" => (language, text.lines().map(without_comment).collect()),
+        "text" => (language, String::new()),
+        _ => (language, text),
+    };
+    blocks(page).into_iter().map(code).collect()
+}
+
 #[test]
 fn both_readmes_have_the_same_structure_and_the_same_code() {
     let (english, japanese) = (load("README.md"), load("README.ja.md"));
     assert!(blocks(&english).len() >= 10);
-    assert_eq!(blocks(&english), blocks(&japanese));
+    assert_eq!(list_code(&english), list_code(&japanese));
     let japanese = japanese.replace("docs/ja/", "docs/");
     let (english, japanese) = (shape(&english), shape(&japanese));
     let differs = english.iter().zip(&japanese).find(|(english, japanese)| english != japanese);

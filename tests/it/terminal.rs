@@ -160,6 +160,7 @@ async fn a_daemon_draws_no_bars() {
 }
 
 const THREE_JOBS: &str = "[app]\nlanguage = \"en\"\n\
+    [channel.the-mail-of-everybody]\nkind = \"email\"\nsmtp = \"memory:\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n\
     [[job]]\nname = \"the-first-job-of-all\"\nkind = \"blogs\"\nblog = [{ id = \"a\", url = \"http://127.0.0.1:9/\" }]\n\
     [[job]]\nname = \"books-about-everything\"\nkind = \"books\"\nqueries = [\"x\"]\nenabled = false\n\
     [[job]]\nname = \"近所のブログ\"\nkind = \"blogs\"\nblog = [{ id = \"b\", url = \"http://127.0.0.1:9/\" }]\n";
@@ -177,7 +178,8 @@ fn tables_fit_the_terminal_and_become_blocks_where_it_is_narrow() {
     let test_env = TestEnv::new(THREE_JOBS);
     // Private addresses are refused, so every job has failed a moment ago.
     test_env.run(&["run-due", "-q"]);
-    for command in ["status", "job ls", "blog ls", "doctor --offline", "config show --origins"] {
+    for command in ["status", "job ls", "blog ls", "channel ls", "doctor --offline", "config show --origins"]
+    {
         for columns in [40, 80, 120] {
             let lines = shown_in(columns, &test_env, &format!("{command} -q --color never"), "xterm");
             let table = lines.iter().filter(|line| !line.starts_with("warning"));
@@ -250,9 +252,11 @@ async fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
     let mut answers = asking.stdin.take().unwrap();
     for (question, answer) in [
         ("What do you want to watch?", "blogs"),
-        ("a blog", "https://blog.invalid/"),
+        ("the address of a blog", ""),
+        ("It cannot do without.", "https://blog.invalid/"),
         ("Where should new things be sent?", "9"),
         ("That is none of them.", "slack"),
+        ("(Enter for SLACK_WEBHOOK_URL)", ""),
     ] {
         wait_until_written(&test_env, question).await;
         writeln!(answers, "{answer}").unwrap();
@@ -260,13 +264,49 @@ async fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
     let status = asking.wait().unwrap();
     let text = written(&test_env);
     assert!(status.success(), "{text}");
-    assert!(text.contains("set the environment variable SLACK_URL"), "{text}");
+    assert!(text.contains("SLACK_WEBHOOK_URL is not set"), "{text}");
     assert!(text.contains("Next: `tsuzuki doctor`"), "{text}");
     let config = test_env.config();
     for words in
-        ["kind = \"slack\"\nurl = \"${SLACK_URL}\"", "deliver = [\"slack\"]", "https://blog.invalid/"]
+        ["kind = \"slack\"\nurl = \"${SLACK_WEBHOOK_URL}\"", "deliver = [\"slack\"]", "https://blog.invalid/"]
     {
         assert!(config.contains(words), "{words}: {config}");
     }
     assert!(test_env.run(&["check"]).status.success());
+}
+
+#[tokio::test]
+async fn init_asks_in_japanese_too_and_again_where_an_answer_would_not_work() {
+    let test_env = TestEnv::empty();
+    // The file that this variable names is not the one that is written.
+    let mut asking = on_terminal(&test_env, "init --lang ja");
+    let mut asking = asking.env("TSUZUKI_CONFIG", "/nowhere.toml").stdin(Stdio::piped()).spawn().unwrap();
+    let mut answers = asking.stdin.take().unwrap();
+    for (question, answer) in [
+        ("何を監視しますか？", "press"),
+        ("どのモデルを使いますか？", "gemini"),
+        ("（Enter で GEMINI_API_KEY）", ""),
+        ("フィードの URL", "http://feed.invalid/rss"),
+        ("使用するモデル", ""),
+        ("新着をどこに送りますか？", "mastodon"),
+        ("アカウントのあるサーバー", "nonsense"),
+        ("（Enter で MASTODON_TOKEN）", ""),
+        ("`nonsense`", "https://mastodon.invalid/"),
+        ("\n", ""),
+    ] {
+        wait_until_written(&test_env, question).await;
+        writeln!(answers, "{answer}").unwrap();
+    }
+    let status = asking.wait().unwrap();
+    let text = written(&test_env);
+    assert!(status.success(), "{text}");
+    assert!(text.contains("tsuzuki.toml を作成しました。次は `tsuzuki doctor`"), "{text}");
+    let config = test_env.config();
+    for words in [
+        "[llm.gemini]\nkind = \"gemini\"\napi_key = \"${GEMINI_API_KEY}\"\n",
+        "instance = \"https://mastodon.invalid/\"\ntoken = \"${MASTODON_TOKEN}\"\n",
+        "deliver = [\"mastodon\"]",
+    ] {
+        assert!(config.contains(words), "{words}: {config}");
+    }
 }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use lettre::message::Mailbox;
 
 use super::super::settings::channel_config;
-use crate::config::Secret;
 use crate::config::value::{BadValue, checked};
+use crate::config::{Flag, FlagShape, Secret};
+use crate::phrase;
 
 channel_config! {
     /// `[channel.NAME] kind = "email"`: mails to one or more recipients.
@@ -36,6 +37,62 @@ channel_config! {
         pub list_unsubscribe: Option<String>,
     }
 }
+
+/// The options of `channel add`.
+pub(super) const FLAGS: &[Flag] = &[
+    Flag {
+        name: "smtp",
+        value: "HOST:PORT",
+        help: || {
+            phrase!(
+                "the mail server, e.g. smtp.example.com:587",
+                "メールサーバー（例：smtp.example.com:587）"
+            )
+        },
+        key: "smtp",
+        shape: FlagShape::Text,
+        is_required: true,
+    },
+    Flag {
+        name: "from",
+        value: "ADDRESS",
+        help: || phrase!("the sender", "差出人のアドレス"),
+        key: "from",
+        shape: FlagShape::Text,
+        is_required: true,
+    },
+    Flag {
+        name: "to",
+        value: "ADDRESS",
+        help: || phrase!("a recipient; may be repeated", "宛先のアドレス（複数指定可）"),
+        key: "to",
+        shape: FlagShape::List,
+        is_required: true,
+    },
+    Flag {
+        name: "user",
+        value: "NAME",
+        help: || {
+            phrase!(
+                "the user name, if the server wants one; then the password, too",
+                "ユーザー名（サーバーの認証が必要な場合。パスワードも指定）"
+            )
+        },
+        key: "user",
+        shape: FlagShape::Text,
+        is_required: false,
+    },
+    Flag {
+        name: "password-env",
+        value: "VARIABLE",
+        help: || {
+            phrase!("the environment variable that holds the password", "パスワードを入れた環境変数の名前")
+        },
+        key: "password",
+        shape: FlagShape::Variable("SMTP_PASSWORD"),
+        is_required: false,
+    },
+];
 
 /// How the connection is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

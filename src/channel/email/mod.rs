@@ -31,9 +31,8 @@ use crate::config::{Kind, Problem, Problems, Section};
 use crate::fail;
 use crate::fetch::SecretHint;
 use crate::phrase;
-use crate::text::Language;
 pub use config::{EmailConfig, Tls};
-use config::{Smtp, parse_address, parse_smtp};
+use config::{FLAGS, Smtp, parse_address, parse_smtp};
 use env::ENV;
 use smtp::{Connection, NotBegun, Reuse, Server};
 
@@ -43,6 +42,8 @@ pub const NAME: &str = "email";
 /// Mails to recipients.
 pub(super) const KIND: ChannelKind = ChannelKind {
     keys: Kind::channel::<EmailConfig>(NAME).with_env(ENV),
+    about: || phrase!("mail to one or more people", "メールを送信"),
+    flags: FLAGS,
     promise: "at least once",
     secrets: &[SecretHint {
         key: "password",
@@ -318,11 +319,6 @@ impl Backend for Email {
         let password = self.config.password.as_ref().map(http::secret_text).unwrap_or_default();
         let EmailConfig { smtp, user, from, .. } = &self.config;
         [smtp.as_str(), user.as_deref().unwrap_or_default(), from, &password].join("\n")
-    }
-
-    fn test_message(&self, language: Language) -> Option<(Vec<String>, String)> {
-        let payload = serde_json::to_string(&words::test_mail(language)).ok()?;
-        Some((self.to.iter().map(|to| to.email.to_string()).collect(), payload))
     }
 
     async fn close(&self) {

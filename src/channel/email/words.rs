@@ -100,25 +100,6 @@ fn footer(language: Language) -> &'static str {
     }
 }
 
-/// The mail that `mail test` sends.
-pub(in crate::channel) fn test_mail(language: Language) -> MailBody {
-    let (subject, text) = match language {
-        Language::Ja => {
-            ("tsuzuki からのテストメール", "このメールが読めれば、メールの設定は正しくできています。")
-        }
-        Language::En => ("A test mail from tsuzuki", "If you can read this, mail is set up correctly."),
-    };
-    MailBody {
-        subject: HeaderText::new(subject),
-        text: format!("{text}\n"),
-        html: format!(
-            "<!DOCTYPE html>\n<html lang=\"{}\"><body><p>{text}</p></body></html>\n",
-            language.code()
-        ),
-        list_id: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

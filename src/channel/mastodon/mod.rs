@@ -22,8 +22,9 @@ use super::settings::channel_config;
 use super::template::Template;
 use super::{Channel, ChannelEnv, Check, Progress, count};
 use crate::config::value::HttpUrl;
-use crate::config::{Kind, Problems, Secret, Section};
+use crate::config::{Flag, FlagShape, Kind, Problems, Secret, Section};
 use crate::fetch::SecretHint;
+use crate::phrase;
 use crate::text;
 use crate::time::Timestamp;
 use fit::{PostLimits, fit};
@@ -34,6 +35,35 @@ pub(super) const KIND: ChannelKind = ChannelKind {
         "on_unknown",
         "a post that may have been sent is looked for on the account, and held when that cannot tell",
     )]),
+    about: || phrase!("posts of a Mastodon account", "Mastodon のアカウントで投稿"),
+    flags: &[
+        Flag {
+            name: "instance",
+            value: "URL",
+            help: || {
+                phrase!(
+                    "the server of the account, e.g. https://mastodon.social",
+                    "アカウントのあるサーバー（例：https://mastodon.social）"
+                )
+            },
+            key: "instance",
+            shape: FlagShape::Text,
+            is_required: true,
+        },
+        Flag {
+            name: "token-env",
+            value: "VARIABLE",
+            help: || {
+                phrase!(
+                    "the environment variable that holds the access token",
+                    "アクセストークンを入れた環境変数の名前"
+                )
+            },
+            key: "token",
+            shape: FlagShape::Variable("MASTODON_TOKEN"),
+            is_required: true,
+        },
+    ],
     promise: "effectively once",
     secrets: &[SecretHint {
         key: "token",
@@ -231,6 +261,13 @@ impl Backend for Mastodon {
         let warning = status.spoiler_text.as_deref().unwrap_or_default();
         let length = count::count(&status.status, limits.url_chars) + count::count(warning, limits.url_chars);
         Some((length, limits.max_chars))
+    }
+
+    /// Nobody but the account itself sees a test.
+    fn soften(&self, payload: String) -> String {
+        let status = serde_json::from_str::<Status>(&payload);
+        let alone = status.map(|status| Status { visibility: Visibility::Direct, ..status });
+        alone.and_then(|alone| serde_json::to_string(&alone)).unwrap_or(payload)
     }
 
     fn credentials(&self) -> String {

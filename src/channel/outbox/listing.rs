@@ -98,6 +98,18 @@ pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<DeliveryCount>> {
     )
 }
 
+/// When a channel sent its newest message that arrived.
+pub(super) fn find_last_sent(tx: &mut Tx<'_>, channel: &str) -> db::Result<Option<Timestamp>> {
+    tx.find(
+        sql!(
+            "SELECT last_attempt_at FROM outbox WHERE channel = ?1 AND state = 'sent' AND last_attempt_at IS NOT NULL
+             ORDER BY last_attempt_at DESC LIMIT 1"
+        ),
+        params![channel],
+        |row| row.get(0),
+    )
+}
+
 /// Channels that messages wait for, with how many: those that no config names are orphans.
 pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(String, i64)>> {
     let mut waiting = tx.list(

@@ -27,7 +27,7 @@ pub enum WaitCause {
     MaxPerDay,
 }
 
-/// A channel that lets nothing leave although messages wait for it.
+/// A channel that lets nothing leave, and how many messages wait for it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ChannelWait {
     pub channel: String,
@@ -70,14 +70,53 @@ impl ChannelWait {
     }
 }
 
-/// The channels that let nothing leave at `now` although messages wait for them.
-pub fn list_waits(tx: &mut Tx<'_>, channels: &ChannelSet, now: Timestamp) -> db::Result<Vec<ChannelWait>> {
+/// Where a channel stands.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ChannelStatus {
+    pub channel: String,
+    pub kind: &'static str,
+    /// What keeps it from sending, if anything does.
+    pub wait: Option<ChannelWait>,
+    /// Messages that are to leave.
+    pub messages: i64,
+    pub last_sent_at: Option<Timestamp>,
+}
+
+/// Where every channel stands, in the order of the file.
+pub fn list_statuses(
+    tx: &mut Tx<'_>,
+    channels: &ChannelSet,
+    now: Timestamp,
+) -> db::Result<Vec<ChannelStatus>> {
+    let waiting = count_waiting(tx)?;
+    let mut statuses = Vec::new();
+    for channel in channels.iter() {
+        let messages = waiting.get(&channel.name).copied().unwrap_or(0);
+        statuses.push(ChannelStatus {
+            channel: channel.name.clone(),
+            kind: channel.kind(),
+            wait: find_wait_of(tx, channel, messages, now)?,
+            messages,
+            last_sent_at: listing::find_last_sent(tx, &channel.name)?,
+        });
+    }
+    Ok(statuses)
+}
+
+/// How many messages are to leave through each channel that has any.
+fn count_waiting(tx: &mut Tx<'_>) -> db::Result<BTreeMap<String, i64>> {
     let mut waiting: BTreeMap<String, i64> = BTreeMap::new();
     for tally in listing::tally(tx)? {
         if matches!(State::parse(&tally.state), Some(State::Ready | State::Sending | State::Unknown)) {
             *waiting.entry(tally.channel).or_default() += tally.count;
         }
     }
+    Ok(waiting)
+}
+
+/// The channels that let nothing leave at `now` although messages wait for them.
+pub fn list_waits(tx: &mut Tx<'_>, channels: &ChannelSet, now: Timestamp) -> db::Result<Vec<ChannelWait>> {
+    let waiting = count_waiting(tx)?;
     let mut waits = Vec::new();
     for channel in channels.iter() {
         if let Some(messages) = waiting.get(&channel.name) {

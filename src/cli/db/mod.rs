@@ -46,7 +46,7 @@ enum Command {
     Restore {
         /// The backup
         file: PathBuf,
-        /// Do it
+        /// Confirm: without it nothing is changed
         #[arg(long)]
         yes: bool,
     },
@@ -60,7 +60,7 @@ enum Command {
     Move(move_database::Args),
     /// Delete everything and start with an empty database
     Reset {
-        /// Do it
+        /// Confirm: without it nothing is changed
         #[arg(long)]
         yes: bool,
     },

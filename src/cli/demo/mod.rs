@@ -1,4 +1,4 @@
-//! `demo`: all four pipelines at work in a made-up world, through the same code as everything else.
+//! `demo`: all four pipelines at work against demo servers, through the same code as everything else.
 //!
 //! ```text
 //! first look ──▶ the world moves on ──▶ first round, a line each ──▶ serve, while the world moves on
@@ -25,6 +25,8 @@ use crate::demo::figures::Figures;
 use crate::demo::world::{self, World};
 use crate::demo::{page, store};
 use crate::engine::{Failure, Finished, Job, Progress, Runner, Selection, Skipped};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{blogs, press, web};
 
@@ -34,20 +36,24 @@ pub(super) struct Args {
     /// End after the first round
     #[arg(long)]
     once: bool,
-    /// Keep config, database and world in this directory, and go on there next time
+    /// Keep config, database and demo servers in this directory, and continue there next time
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Where pages are served [default: 127.0.0.1 and a free port]
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
-    /// Only keep the world open after the first round: run and send nothing
+    /// Only keep the demo servers open after the first round: run and send nothing
     #[arg(long, hide = true, conflicts_with = "once")]
     world: bool,
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     if context.out.is_json() && !args.once {
-        return Err(Error::usage("`--json` tells about one round only").hint("add `--once`"));
+        return Err(Error::usage(phrase!(
+            "`--json` prints one round only",
+            "`--json` で出力できるのは 1 回分だけです"
+        ))
+        .hint(phrase!("add `--once`", "`--once` を付けてください")));
     }
     log::start(&context.global, "warn", context.out.colours_messages());
     let place = DemoDirectory::open(args.keep.as_deref())?;
@@ -57,7 +63,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     match outcome {
         Err(error) if error.exit == Exit::Interrupted => {
             if args.keep.is_some() {
-                context.out.note(format!("Interrupted; `tsuzuki demo --keep {}` goes on.", kept.display()));
+                let kept = kept.display().to_string();
+                context.out.note(phrase!(
+                    "Interrupted; `tsuzuki demo --keep {kept}` continues.",
+                    "中断しました。`tsuzuki demo --keep {kept}` で続きから再開できます。",
+                    kept
+                ));
             }
             Ok(Exit::Interrupted)
         }
@@ -78,8 +89,11 @@ async fn open(args: &Args, context: &Context, place: &DemoDirectory) -> Result {
 async fn open_world(directory: &Path, context: &Context) -> Result<World> {
     World::open(directory, context.clock.clone()).await.map_err(|error| {
         let hint = match error {
-            world::Error::Taken { .. } => "is this demo running already? Else choose another directory",
-            _ => "choose another directory",
+            world::Error::Taken { .. } => phrase!(
+                "is this demo running already? Else choose another directory",
+                "このデモはすでに動いていませんか？ そうでなければ別のディレクトリを指定してください"
+            ),
+            _ => phrase!("choose another directory", "別のディレクトリを指定してください"),
         };
         Error::failed(error.to_string()).hint(hint)
     })
@@ -103,18 +117,36 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
         context.out.json(&round)?;
     }
     let Some(pages) = pages else {
-        demo.say("Next: `tsuzuki init`")?;
+        demo.say(phrase!("Next: `tsuzuki init`", "次は `tsuzuki init` で自分の設定を作れます"))?;
         return Ok(round.exit);
     };
     let listening = pages.addresses();
     let Some(address) = listening.first() else { return Ok(round.exit) };
-    demo.say(format!("Dashboard:    http://{address}/"))?;
-    demo.say(format!("Read them at http://{address}{}", page::PATH))?;
-    demo.say(format!("Look inside:  tsuzuki -c {} status", place.path().join(FILE_NAME).display()))?;
+    let (address, path) = (address.to_string(), page::PATH);
+    let config = place.path().join(FILE_NAME).display().to_string();
+    demo.say(phrase!(
+        "Dashboard:    http://{address}/",
+        "ダッシュボード：http://{address}/",
+        address = address.as_str()
+    ))?;
+    demo.say(phrase!(
+        "Messages:     http://{address}{path}",
+        "受信したメッセージ：http://{address}{path}",
+        address,
+        path
+    ))?;
+    demo.say(phrase!(
+        "Look inside:  tsuzuki -c {config} status",
+        "中を見る：tsuzuki -c {config} status",
+        config
+    ))?;
     match args.world {
         true => pages.serve(&context.stop).await,
         false => {
-            demo.say("Still running. Press Ctrl-C to stop. Next: `tsuzuki init`\n")?;
+            demo.say(phrase!(
+                "Still running. Press Ctrl-C to stop. Next: `tsuzuki init`\n",
+                "動作中です。Ctrl-C で終了します。次は `tsuzuki init` で自分の設定を作れます\n"
+            ))?;
             let (served, ..) = tokio::join!(
                 serve::until_stopped(context, &demo.app, &finders, Some(pages)),
                 watch::move_world(context, &demo.world),
@@ -143,7 +175,7 @@ struct Round {
     steps: usize,
     before: Figures,
     now: Figures,
-    /// What the made-up servers have received.
+    /// What the demo servers have received.
     posts: usize,
     mails: usize,
     #[serde(skip)]
@@ -160,41 +192,68 @@ impl Demo<'_> {
         }
         let before = self.figures().await?;
         let news = self.world.step()?;
-        let moved = if continued { "Since then" } else { "Then came" };
-        self.say(format!("{moved}: {news}. What the next run found, decided and sent:\n"))?;
+        self.say(match continued {
+            true => phrase!(
+                "Since then: {news}. What the next run found, decided and sent:\n",
+                "その後の新着：{news}。次の実行で見つけ、判定し、送信したもの：\n",
+                news
+            ),
+            false => phrase!(
+                "Then came: {news}. What the next run found, decided and sent:\n",
+                "続いて公開：{news}。次の実行で見つけ、判定し、送信したもの：\n",
+                news
+            ),
+        })?;
         let exit = self.run(|_| true).await?;
         let now = self.figures().await?;
         for line in now.render(&before) {
             self.say(line)?;
         }
         let (posts, mails) = (self.world.posts().len(), self.world.mails().len());
-        let received = format!("{} and {}", counted(posts, "post"), counted(mails, "mail"));
-        self.say(format!("\nMessages the demo servers received, in all: {received}."))?;
+        self.say(phrase!(
+            "\nMessages the demo servers received, in all: {posts post} and {mails mail}.",
+            "\nデモのサーバーが受信したメッセージ：投稿 {posts} 件、メール {mails} 通。",
+            posts,
+            mails
+        ))?;
         let (directory, steps) = (place.path().to_owned(), self.world.steps());
         Ok(Round { directory, continued, steps, before, now, posts, mails, exit })
     }
 
     async fn look(&self, place: &DemoDirectory) -> Result<()> {
-        self.say(
-            "Demo servers run on this machine: a ministry, Google Books, three blogs, GitLab, Gemini, Mastodon and\n\
-             a mail server. No account, no key; nothing leaves this machine.",
-        )?;
-        self.say(format!("Config and database: {}{}\n", place.path().display(), place.fate()))?;
+        self.say(phrase!(
+            "Demo servers run on this machine: a ministry, Google Books, three blogs, GitLab, Gemini, Mastodon and\na mail server. No account, no key; nothing leaves this machine.",
+            "このマシンの中でデモ用のサーバーが動きます：官庁のサイト、Google ブックス、ブログ 3 つ、GitLab、Gemini、Mastodon、\nメールサーバー。アカウントも API キーも不要で、外部とは通信しません。"
+        ))?;
+        let path = place.path().display().to_string();
+        self.say(match place {
+            DemoDirectory::Passing(_) => phrase!(
+                "Config and database: {path} (removed at the end; `--keep DIR` keeps them)\n",
+                "設定とデータベース：{path}（終了時に削除。`--keep DIR` で残せます）\n",
+                path
+            ),
+            DemoDirectory::Kept(_) => {
+                phrase!("Config and database: {path}\n", "設定とデータベース：{path}\n", path)
+            }
+        })?;
         self.run(|job| [press::KIND, blogs::KIND].contains(&job.kind)).await?;
         let now = self.figures().await?;
-        self.say(format!(
-            "First run: {} press items and {} blog entries were there already. Recorded as already seen; nothing was sent.",
-            now.press.items, now.blogs.entries
+        self.say(phrase!(
+            "First run: {items} press items and {entries} blog entries were there already. Recorded as already seen; nothing was sent.",
+            "初回：報道発表 {items} 件とブログの記事 {entries} 件は公開済みのため、既読として記録しました。通知はしていません。",
+            items = now.press.items,
+            entries = now.blogs.entries
         ))
     }
 
     fn say_continued(&self, place: &DemoDirectory) -> Result<()> {
-        self.say(format!(
-            "Continued in {}: the world has moved on {} so far, and received {} and {}.",
-            place.path().display(),
-            counted(self.world.steps(), "time"),
-            counted(self.world.posts().len(), "post"),
-            counted(self.world.mails().len(), "mail")
+        self.say(phrase!(
+            "Continued in {path}: {steps step} of the story so far; the demo servers received {posts post} and {mails mail}.",
+            "{path} の続き：これまでに {steps} 回進み、デモのサーバーは投稿 {posts} 件、メール {mails} 通を受信しています。",
+            path = place.path().display().to_string(),
+            steps = self.world.steps(),
+            posts = self.world.posts().len(),
+            mails = self.world.mails().len()
         ))
     }
 
@@ -249,14 +308,10 @@ impl Demo<'_> {
     }
 
     /// Writes a line, unless the user wants quiet or data.
-    fn say(&self, text: impl AsRef<str>) -> Result<()> {
+    fn say(&self, said: impl Into<Phrase>) -> Result<()> {
         let out = &self.context.out;
-        if out.is_quiet() || out.is_json() { Ok(()) } else { out.line(text) }
+        if out.is_quiet() || out.is_json() { Ok(()) } else { out.line(out.speech().phrase(&said.into())) }
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn failed(what: &str, failure: Failure) -> Error {

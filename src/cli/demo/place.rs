@@ -57,14 +57,6 @@ impl DemoDirectory {
         }
     }
 
-    /// What becomes of it, for the line that names it.
-    pub(super) fn fate(&self) -> &'static str {
-        match self {
-            DemoDirectory::Passing(_) => " (removed at the end; `--keep DIR` keeps them)",
-            DemoDirectory::Kept(_) => "",
-        }
-    }
-
     /// Tidies up what is not to be kept.
     pub(super) fn close(self, out: &Output) {
         if let DemoDirectory::Passing(directory) = self {

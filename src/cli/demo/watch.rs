@@ -1,4 +1,4 @@
-//! While the demo is open: the world moves on slowly, and what tsuzuki finds is told in a line each.
+//! While the demo is open: the world moves on slowly, and what tsuzuki finds is reported in a line each.
 
 use std::time::Duration;
 
@@ -7,41 +7,47 @@ use jiff::tz::TimeZone;
 use super::{Context, Demo};
 use crate::demo::figures::Figures;
 use crate::demo::world::World;
+use crate::phrase;
 
 /// How often the world moves on.
 const MOVE_EVERY: Duration = Duration::from_secs(25);
-/// How often we look whether there is something to tell.
+/// How often we look whether there is something to report.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
-/// For how many looks a line waits for its messages to be sent.
-const PATIENCE: u32 = 10;
+/// For how many polls a line waits for its messages to be sent.
+const MAX_POLLS: u32 = 10;
 
 /// Moves the world on until the program is told to stop.
 pub(super) async fn move_world(context: &Context, world: &World) {
     while is_time(context, MOVE_EVERY).await {
         if let Err(error) = world.step() {
-            context.out.warn(format!("the made-up world stands still: {error}"));
+            let why = error.to_string();
+            context.out.warn(phrase!(
+                "the demo servers bring nothing new: {why}",
+                "デモのサーバーを進められません：{why}",
+                why
+            ));
         }
     }
 }
 
-/// Tells what was found, decided and sent since `told`, until the program is told to stop.
-pub(super) async fn report_finds(demo: &Demo<'_>, mut told: Figures) {
+/// Reports what was found, decided and sent since `reported`, until the program is told to stop.
+pub(super) async fn report_finds(demo: &Demo<'_>, mut reported: Figures) {
     let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
-    let (mut seen, mut waited) = (told, 0);
+    let (mut seen, mut waited) = (reported, 0);
     while is_time(demo.context, POLL_EVERY).await {
         let Ok(now) = demo.figures().await else { continue };
         // What is found and what is sent about it belong in one line; but what cannot be sent is no reason for silence.
-        let is_settled = now == seen && (now.under_way == 0 || waited > PATIENCE);
-        waited = if now == told { 0 } else { waited + 1 };
-        if is_settled && now != told {
+        let is_settled = now == seen && (now.under_way == 0 || waited > MAX_POLLS);
+        waited = if now == reported { 0 } else { waited + 1 };
+        if is_settled && now != reported {
             let time =
                 demo.context.clock.now().to_jiff().to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
-            for line in now.render_news(&told) {
+            for line in now.render_news(&reported) {
                 // A reader who has gone away misses nothing that they asked for.
-                let _ = demo.say(format!("{time} {line}"));
+                let _ = demo.say(phrase!("{time} {line}", "{time} {line}", time = time.as_str(), line));
             }
-            told = now;
+            reported = now;
         }
         seen = now;
     }

@@ -18,7 +18,7 @@ const OTHERS: &[(&str, &[SecretHint])] = &[(
         SecretHint {
             key: "app.proxy",
             check: "",
-            en: "whoever runs the proxy tells its address, user and password",
+            en: "ask the administrator of the proxy for its address, user and password",
             ja: "プロキシの管理者に、アドレス、ユーザー名、パスワードを確認します",
         },
         SecretHint {

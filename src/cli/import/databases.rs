@@ -82,7 +82,8 @@ pub(super) async fn dre(
         };
         let mails = config.channels.iter().filter(|channel| channel.kind == crate::channel::MAIL).count();
         if mails != 1 && !said.jobs.is_empty() {
-            said.report.note("the new jobs tell nobody yet: give them `deliver = [\"NAME\"]` with a channel");
+            said.report
+                .note("the new jobs notify nobody yet: give them `deliver = [\"NAME\"]` with a channel");
         }
     }
     said.print(context)

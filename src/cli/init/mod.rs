@@ -30,7 +30,8 @@ pub(super) struct Args {
 
 /// The kinds of jobs, and what each does.
 fn list_kinds() -> PossibleValuesParser {
-    let values = app::PIPELINES.iter().map(|of| PossibleValue::new(of.kind.name).help(of.about));
+    let values =
+        app::PIPELINES.iter().map(|of| PossibleValue::new(of.kind.name).help((of.about)().to_string()));
     PossibleValuesParser::new(values)
 }
 
@@ -54,7 +55,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     })?;
     if args.kinds.is_empty() && ask::is_possible(context) {
         file.write_all(base(language).replace(ZONE, zone.name()).as_bytes())?;
-        let answered = ask::run(&path, language, context).await;
+        // Another file that the environment names is not the one that is written here.
+        let answered = ask::run(&path, &context.at(path.clone())).await;
         if answered.is_err() {
             // Without a job the file would only be in the way of the next `init`.
             let _ = std::fs::remove_file(&path);

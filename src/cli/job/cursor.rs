@@ -18,11 +18,11 @@ pub(super) enum Command {
         /// The job [default: all]
         name: Option<String>,
     },
-    /// Forget how far a job has read, so that it starts anew
+    /// Reset how far a job has read, so that it starts from the beginning
     Reset {
         /// The job
         name: String,
-        /// Do it
+        /// Confirm: without it nothing is changed
         #[arg(long)]
         yes: bool,
     },

@@ -23,7 +23,7 @@ pub(super) enum Switch {
     Off,
 }
 
-pub(super) fn key_and_value(text: &str) -> Result<(String, toml::Value), String> {
+pub(in crate::cli) fn key_and_value(text: &str) -> Result<(String, toml::Value), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
     match key.trim() {
         "" => Err("the key is missing".into()),
@@ -37,10 +37,10 @@ pub(super) fn update(args: &UpdateArgs, context: &Context) -> Result {
     }
     if args.set.iter().any(|(key, value)| key == "name" && value.as_str() != Some(&args.name)) {
         return Err(Error::usage(format!(
-            "what `{}` remembers stands under its name: under another one it would tell everything again",
+            "`{}` cannot be renamed: its history is stored under its name, and everything would be sent again",
             args.name
         ))
-        .hint("add a job of that name with `tsuzuki job add` if it is to begin anew"));
+        .hint("`tsuzuki job add` adds a job of another name, which starts from the beginning"));
     }
     edit(context, |file| {
         args.set.iter().try_for_each(|(key, value)| file.document.set(&args.name, key, value))?;

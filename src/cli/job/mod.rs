@@ -6,15 +6,19 @@ mod edit;
 mod show;
 mod test;
 
+pub(super) use edit::key_and_value;
+
 use std::time::Duration;
 
 use clap::Subcommand;
 use serde::Serialize;
 
+use super::kind_flags::Given;
 use super::names::no_such;
 use super::table::row;
 use super::{Cell, Column, Context, Error, Exit, Result};
 use crate::app;
+use crate::app::new_table::NewJob;
 use crate::config::ScheduleSpec;
 use crate::config::value::Span;
 use crate::engine::commands;
@@ -35,7 +39,7 @@ pub(super) struct Args {
 enum Command {
     /// List the jobs of the config file
     Ls,
-    /// Show one job as it stands in the config
+    /// Show the config of one job
     Show {
         /// The job
         name: String,
@@ -44,12 +48,12 @@ enum Command {
     Add(Box<add::Args>),
     /// Change keys of a job in the config file
     Update(edit::UpdateArgs),
-    /// Let a job run by itself
+    /// Enable a job: it runs on its schedule again
     Enable {
         /// The job
         name: String,
     },
-    /// Keep a job, but do not run it by itself
+    /// Disable a job: it stays in the file, and runs only when it is named
     Disable {
         /// The job
         name: String,
@@ -58,7 +62,7 @@ enum Command {
     Rm {
         /// The job
         name: String,
-        /// Do it
+        /// Confirm: without it nothing is changed
         #[arg(long)]
         yes: bool,
     },
@@ -67,7 +71,7 @@ enum Command {
         /// The job
         name: String,
         /// For how long, e.g. 3h [default: until `job resume`]
-        #[arg(long = "for", value_name = "SPAN")]
+        #[arg(long = "for", value_name = "DURATION")]
         span: Option<Span>,
         /// Why, for `status`
         #[arg(long, default_value = "by hand")]
@@ -78,8 +82,7 @@ enum Command {
         /// The job
         name: String,
     },
-    /// Look once at what a job watches and show what would be found; nothing is sent, and nothing written but requests
-    /// that count against a quota
+    /// Show what a job would find now; nothing is sent or saved, except requests that count against a quota
     Test {
         /// The job
         name: String,
@@ -175,13 +178,11 @@ async fn list(context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-/// Adds a job as `job add` with these words does.
-pub(super) async fn add_from_words(words: &[String], context: &Context) -> Result {
-    let command = <add::Args as clap::Args>::augment_args(clap::Command::new("add").no_binary_name(true));
-    let parsed = command.try_get_matches_from(words);
-    let args = parsed.and_then(|matches| <add::Args as clap::FromArgMatches>::from_arg_matches(&matches));
-    let args = args.map_err(|error| Error::usage(error.to_string()))?;
-    add::run(&args, context).await
+/// Adds a job that is called as its kind, as `job add` does.
+pub(super) async fn add(kind: &str, own: Given, deliver: Option<&str>, context: &Context) -> Result {
+    let deliver = deliver.map(str::to_owned).into_iter().collect();
+    let (kind, name) = (kind.to_owned(), kind.to_owned());
+    add::save(&NewJob { kind, name, own, deliver, ..NewJob::default() }, context).await
 }
 
 /// Looks once at what a job watches, as `job test` does.

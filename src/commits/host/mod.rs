@@ -11,8 +11,8 @@ use url::Url;
 
 use super::author::Emails;
 use super::model::{CommitPage, RemoteProject};
+use crate::config::Flag;
 use crate::engine::job::Boxed;
-use crate::engine::pipeline::Flag;
 use crate::fetch::{AllowPrivate, Fetcher, SecretHint};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -133,6 +133,8 @@ pub struct HostKind {
     pub name: &'static str,
     /// The option of `job add` that names its address.
     pub address: Flag,
+    /// The variable that usually holds its token.
+    pub token_variable: &'static str,
     /// Where its token comes from.
     pub token: SecretHint,
     /// Makes a client; nothing is asked yet.

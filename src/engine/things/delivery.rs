@@ -95,11 +95,11 @@ fn add_facts(view: &mut View, row: &Row) {
     if matches!(row.state, State::Ready | State::Unknown) {
         view.fact(phrase!("next attempt", "次の送信"), row.not_before);
     }
-    view.fact(phrase!("remote id", "送信先での ID"), row.remote_id.as_deref());
+    view.fact(phrase!("server reply", "サーバーの応答"), row.remote_id.as_deref());
     view.fact(phrase!("last error", "最後のエラー"), row.last_error.clone());
 }
 
-/// The first line of what a message says, or what it is about where it says nothing to people.
+/// The first line of a message, or what it is about where it has no lines.
 pub fn headline(row: &Row) -> String {
     let text = channel::as_text(&row.payload);
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! A channel or a provider: whether it is in use, and why not.
 
-use crate::channel::outbox;
-use crate::config::Config;
+use crate::channel::outbox::{self, ChannelStatus, WaitCause, list_statuses};
+use crate::config::{Config, MissingAt, TableKind};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::action::{self, ActionOutcome, Deed, Verb};
@@ -17,13 +17,19 @@ use crate::phrase::Phrase;
 pub(super) const CHANNEL: Thing = Thing {
     word: "channel",
     find: |finder, tx, name| {
+        let status =
+            list_statuses(tx, &finder.channels, finder.now)?.into_iter().find(|of| of.channel == name);
         let is_known = list_channels(&finder.config).iter().any(|known| known == name);
         let title = phrase!("channel {name}", "チャンネル {name}", name);
-        find(finder, tx, "channel", &Subject::channel(name), title, is_known)
+        let mut views = find(finder, tx, "channel", &Subject::channel(name), title, is_known)?;
+        if let (Some(view), Some(status)) = (views.first_mut(), &status) {
+            add_status(view, status, finder);
+        }
+        Ok(views)
     },
     list_configured: list_channels,
     list_stored: |_| Ok(Vec::new()),
-    listed_by: "delivery ls",
+    listed_by: "channel ls",
     resume: Some("delivery retry --channel"),
     act: act_on_channel,
 };
@@ -45,6 +51,38 @@ pub(super) const PROVIDER: Thing = Thing {
     resume: None,
     act: action::NOTHING,
 };
+
+/// The state of a channel, and what keeps it from sending: its wait, or a secret that is `missing`.
+pub fn judge_channel(status: &ChannelStatus, missing: &[MissingAt]) -> (State, Option<Phrase>) {
+    let is_its =
+        |missing: &&MissingAt| missing.place == TableKind::Channel && missing.owner == status.channel;
+    if let Some(missing) = missing.iter().find(is_its) {
+        return (State::Setup, Some(Phrase::verbatim(&missing.why)));
+    }
+    let Some(wait) = &status.wait else { return (State::Ok, None) };
+    let state = match wait.cause {
+        WaitCause::Locked => State::Setup,
+        WaitCause::Paused => State::Paused,
+        WaitCause::Quiet => State::Waiting,
+        WaitCause::MaxPerDay => State::Quota,
+    };
+    (state, Some(wait.why.clone()))
+}
+
+fn add_status(view: &mut View, status: &ChannelStatus, finder: &Finder) {
+    let (state, why) = judge_channel(status, &finder.config.list_missing_secrets());
+    view.state = Some(state);
+    view.fact(phrase!("kind", "種類"), status.kind);
+    // A pause has a line of its own, which names what resumes it.
+    if !view.facts.iter().any(|fact| fact.label == "paused") {
+        view.fact(phrase!("why", "理由"), why);
+    }
+    view.fact(phrase!("last sent", "最終送信"), status.last_sent_at);
+    view.fact(phrase!("waiting", "送信待ち"), status.messages);
+    let name = &status.channel;
+    view.command(phrase!("list its messages", "メッセージの一覧"), format!("delivery ls --channel {name}"));
+    view.command(phrase!("send a test message", "テストメッセージを送る"), format!("channel test {name}"));
+}
 
 /// Ends the pause of a channel and makes everything due that waits for it.
 fn act_on_channel(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<ActionOutcome> {

@@ -1,7 +1,7 @@
 //! What can be shown that belongs to no pipeline: jobs, messages, channels and providers.
 
 pub mod delivery;
-mod external;
+pub mod external;
 pub mod job;
 
 use super::events::{JobEvent, RunEvent};

@@ -17,8 +17,9 @@ use super::config::{Tuning, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
 use crate::config::value::{ByteSize, HttpUrl};
-use crate::config::{Kind, Problems, Secret, Section, TableKind};
+use crate::config::{Flag, FlagShape, Kind, Problems, Secret, Section, TableKind};
 use crate::fetch::{ApiReply, SecretHint};
+use crate::phrase;
 
 mod files;
 
@@ -39,6 +40,15 @@ fn takes(media_type: &str) -> bool {
 /// Google's Gemini.
 pub(super) const KIND: ProviderKind = ProviderKind {
     keys: Kind::llm::<GeminiConfig>("gemini").naming(&[("quota", TableKind::Quota)]),
+    about: || phrase!("Google's Gemini", "Google の Gemini"),
+    flags: &[Flag {
+        name: "api-key-env",
+        value: "VARIABLE",
+        help: || phrase!("the environment variable that holds the API key", "API キーを入れた環境変数の名前"),
+        key: "api_key",
+        shape: FlagShape::Variable("GEMINI_API_KEY"),
+        is_required: true,
+    }],
     secrets: &[SecretHint {
         key: "api_key",
         check: "",

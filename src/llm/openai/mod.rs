@@ -18,8 +18,9 @@ use super::config::{Thinking, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
 use crate::config::value::HttpUrl;
-use crate::config::{Kind, Problems, Secret, Section, TableKind};
+use crate::config::{Flag, FlagShape, Kind, Problems, Secret, Section, TableKind};
 use crate::fetch::{ApiReply, SecretHint};
+use crate::phrase;
 
 const API: &str = "https://api.openai.com/v1";
 const USUAL_WAIT: Duration = Duration::from_secs(60);
@@ -40,6 +41,42 @@ fn takes(media_type: &str) -> bool {
 /// OpenAI and everybody who speaks as it does.
 pub(super) const KIND: ProviderKind = ProviderKind {
     keys: Kind::llm::<OpenAiConfig>("openai").naming(&[("quota", TableKind::Quota)]),
+    about: || {
+        phrase!(
+            "OpenAI, or any service that speaks its API, local ones included",
+            "OpenAI または互換 API（ローカルも可）"
+        )
+    },
+    flags: &[
+        Flag {
+            name: "screen-model",
+            value: "MODEL",
+            help: || phrase!("the model", "モデルの名前"),
+            key: "screen_model",
+            shape: FlagShape::Text,
+            is_required: true,
+        },
+        Flag {
+            name: "base-url",
+            value: "URL",
+            help: || {
+                phrase!("the address of the API, if it is not OpenAI's", "API の URL（OpenAI 以外の場合）")
+            },
+            key: "base_url",
+            shape: FlagShape::Text,
+            is_required: false,
+        },
+        Flag {
+            name: "api-key-env",
+            value: "VARIABLE",
+            help: || {
+                phrase!("the environment variable that holds the API key", "API キーを入れた環境変数の名前")
+            },
+            key: "api_key",
+            shape: FlagShape::Variable("OPENAI_API_KEY"),
+            is_required: false,
+        },
+    ],
     secrets: &[SecretHint {
         key: "api_key",
         check: "",

@@ -11,9 +11,9 @@ use crate::engine::Finder;
 use crate::text::Language;
 use crate::web::{Pages, assets};
 
-/// Our own style, script and requests; forms come back to us; nothing else.
+/// Our own style, script, frames and requests; forms come back to us; nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+                      frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 #[derive(Template)]
 #[template(path = "pages/layout.html")]

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::http::header::{CONTENT_SECURITY_POLICY, X_FRAME_OPTIONS};
+use axum::response::{Html, IntoResponse as _, Response};
 
 use super::blocks::{self, PageBody};
 use super::{Visit, layout, missing, unavailable};
@@ -14,7 +15,10 @@ use crate::web::Pages;
 pub(super) async fn show(State(pages): State<Pages>, Path(slug): Path<String>, visit: Visit) -> Response {
     let Some(finder) = pages.finder().map(Arc::new) else { return missing(&pages, &visit) };
     if let Some(page) = pages.extra.as_ref().filter(|page| page.slug == slug) {
-        return render(&pages, &finder, &visit, &(page.load)());
+        return match visit.query.find("document") {
+            Some(name) => (page.document)(name).map_or_else(|| missing(&pages, &visit), sandboxed),
+            None => render(&pages, &finder, &visit, &(page.load)()),
+        };
     }
     let Some(page) = finder.pages.iter().copied().find(|page| page.slug == slug) else {
         return missing(&pages, &visit);
@@ -31,6 +35,13 @@ pub(super) async fn show(State(pages): State<Pages>, Path(slug): Path<String>, v
         Ok(view) => render(&pages, &finder, &visit, &view),
         Err(error) => unavailable(&pages, &visit, &error),
     }
+}
+
+/// A document that somebody else wrote: it runs nothing, loads nothing and belongs to no origin.
+fn sandboxed(html: String) -> Response {
+    let policy = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; \
+                  img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+    ([(CONTENT_SECURITY_POLICY, policy), (X_FRAME_OPTIONS, "SAMEORIGIN")], Html(html)).into_response()
 }
 
 fn render(pages: &Pages, finder: &Finder, visit: &Visit, view: &PageView) -> Response {

@@ -9,9 +9,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::render::Renderer;
 use super::{Visit, layout, missing, visit};
 use crate::app;
-use crate::app::new_job::{AddError, NewJob};
+use crate::app::new_table::{AddError, NewJob};
 use crate::config::{Config, EditError, Problems, Severity, Web};
-use crate::engine::pipeline::{Flag, FlagShape};
 use crate::engine::{Finder, Pipeline};
 use crate::phrase;
 use crate::web::Pages;
@@ -50,11 +49,6 @@ impl JobForm {
     fn value(&self, name: &str) -> &str {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value.as_str())
-    }
-
-    /// Whether a field takes a line for each value.
-    fn is_list(flag: &Flag) -> bool {
-        !matches!(flag.shape, FlagShape::Text | FlagShape::Variable)
     }
 }
 
@@ -126,7 +120,7 @@ fn new_job(pipeline: &'static Pipeline, fields: &[(String, String)]) -> NewJob {
     let one = |name: &str| all(name).into_iter().next();
     let own = pipeline.flags.iter().filter_map(|flag| {
         let given = one(&format!("flag.{}", flag.name))?;
-        let values = match JobForm::is_list(flag) {
+        let values = match flag.is_list() {
             true => given.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect(),
             false => vec![given],
         };

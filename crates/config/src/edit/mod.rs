@@ -77,6 +77,29 @@ impl ConfigText {
             let (span, items) = (span.clone(), items.clone());
             return self.push_item(&span, &items, &item);
         }
+        self.add_block("[[job]]", keys)
+    }
+
+    /// Adds a table such as `[channel.NAME]` at the end; the path may not be there yet.
+    pub fn add_table(&mut self, path: &[&str], keys: &[(&str, toml::Value)]) -> Result<(), EditError> {
+        let steps: Vec<String> = path.iter().map(|step| render_key(step)).collect();
+        self.add_block(&format!("[{}]", steps.join(".")), keys)
+    }
+
+    /// Whether there is a table of that path.
+    pub fn has_table(&self, path: &[&str]) -> bool {
+        let mut table = &self.root;
+        path.iter().all(|step| match table.find(step).map(|value| &value.data) {
+            Some(Data::TomlTable(inner)) => {
+                table = inner;
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// Adds a header and its keys at the end, after an empty line.
+    fn add_block(&mut self, header: &str, keys: &[(&str, toml::Value)]) -> Result<(), EditError> {
         let newline = self.newline();
         let mut block = String::new();
         if !self.text.is_empty() {
@@ -84,7 +107,7 @@ impl ConfigText {
             block.push_str(if ends_line { "" } else { newline });
             block.push_str(newline);
         }
-        block.push_str("[[job]]");
+        block.push_str(header);
         block.push_str(newline);
         for (key, value) in keys {
             block.push_str(&self.render_pair(key, value));
@@ -135,15 +158,7 @@ impl ConfigText {
     /// Sets a key of a table that stands by itself, such as `[store]`, which is added if it is missing.
     pub fn set_in(&mut self, table: &str, key: &str, value: &toml::Value) -> Result<(), EditError> {
         let Some(found) = self.root.find(table).cloned() else {
-            let newline = self.newline();
-            let gap = match self.text.as_str() {
-                "" => "",
-                text if text.ends_with('\n') => newline,
-                _ => &format!("{newline}{newline}"),
-            };
-            let block = format!("{gap}[{table}]{newline}{}{newline}", self.render_pair(key, value));
-            let end = self.text.len();
-            return self.splice(end..end, &block);
+            return self.add_table(&[table], &[(key, value.clone())]);
         };
         let Data::TomlTable(inner) = &found.data else { return Err(self.commands(table, &found.span)) };
         match inner.find(key) {

@@ -19,8 +19,8 @@ use super::ask::{Asker, Patience, RateLimit};
 use super::{Error, Host, HostAccess, HostKind, Listing, Range, TokenKind};
 use crate::commits::author::Emails;
 use crate::commits::model::{CommitPage, RemoteProject};
+use crate::config::{Flag, FlagShape};
 use crate::engine::job::Boxed;
-use crate::engine::pipeline::{Flag, FlagShape};
 use crate::fetch::{AllowPrivate, ApiAnswer, Limits, Manners, Request, SecretHint, header};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -32,10 +32,12 @@ pub(in crate::commits) const KIND: HostKind = HostKind {
     address: Flag {
         name: "gitlab",
         value: "URL",
-        help: "the address of GitLab",
+        help: || phrase!("the address of GitLab", "GitLab の URL"),
         key: "gitlab",
         shape: FlagShape::Text,
+        is_required: true,
     },
+    token_variable: "GITLAB_TOKEN",
     token: SecretHint {
         key: "token",
         check: "",

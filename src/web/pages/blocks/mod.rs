@@ -14,7 +14,7 @@ use self::sheet::SheetPart;
 use self::table::{ProgressPart, TablePart};
 use self::timeline::TimelinePart;
 use super::render::{Markup, Renderer};
-use crate::engine::page::{Block, FilterInput, PageFilter, PageQuery, PageView};
+use crate::engine::page::{Block, FilterInput, Frame, PageFilter, PageQuery, PageView};
 use crate::engine::view::{Action, Fact};
 use crate::phrase::Phrase;
 
@@ -86,6 +86,7 @@ impl BlockContext<'_> {
             Block::Progress(progress) => Markup::from_template(&ProgressPart::new(self, index, progress)),
             Block::Timeline(timeline) => Markup::from_template(&TimelinePart::new(self, timeline)),
             Block::Cards(cards) => Markup::from_template(&CardsPart::new(self, cards)),
+            Block::Frames { title, frames } => Markup::from_template(&FramesPart { r, title, frames }),
             Block::Empty { text, command } => Markup::from_template(&EmptyPart { r, text, command }),
         };
         rendered.unwrap_or_else(|error| {
@@ -117,6 +118,14 @@ struct FactsPart<'a> {
 struct NotesPart<'a> {
     r: &'a Renderer,
     notes: &'a [Phrase],
+}
+
+#[derive(Template)]
+#[template(path = "pages/blocks/frames.html")]
+struct FramesPart<'a> {
+    r: &'a Renderer,
+    title: &'a Phrase,
+    frames: &'a [Frame],
 }
 
 #[derive(Template)]

@@ -1,16 +1,14 @@
 //! `mail`: what was mailed, what would be, and forgetting it.
 
-mod test;
-
 use clap::{Subcommand, ValueEnum};
 
-pub(super) use test::choose;
-
+use super::channel::{choose, send_test};
 use super::names::refuse_unknown_if_given;
 use super::since::SinceArgs;
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result};
 use crate::books::{self, Books, deliver, select, view};
+use crate::channel::MAIL;
 use crate::config;
 use crate::id::JobName;
 use crate::phrase;
@@ -27,7 +25,7 @@ pub(super) struct Args {
 enum Command {
     /// Show for every books job what was delivered and what waits
     Status,
-    /// Print the mail that the next digest of a job would be; its links lead nowhere
+    /// Print the next digest of a job as a mail; its links are placeholders
     Preview {
         /// The job
         job: JobName,
@@ -35,7 +33,7 @@ enum Command {
         #[arg(long, value_enum, default_value_t)]
         part: Part,
     },
-    /// Send a test mail now, and say how far it came
+    /// Send a test mail now, and print what the server answered
     Test {
         /// The mail channel [default: the only one]
         #[arg(long, value_name = "NAME")]
@@ -44,14 +42,14 @@ enum Command {
         #[arg(long, value_name = "ADDRESS")]
         to: Option<String>,
     },
-    /// Forget deliveries, so that their books are told again
+    /// Forget deliveries, so that their books are mailed again
     Reset {
         /// Only those of this job
         #[arg(long, value_name = "NAME")]
         job: Option<JobName>,
         #[command(flatten)]
         since: SinceArgs,
-        /// Do it
+        /// Confirm: without it nothing is changed
         #[arg(long)]
         yes: bool,
     },
@@ -71,7 +69,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Status => status(context).await,
         Command::Preview { job, part } => preview(&job, part, context).await,
-        Command::Test { channel, to } => test::run(channel.as_deref(), to.as_deref(), context).await,
+        Command::Test { channel, to } => {
+            let app = context.look().await?;
+            let mails = app.env.channels.iter().filter(|one| one.kind() == MAIL);
+            let chosen = choose(mails, channel.as_deref(), "mail", "--channel NAME")?;
+            context.unless_stopped(send_test(chosen, to.as_deref(), &app, context)).await
+        }
         Command::Reset { job, since, yes } => reset(job, &since, yes, context).await,
     }
 }
@@ -124,7 +127,7 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     let (job, limits, now) = (name.clone(), plan.limits.clone(), context.clock.now());
     let choice = app.env.db.read(move |tx| select::choose(tx, &job, &limits, now)).await?;
     if choice.books().is_empty() {
-        context.out.note(format!("{name} has nothing to tell now"));
+        context.out.note(format!("{name} has nothing to send now"));
         return context.out.nothing();
     }
     let mail = deliver::preview(plan, name, &choice, now);

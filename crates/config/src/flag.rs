@@ -1,0 +1,103 @@
+//! Options of commands that write a key of the config file: `job add`, `channel add`, and the questions of `init`.
+
+use stdx::phrase::Phrase;
+
+/// An option of `job add` or `channel add`.
+pub struct Flag {
+    /// Its name, without the dashes.
+    pub name: &'static str,
+    /// What stands for its value in the help text.
+    pub value: &'static str,
+    /// What it is for.
+    pub help: fn() -> Phrase,
+    /// The key that it writes.
+    pub key: &'static str,
+    /// What it writes there.
+    pub shape: FlagShape,
+    /// Whether the table cannot do without the key.
+    pub is_required: bool,
+}
+
+/// How the value of a flag is written.
+#[derive(Clone, Copy)]
+pub enum FlagShape {
+    Text,
+    /// As a list of texts; the flag may be repeated.
+    List,
+    /// As a reference to the environment variable of that name; this is what it is usually called.
+    Variable(&'static str),
+    /// As this makes of it; the flag may be repeated.
+    Made(fn(&[String]) -> Result<toml::Value, String>),
+}
+
+impl Flag {
+    /// Whether it may be repeated.
+    pub fn is_list(&self) -> bool {
+        matches!(self.shape, FlagShape::List | FlagShape::Made(_))
+    }
+
+    /// What is written when nothing was given: a secret that the table needs is looked for under its usual name.
+    pub fn usual(&self) -> Option<&'static str> {
+        match self.shape {
+            FlagShape::Variable(usual) if self.is_required => Some(usual),
+            _ => None,
+        }
+    }
+
+    fn render(&self, given: &[String]) -> Result<toml::Value, String> {
+        let last = || given.last().map(String::as_str).unwrap_or_default();
+        Ok(match self.shape {
+            FlagShape::Text => toml::Value::from(last()),
+            FlagShape::List => toml::Value::from(given.to_vec()),
+            FlagShape::Variable(_) => toml::Value::from(format!("${{{}}}", last())),
+            FlagShape::Made(make) => make(given)?,
+        })
+    }
+
+    /// The keys that `flags` write, in their order; `given` has the values of those that were named.
+    pub fn keys(
+        flags: &[Flag],
+        given: &[(&Flag, Vec<String>)],
+    ) -> Result<Vec<(String, toml::Value)>, String> {
+        let mut keys = Vec::new();
+        for flag in flags {
+            let named = given.iter().find(|(known, _)| known.name == flag.name);
+            let values = named.map(|(_, values)| values.clone());
+            if let Some(values) = values.or_else(|| flag.usual().map(|usual| vec![usual.to_owned()])) {
+                keys.push((flag.key.to_owned(), flag.render(&values)?));
+            }
+        }
+        Ok(keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn flag(name: &'static str, shape: FlagShape, is_required: bool) -> Flag {
+        Flag { name, value: "X", help: || Phrase::verbatim(""), key: name, shape, is_required }
+    }
+
+    #[test]
+    fn keys_come_in_the_order_of_the_flags_and_a_needed_secret_has_its_usual_name() {
+        let flags = [
+            flag("host", FlagShape::Text, true),
+            flag("token", FlagShape::Variable("HOST_TOKEN"), true),
+            flag("password", FlagShape::Variable("PASSWORD"), false),
+            flag("to", FlagShape::List, true),
+        ];
+        let values = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let written = |given: &[(usize, &[&str])]| -> String {
+            let given: Vec<_> = given.iter().map(|(at, list)| (&flags[*at], values(list))).collect();
+            let keys = Flag::keys(&flags, &given).unwrap();
+            keys.iter().map(|(key, value)| format!("{key} = {value}\n")).collect()
+        };
+        assert_eq!(
+            written(&[(3, &["a", "b"]), (0, &["x", "y"])]),
+            "host = \"y\"\ntoken = \"${HOST_TOKEN}\"\nto = [\"a\", \"b\"]\n"
+        );
+        assert_eq!(written(&[(1, &["MINE"])]), "token = \"${MINE}\"\n");
+        assert_eq!(written(&[(2, &["P"])]), "token = \"${HOST_TOKEN}\"\npassword = \"${P}\"\n");
+    }
+}

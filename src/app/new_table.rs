@@ -1,0 +1,170 @@
+//! A new job, channel or model provider, from flags, answers or a form: its keys, and how it gets into the config file.
+
+use std::path::Path;
+
+use super::{App, find_pipeline};
+use crate::channel::ChannelKind;
+use crate::config::{Config, ConfigFile, EditError, Env, Flag};
+use crate::db::{self, Db, DbUrl, Open};
+use crate::llm::ProviderKind;
+use crate::time::Clock;
+
+/// The keys of a table, in the order in which they are written.
+pub type TableKeys = Vec<(String, toml::Value)>;
+
+/// What a person wants.
+#[derive(Clone, Default)]
+pub struct NewJob {
+    /// What it does.
+    pub kind: String,
+    /// What it is called.
+    pub name: String,
+    /// How often it runs.
+    pub every: Option<String>,
+    /// When it runs.
+    pub cron: Option<String>,
+    /// Channels that it notifies.
+    pub deliver: Vec<String>,
+    /// What the first run sends.
+    pub first_run: Option<String>,
+    /// The flags that a pipeline has of its own, each with what was given.
+    pub own: Vec<(&'static Flag, Vec<String>)>,
+    /// Any other keys.
+    pub set: TableKeys,
+}
+
+/// Why it cannot be added.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    /// There is one of that name.
+    #[error("there is a {what} `{name}` already")]
+    Known {
+        /// A job, a channel or a provider.
+        what: &'static str,
+        name: String,
+    },
+    /// A flag has a value that it cannot have.
+    #[error("{0}")]
+    Value(String),
+    /// The file cannot be changed, or would not be right.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// The jobs of the file could not be made any more.
+    #[error(transparent)]
+    App(#[from] super::Error),
+    /// There is no memory for a look.
+    #[error(transparent)]
+    Db(#[from] db::Error),
+}
+
+impl NewJob {
+    /// The keys of its table, in the order in which a person would write them.
+    pub fn keys(&self) -> Result<TableKeys, String> {
+        let mut keys: TableKeys =
+            vec![("name".into(), self.name.as_str().into()), ("kind".into(), self.kind.as_str().into())];
+        let flags = find_pipeline(&self.kind).map_or(&[][..], |pipeline| pipeline.flags);
+        keys.extend(Flag::keys(flags, &self.own)?);
+        let text = |value: &Option<String>| value.as_deref().map(toml::Value::from);
+        let deliver = (!self.deliver.is_empty()).then(|| toml::Value::from(self.deliver.clone()));
+        let common = [
+            ("every", text(&self.every)),
+            ("cron", text(&self.cron)),
+            ("deliver", deliver),
+            ("first_run", text(&self.first_run)),
+        ];
+        keys.extend(common.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        keys.extend(self.set.iter().cloned());
+        Ok(keys)
+    }
+
+    /// Puts it at the end of the file, if all jobs of the file can be made then; answers what the file says now.
+    pub async fn add_to(&self, path: &Path, env: &Env, clock: &Clock) -> Result<Config, AddError> {
+        let keys = self.keys().map_err(AddError::Value)?;
+        let mut file = ConfigFile::open(path)?;
+        if file.read(super::kinds(), env).is_ok_and(|config| config.find_job(&self.name).is_some()) {
+            return Err(AddError::Known { what: "job", name: self.name.clone() });
+        }
+        file.document.add_job(&borrow(&keys))?;
+        save(file, env, clock).await
+    }
+}
+
+/// A channel or a model provider that a person wants.
+pub struct NewTable {
+    /// `channel` or `llm`.
+    pub table: &'static str,
+    /// What it does.
+    pub kind: &'static str,
+    /// The flags of its kind.
+    pub flags: &'static [Flag],
+    /// What it is called.
+    pub name: String,
+    /// What was given for each flag.
+    pub own: Vec<(&'static Flag, Vec<String>)>,
+    /// Any other keys.
+    pub set: TableKeys,
+}
+
+impl NewTable {
+    /// A channel.
+    pub fn channel(kind: &'static ChannelKind, name: &str, own: Vec<(&'static Flag, Vec<String>)>) -> Self {
+        let name = name.to_owned();
+        Self { table: "channel", kind: kind.keys.name, flags: kind.flags, name, own, set: Vec::new() }
+    }
+
+    /// A model provider, called as its kind.
+    pub fn llm(kind: &'static ProviderKind, own: Vec<(&'static Flag, Vec<String>)>) -> Self {
+        let (table, kind, flags) = ("llm", kind.keys.name, kind.flags);
+        Self { table, kind, flags, name: kind.to_owned(), own, set: Vec::new() }
+    }
+
+    /// Its keys, in the order in which a person would write them.
+    pub fn keys(&self) -> Result<TableKeys, String> {
+        let mut keys: TableKeys = vec![("kind".into(), self.kind.into())];
+        let own = Flag::keys(self.flags, &self.own)?;
+        // What is set by its key replaces what a flag would have written.
+        keys.extend(own.into_iter().filter(|(key, _)| !self.set.iter().any(|(known, _)| known == key)));
+        keys.extend(self.set.iter().cloned());
+        Ok(keys)
+    }
+
+    /// Puts it at the end of the file, if the file is right then; answers what the file says now.
+    pub async fn add_to(&self, path: &Path, env: &Env, clock: &Clock) -> Result<Config, AddError> {
+        let keys = self.keys().map_err(AddError::Value)?;
+        let mut file = ConfigFile::open(path)?;
+        if file.document.has_table(&[self.table, &self.name]) {
+            return Err(AddError::Known { what: self.table, name: self.name.clone() });
+        }
+        file.document.add_table(&[self.table, &self.name], &borrow(&keys))?;
+        save(file, env, clock).await
+    }
+}
+
+fn borrow(keys: &TableKeys) -> Vec<(&str, toml::Value)> {
+    keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect()
+}
+
+/// Saves the file, if all that it names can be made.
+async fn save(file: ConfigFile, env: &Env, clock: &Clock) -> Result<Config, AddError> {
+    App::preview(&file.read(super::kinds(), env)?, clock).await?;
+    Ok(file.save(super::kinds(), env)?)
+}
+
+impl App {
+    /// Everything, on an empty database in memory, for a config that is not in use: its jobs can be made, or an error says why
+    /// not. Nothing is fetched, so a secret of the way out need not be there.
+    pub async fn preview(config: &Config, clock: &Clock) -> Result<Self, AddError> {
+        let db = Db::open(DbUrl::Memory, Open::Create, clock.clone()).await?;
+        Ok(Self::without_ways_out(config, db)?)
+    }
+
+    /// Everything, for a look that fetches nothing: a secret of the way out need not be there.
+    pub fn without_ways_out(config: &Config, db: Db) -> Result<Self, super::Error> {
+        if config.app.proxy.as_ref().is_some_and(|proxy| proxy.reveal().is_err()) {
+            let mut without = config.clone();
+            without.app.proxy = None;
+            return Self::new(&without, db);
+        }
+        Self::new(config, db)
+    }
+}

@@ -1,0 +1,84 @@
+//! `channel add`: a new channel from flags, checked before it is written, without touching the rest of the file.
+
+use super::super::job::key_and_value;
+use super::super::kind_flags::{Channels, KindFlags, usage};
+use super::super::{Context, Error, Exit, Result};
+use crate::app::new_table::{AddError, NewTable};
+use crate::channel::KINDS;
+use crate::phrase;
+
+/// Options of `channel add`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What it is and its name, e.g. `slack team`; without a name it is called as its kind
+    #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
+    words: Vec<String>,
+    #[command(flatten)]
+    own: KindFlags<Channels>,
+    /// Any other key, e.g. quiet_hours=22:00-07:00; the value may be any TOML
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
+    set: Vec<(String, toml::Value)>,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> Result {
+    let (kind, name) = match args.words.as_slice() {
+        [kind] => (kind, kind),
+        [kind, name] => (kind, name),
+        _ => return Err(Error::usage("the kind is missing").hint(usage::<Channels>())),
+    };
+    KindFlags::<Channels>::refuse_unknown(kind)?;
+    let found = KINDS.iter().find(|known| known.keys.name == kind);
+    let kind = found.ok_or_else(|| Error::usage("the kind is missing").hint(usage::<Channels>()))?;
+    let own = args.own.of(kind.keys.name)?;
+    let channel = NewTable { set: args.set.clone(), ..NewTable::channel(kind, name, own) };
+    add_table(&channel, context).await?;
+    context.out.note(phrase!(
+        "Next: `tsuzuki channel test {name}`, then `tsuzuki job update JOB --set 'deliver=[\"{name}\"]'`",
+        "次は `tsuzuki channel test {name}` で試し、`tsuzuki job update JOB --set 'deliver=[\"{name}\"]'` で通知先にします",
+        name
+    ));
+    Ok(Exit::Fine)
+}
+
+/// Writes a table into the config file, or says why not; shows what it wrote, and what it still needs.
+pub(in crate::cli) async fn add_table(new: &NewTable, context: &Context) -> Result<()> {
+    let (table, name) = (new.table, new.name.as_str());
+    let added = new.add_to(&context.config_path()?, &context.env, &context.clock).await;
+    let saved = added.map_err(|error| explain(error, new))?;
+    context.out.note(phrase!("Added [{table}.{name}]:", "[{table}.{name}] を追加しました：", table, name));
+    let keys = new.keys().map_err(Error::usage)?;
+    if context.out.is_json() {
+        context.out.json(&keys.iter().cloned().collect::<std::collections::BTreeMap<_, _>>())?;
+    } else {
+        context.out.line(format!("[{table}.{name}]"))?;
+        keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
+    }
+    for missing in saved.list_missing_secrets().iter().filter(|missing| missing.owner == name) {
+        let (key, why) = (missing.key.as_str(), missing.why.as_str());
+        context.out.note(phrase!("needs setup: `{key}`: {why}", "設定不足：`{key}`：{why}", key, why));
+    }
+    Ok(())
+}
+
+fn explain(error: AddError, new: &NewTable) -> Error {
+    let error = match error {
+        AddError::Known { .. } => {
+            return Error::usage(error.to_string()).hint(phrase!(
+                "choose another name, or change its table in the config file",
+                "別の名前を選ぶか、設定ファイルの該当する表を編集してください"
+            ));
+        }
+        AddError::Value(why) => return Error::usage(why),
+        AddError::Edit(error) => Error::from(error),
+        AddError::App(error) => Error::from(error),
+        AddError::Db(error) => Error::from(error),
+    };
+    let error = error.hint(phrase!(
+        "nothing was written; the table would have stood at the end of the file",
+        "何も書き込んでいません（表はファイルの末尾に追加されます）"
+    ));
+    match KindFlags::<Channels>::hint(new.kind) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}

@@ -1,0 +1,120 @@
+//! `channel`: list, add and test the places that messages go to.
+
+mod add;
+mod test;
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use serde::Serialize;
+
+pub(super) use add::add_table;
+pub(super) use test::{choose, send_test};
+
+use super::table::row;
+use super::{Cell, Column, Context, Exit, Result};
+use crate::channel::outbox::{self, ChannelStatus};
+use crate::engine::things::external::judge_channel;
+use crate::engine::view::State;
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::time::Timestamp;
+
+/// Options of `channel`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the channels: whether they send, what waits, when the last message was sent
+    Ls,
+    /// Add a channel to the config file, e.g. `channel add mastodon --instance https://mastodon.social`
+    Add(Box<add::Args>),
+    /// Send one test message now, and print what the server answered
+    Test {
+        /// The channel [default: the only one]
+        name: Option<String>,
+    },
+}
+
+/// A channel as `channel ls` shows it.
+#[derive(Serialize)]
+struct ListedChannel {
+    channel: String,
+    kind: &'static str,
+    state: State,
+    /// Why it sends nothing.
+    why: Option<Phrase>,
+    /// Until when; `None` also for what only a person can end.
+    waits_until: Option<Timestamp>,
+    /// Messages that are to leave.
+    messages: i64,
+    last_sent_at: Option<Timestamp>,
+    /// The jobs that deliver to it.
+    jobs: Vec<String>,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Ls => list(context).await,
+        Command::Add(args) => add::run(&args, context).await,
+        Command::Test { name } => {
+            let app = context.look().await?;
+            let chosen = choose(app.env.channels.iter(), name.as_deref(), "delivery", "channel test NAME")?;
+            context.unless_stopped(send_test(chosen, None, &app, context)).await
+        }
+    }
+}
+
+async fn list(context: &Context) -> Result {
+    let (app, now) = (context.look().await?, context.clock.now());
+    let channels = Arc::clone(&app.env.channels);
+    let statuses = app.env.db.read(move |tx| outbox::list_statuses(tx, &channels, now)).await?;
+    let config = context.config().await?;
+    let missing = config.list_missing_secrets();
+    let jobs_of = |name: &str| -> Vec<String> {
+        let is_its = |channel: &String| channel == name;
+        let jobs = config.jobs.iter().filter(|job| job.deliver.iter().any(is_its));
+        jobs.map(|job| job.name.to_string()).collect()
+    };
+    let listed = |status: ChannelStatus| {
+        let (state, why) = judge_channel(&status, &missing);
+        ListedChannel {
+            state,
+            why,
+            waits_until: status.wait.and_then(|wait| wait.until),
+            jobs: jobs_of(&status.channel),
+            channel: status.channel,
+            kind: status.kind,
+            messages: status.messages,
+            last_sent_at: status.last_sent_at,
+        }
+    };
+    let listed: Vec<ListedChannel> = statuses.into_iter().map(listed).collect();
+    let columns = [
+        Column::left(phrase!("channel", "チャンネル")),
+        Column::left(phrase!("kind", "種類")),
+        Column::left(phrase!("state", "状態")),
+        Column::moment(phrase!("last sent", "最終送信")),
+        Column::right(phrase!("waiting", "送信待ち")),
+        Column::moment(phrase!("until", "いつまで")).secondary(),
+        Column::long(phrase!("why", "理由")).secondary(),
+        Column::long(phrase!("jobs", "ジョブ")).secondary(),
+    ];
+    context.out.listing(&columns, &listed, |channel| {
+        row![
+            &channel.channel,
+            channel.kind,
+            Cell::state(channel.state, channel.state.phrase()),
+            channel.last_sent_at,
+            channel.messages,
+            channel.waits_until,
+            channel.why.clone(),
+            channel.jobs.join(", "),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}

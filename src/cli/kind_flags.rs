@@ -1,0 +1,144 @@
+//! The options of `job add` and `channel add` that belong to one kind of job or channel, as the kinds name them.
+
+use std::marker::PhantomData;
+
+use clap::{Arg, ArgAction};
+
+use super::{Error, Result};
+use crate::app;
+use crate::channel;
+use crate::config::Flag;
+use crate::text::nearest;
+
+/// Flags with what was given for each.
+pub(super) type Given = Vec<(&'static Flag, Vec<String>)>;
+
+/// What has kinds, each with flags of its own.
+pub(super) trait Kinds {
+    /// What one of them is called.
+    const WHAT: &'static str;
+
+    /// The kinds by name.
+    fn list() -> Vec<(&'static str, &'static [Flag])>;
+}
+
+/// Jobs.
+#[derive(Debug)]
+pub(super) enum Jobs {}
+
+/// Channels.
+#[derive(Debug)]
+pub(super) enum Channels {}
+
+impl Kinds for Jobs {
+    const WHAT: &'static str = "job";
+
+    fn list() -> Vec<(&'static str, &'static [Flag])> {
+        app::PIPELINES.iter().map(|of| (of.kind.name, of.flags)).collect()
+    }
+}
+
+impl Kinds for Channels {
+    const WHAT: &'static str = "channel";
+
+    fn list() -> Vec<(&'static str, &'static [Flag])> {
+        channel::KINDS.iter().map(|of| (of.keys.name, of.flags)).collect()
+    }
+}
+
+/// What was given for the flags of all kinds, by name.
+#[derive(Debug)]
+pub(super) struct KindFlags<K>(Vec<(String, Vec<String>)>, PhantomData<K>);
+
+impl<K: Kinds> KindFlags<K> {
+    /// What was given for the flags of `kind`; a flag of another kind is an error.
+    pub(super) fn of(&self, kind: &str) -> Result<Given> {
+        let (kinds, mut given) = (K::list(), Given::new());
+        let own = kinds.iter().find(|(known, _)| *known == kind).map_or(&[][..], |(_, flags)| *flags);
+        for (name, values) in &self.0 {
+            let Some(flag) = own.iter().find(|flag| flag.name == name) else {
+                let owners = kinds.iter().filter(|(_, flags)| flags.iter().any(|flag| flag.name == name));
+                let owners = owners.map(|(owner, _)| *owner).collect::<Vec<_>>().join(" and ");
+                let what = K::WHAT;
+                return Err(Error::usage(format!(
+                    "--{name} is for {owners} {what}s, this is a {kind} {what}"
+                )));
+            };
+            given.push((flag, values.clone()));
+        }
+        Ok(given)
+    }
+
+    /// Refuses a kind that does not exist, with the one that may be meant.
+    pub(super) fn refuse_unknown(kind: &str) -> Result<()> {
+        let (what, kinds) = (K::WHAT, list_names::<K>());
+        if kinds.contains(&kind) {
+            return Ok(());
+        }
+        let error = Error::usage(format!("there is no kind of {what} `{kind}`"));
+        Err(match nearest(kind, kinds.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(usage::<K>()),
+        })
+    }
+
+    /// The flags that make one of a kind, for whoever lacks one.
+    pub(super) fn hint(kind: &str) -> Option<String> {
+        let (_, flags) = K::list().into_iter().find(|(known, _)| *known == kind)?;
+        let flags: Vec<String> = flags.iter().map(|flag| format!("--{} {}", flag.name, flag.value)).collect();
+        Some(format!("a {kind} {} is made with {}, or --set KEY=VALUE", K::WHAT, flags.join(", ")))
+    }
+}
+
+/// The names of the kinds.
+pub(super) fn list_names<K: Kinds>() -> Vec<&'static str> {
+    K::list().iter().map(|(name, _)| *name).collect()
+}
+
+/// How `add` is called.
+pub(super) fn usage<K: Kinds>() -> String {
+    format!("write `tsuzuki {} add KIND NAME`; kinds: {}", K::WHAT, list_names::<K>().join(", "))
+}
+
+impl<K: Kinds> clap::FromArgMatches for KindFlags<K> {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let mut given: Vec<(String, Vec<String>)> = Vec::new();
+        for flag in K::list().iter().flat_map(|(_, flags)| *flags) {
+            if let Some(values) = matches.get_many::<String>(flag.name)
+                && !given.iter().any(|(name, _)| name == flag.name)
+            {
+                given.push((flag.name.to_owned(), values.cloned().collect()));
+            }
+        }
+        Ok(Self(given, PhantomData))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl<K: Kinds> clap::Args for KindFlags<K> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        // A flag that several kinds have is one option.
+        let mut options: Vec<(&'static Flag, Vec<&'static str>)> = Vec::new();
+        for (kind, flags) in K::list() {
+            for flag in flags {
+                match options.iter_mut().find(|(known, _)| known.name == flag.name) {
+                    Some((_, kinds)) => kinds.push(kind),
+                    None => options.push((flag, vec![kind])),
+                }
+            }
+        }
+        options.into_iter().fold(command, |command, (flag, kinds)| {
+            let action = if flag.is_list() { ArgAction::Append } else { ArgAction::Set };
+            let help = format!("{}: {}", kinds.join(", "), (flag.help)());
+            command.arg(Arg::new(flag.name).long(flag.name).value_name(flag.value).help(help).action(action))
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
