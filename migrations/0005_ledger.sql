@@ -22,8 +22,6 @@ CREATE TABLE api_usage (
 CREATE TABLE pauses (
   name TEXT PRIMARY KEY NOT NULL,
   paused_at TEXT NOT NULL,
-  -- Since when one pause follows the other without anything that worked in between; NULL: since `paused_at`.
-  since TEXT,
   paused_until TEXT,
   reason TEXT NOT NULL
 );

@@ -31,6 +31,7 @@ const BATCH: usize = 128;
 const BATCH_ENTRIES: usize = 2_000;
 /// A lane that has fewer blogs than this waiting claims its next chunk, so that it need not wait for one.
 const CLAIM_BELOW: usize = 16;
+
 /// A check that has ended, and the claim under which it was made.
 pub(super) struct Done {
     claim: ChunkClaim,
@@ -182,6 +183,8 @@ impl Lane {
                 self.chunks.insert(claim, progress);
             }
         }
+        // Whoever has taken a chunk from us asks its blogs, too.
+        self.waiting.retain(|(claim, ..)| self.chunks.contains_key(claim));
         Ok(())
     }
 }

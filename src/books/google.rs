@@ -304,7 +304,8 @@ mod tests {
                     assert_eq!((status >= 500, retry_after.is_some()), (true, wait.is_some()), "{status}");
                 }
                 (SearchError::Credentials(_), None, true) => {}
-                (SearchError::Failed(_), None, false) => assert!(status < 500, "{status} may pass"),
+                (SearchError::Config(_), None, false) => assert_eq!(status, 400),
+                (SearchError::Failed(_), None, false) => assert!([403, 404].contains(&status), "{status}"),
                 other => panic!("{status} {body}: {other:?}"),
             }
             assert!(!format!("{trouble:?}").contains("no\\n"), "one line: {trouble:?}");

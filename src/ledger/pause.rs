@@ -8,6 +8,8 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
+crate::migration!(11, "pause since", "../../migrations/0011_pause_since.sql");
+
 /// A pause that begins sooner after the last one goes on with it, unless something has worked in between: a day, and a bit
 /// for what is used once a day.
 pub const SERIES: Duration = Duration::from_secs(25 * 3600);

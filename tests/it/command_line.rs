@@ -817,9 +817,15 @@ fn a_copy_is_kept_before_the_schema_changes() {
     assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
     assert!(!test_env.files().iter().any(|file| file.contains(".before-v")), "a new file needs no copy");
     let newest = tsuzuki::db::known_migrations().last().unwrap();
-    let made = newest.text.split("CREATE TABLE ").skip(1);
-    let tables = made.map(|rest| rest.split([' ', '(']).next().unwrap());
-    let undone: String = tables.map(|table| format!("DROP TABLE {table};")).collect();
+    let statements = newest.text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let undo = |words: Vec<&str>| match words[..] {
+        ["CREATE", "TABLE", table, ..] => Some(format!("DROP TABLE {table};")),
+        ["ALTER", "TABLE", table, "ADD", "COLUMN", column, ..] => {
+            Some(format!("ALTER TABLE {table} DROP COLUMN {column};"))
+        }
+        _ => None,
+    };
+    let undone: String = statements.filter_map(undo).collect();
     let undone = format!("DELETE FROM schema_migrations WHERE version = {}; {undone}", newest.version);
     rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap().execute_batch(&undone).unwrap();
     assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);

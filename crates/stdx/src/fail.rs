@@ -61,9 +61,11 @@ mod armed {
         assert!(!PANIC.as_ref().is_some_and(|chosen| chosen.is_here(name)), "asked to panic at `{name}`");
         if STOP.as_ref().is_some_and(|chosen| chosen.is_here(name)) {
             // The signal stops every thread; we are back here when somebody sends SIGCONT.
-            // Somebody else sends it, so that this thread waits and does not run on until it arrives.
+            // Somebody else sends it, and ends a while later: this thread waits for that, and does not run on until the signal
+            // has reached it.
             let me = std::process::id().to_string();
-            let _ = std::process::Command::new("sh").args(["-c", "kill -STOP \"$0\"", &me]).status();
+            let send = "kill -STOP \"$0\"; sleep 0.5";
+            let _ = std::process::Command::new("sh").args(["-c", send, &me]).status();
         }
     }
 }

@@ -10,6 +10,8 @@ use crate::id::{JobName, Owner};
 use crate::ledger::{lease, presence};
 use crate::{params, sql};
 
+crate::migration!(10, "blog chunks", "../../../migrations/0010_blog_chunks.sql");
+
 /// Blogs of a chunk: one bit each in `pending`.
 pub const CHUNK: usize = 64;
 
