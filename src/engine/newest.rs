@@ -77,7 +77,7 @@ fn is_of_interest(event: &Event) -> bool {
     event.subject.name_of("job").is_none() && event.code != DeliveryCode::Ready.word()
 }
 
-/// Whether the message that it names says the same.
+/// Whether the messages that it names say the same.
 fn is_in_a_message(event: &Event) -> bool {
-    event.detail.get("delivery").is_some()
+    ["delivery", "messages"].iter().any(|key| event.detail.get(key).is_some())
 }
