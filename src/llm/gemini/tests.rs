@@ -1,6 +1,9 @@
 //! Every kind of reply that Gemini gives, and what it means to us.
 
+use super::reply::USUAL_WAIT;
 use super::*;
+use crate::fetch::ApiReply;
+use crate::llm::call::{Repair, TokenUsage};
 
 fn reply(body: Json) -> Result<Reply, CallError> {
     read_reply(body.to_string().as_bytes())

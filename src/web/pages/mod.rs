@@ -8,6 +8,7 @@ mod act;
 mod blocks;
 mod job;
 mod layout;
+mod markup;
 mod overview;
 mod pipeline;
 mod preferences;

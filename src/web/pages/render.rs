@@ -1,64 +1,17 @@
 //! Phrases, values, moments and states as HTML: everything is escaped, and what others wrote cannot turn the text around it.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::time::Duration;
 
-use askama::filters::{Escaper as _, Html, HtmlSafe};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+pub(in crate::web) use super::markup::Markup;
 use crate::engine::view::{Line, Section, Stage};
 use crate::engine::{Action, Standing, State, View};
 use crate::phrase;
 use crate::phrase::{Phrase, Piece, Speech, Value};
 use crate::text::{Language, width};
 use crate::time::Timestamp;
-use crate::web::chart::Drawn;
-
-/// HTML that is safe to show as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::web) struct Markup(String);
-
-impl fmt::Display for Markup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl HtmlSafe for Markup {}
-
-impl Markup {
-    /// HTML that our own templates made.
-    pub(in crate::web) fn from_template(template: &impl askama::Template) -> askama::Result<Self> {
-        template.render().map(Self)
-    }
-
-    /// What our own charts drew; they escape their words themselves.
-    pub(in crate::web) fn from_chart(drawn: Drawn) -> Self {
-        Self(drawn.svg)
-    }
-
-    pub(in crate::web) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Adds HTML of our own.
-    pub(in crate::web) fn push_html(&mut self, html: &'static str) {
-        self.0.push_str(html);
-    }
-
-    /// Adds text, whatever it says.
-    pub(in crate::web) fn push_text(&mut self, text: &str) {
-        // Writing into a string cannot fail.
-        let _ = Html.write_escaped_str(&mut self.0, text);
-    }
-
-    /// Adds text of others: signs in it that turn the direction of reading end with it.
-    fn push_foreign(&mut self, text: &str) {
-        self.push_html("<bdi>");
-        self.push_text(text);
-        self.push_html("</bdi>");
-    }
-}
 
 /// Moments nearer than this are told by how far away they are.
 const NEAR: Duration = Duration::from_secs(48 * 60 * 60);
