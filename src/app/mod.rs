@@ -291,7 +291,7 @@ fn make_job(job: &config::Job, env: &JobEnv) -> Result<Job, Problems> {
         collector: (pipeline.make)(job, env)?,
         ping: job.ping.as_ref().map(|address| {
             let allowed = AllowPrivate::parse(&job.allow_private).unwrap_or_else(|_| AllowPrivate::none());
-            Ping::new(address.url().clone(), env.fetcher.clone(), allowed)
+            Ping::new(address.clone().into(), env.fetcher.clone(), allowed)
         }),
     })
 }

@@ -8,7 +8,7 @@ use crate::fetch::{Credential, Request};
 use crate::parse::url::Url;
 
 /// What proves who we are; secrets are looked up when a request is made.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub struct BlogAccess {
     login: Option<(String, Secret)>,
     headers: Vec<(HeaderName, Secret)>,
@@ -16,7 +16,7 @@ pub struct BlogAccess {
 
 impl BlogAccess {
     /// What the table of a blog says, or the key that is wrong and why.
-    pub(super) fn read(keys: &BlogKeys) -> Result<Self, (String, String)> {
+    pub(super) fn read(keys: &BlogKeys) -> Result<Option<Self>, (String, String)> {
         let mut headers = Vec::new();
         for (name, value) in &keys.headers {
             let header = HeaderName::from_bytes(name.as_bytes())
@@ -31,26 +31,24 @@ impl BlogAccess {
                 "`login` and the header `Authorization` say the same thing twice".into(),
             ));
         }
-        Ok(Self { login, headers })
-    }
-
-    fn is_empty(&self) -> bool {
-        self.login.is_none() && self.headers.is_empty()
+        let is_needed = login.is_some() || !headers.is_empty();
+        Ok(is_needed.then_some(Self { login, headers }))
     }
 }
 
 impl Blog {
     /// The same request with what proves who we are, if it goes to a server that the config names.
     pub(super) fn authorized(&self, mut request: Request, url: &Url) -> Result<Request, MissingSecret> {
-        let own = [Some(&self.url), self.feed.as_ref(), self.sitemap.as_ref()];
-        if self.access.is_empty() || !own.into_iter().flatten().any(|own| own.origin() == url.origin()) {
+        let Some(access) = &self.access else { return Ok(request) };
+        let mut own = [Some(&self.url), self.feed.as_ref(), self.sitemap.as_ref()].into_iter().flatten();
+        if !own.any(|own| own.origin() == url.origin()) {
             return Ok(request);
         }
-        if let Some((user, password)) = &self.access.login {
+        if let Some((user, password)) = &access.login {
             let password = password.reveal()?.expose().into();
             request = request.credential(&Credential::Basic { user: user.clone(), password });
         }
-        for (name, value) in &self.access.headers {
+        for (name, value) in &access.headers {
             request = request.secret_header(name.clone(), &value.reveal()?.expose().into());
         }
         Ok(request)

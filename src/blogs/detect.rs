@@ -70,16 +70,16 @@ fn feed_entry(mut entry: feed::Entry, blog: &Blog) -> Option<FoundEntry> {
 
 /// Whether texts of entries matter, which are passed over otherwise.
 pub fn wants_texts(blog: &Blog) -> bool {
-    blog.text != EntryText::None || !blog.patterns.are_addresses()
+    blog.text != EntryText::None || !blog.patterns().are_addresses()
 }
 
 fn is_admitted(entry: &feed::Entry, url: Option<&Url>, blog: &Blog) -> bool {
-    if blog.patterns.are_addresses() {
-        return blog.patterns.admit(&[], url);
+    if blog.patterns().are_addresses() {
+        return blog.patterns().admit(&[], url);
     }
     let texts = entry.summary.iter().chain(&entry.content).map(feed::Content::text);
     let texts: Vec<String> = entry.title.clone().into_iter().chain(texts).collect();
-    blog.patterns.admit(&texts.iter().map(String::as_str).collect::<Vec<_>>(), url)
+    blog.patterns().admit(&texts.iter().map(String::as_str).collect::<Vec<_>>(), url)
 }
 
 /// What a message about the entry says besides its title.
@@ -96,7 +96,7 @@ fn text_of(entry: &feed::Entry, wanted: EntryText) -> Option<String> {
 /// The key of an entry's address, if it can be told without reading the address.
 fn plain_url_key(entry: &feed::Entry, blog: &Blog) -> Option<String> {
     let link = entry.link.as_deref().filter(|link| link.len() <= LONGEST_URL)?;
-    let key = if blog.patterns.is_empty() { plain_key(&blog.url, link)? } else { return None };
+    let key = if blog.patterns().is_empty() { plain_key(&blog.url, link)? } else { return None };
     Some(bounded_key(key.to_owned()))
 }
 
@@ -153,7 +153,7 @@ impl<'a> SiteEntries<'a> {
     }
 
     fn add(&mut self, url: &Url, text: Option<&str>, date: Option<crate::time::Timestamp>) {
-        let patterns = &self.blog.patterns;
+        let patterns = self.blog.patterns();
         let usual = !patterns.include.is_empty() || !is_furniture(url);
         let texts = text.map(|text| [text]);
         let texts = texts.as_ref().map_or(&[][..], |texts| &texts[..]);
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     fn blog(url: &str) -> Blog {
-        Blog::at("b", url.parse().unwrap())
+        Blog::sample(url, "")
     }
 
     fn urls(found: &[FoundEntry]) -> Vec<&str> {
@@ -260,11 +260,10 @@ mod tests {
     fn a_selector_and_patterns_narrow_the_list() {
         let html =
             r#"<nav><a href="/about">x</a></nav><main><a href="/tag/a">A</a> <a href="/b">B</a></main>"#;
-        let mut blog = blog("https://blog.example/");
-        blog.selector = Some("main".into());
+        let blog = Blog::sample("https://blog.example/", "selector = 'main'");
         let page = Html::from_text(html, Some(&blog.url));
         assert_eq!(urls(&page_entries(&page, &blog).unwrap()), ["https://blog.example/b"]);
-        blog.patterns.include = vec!["/tag/*".parse().unwrap()];
+        let blog = Blog::sample("https://blog.example/", "selector = 'main'\ninclude = ['/tag/*']");
         assert_eq!(
             urls(&page_entries(&page, &blog).unwrap()),
             ["https://blog.example/tag/a"],

@@ -70,7 +70,7 @@ pub fn find_row(
     Ok(BlogRow {
         blog_id: blog.id.clone(),
         job_name: job.to_string(),
-        title: blog.title.clone(),
+        title: blog.name().to_owned(),
         url: blog.url.to_string(),
         state: standing,
         why: paused.as_ref().map(|pause| pause.reason.clone()).or(silent),

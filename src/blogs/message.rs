@@ -20,7 +20,7 @@ pub fn news<'a>(
     language: Language,
 ) -> Notice {
     let blogs = count_blogs(changes);
-    let title = |id: &'a str| find(id).map_or(id, |blog| blog.title.as_str());
+    let title = |id: &'a str| find(id).map_or(id, |blog| blog.name());
     let all: Vec<(&str, &FoundEntry)> = changes
         .iter()
         .flat_map(|change| change.detail.entries.iter().map(|entry| (title(&change.blog_id), entry)))

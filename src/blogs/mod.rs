@@ -187,7 +187,7 @@ impl Collector for Blogs {
         Box::pin(async {
             let fetcher = &self.prober.fetcher;
             let asked = self.blogs.iter().take(ASKED_BY_DOCTOR).map(|blog| async move {
-                fetcher.reach(&blog.id, &blog.url, &blog.allow_private, Wanted::Document).await
+                fetcher.reach(&blog.id, &blog.url, &blog.reachable, Wanted::Document).await
             });
             let mut checks = futures_util::future::join_all(asked).await;
             if let Some(left) = self.blogs.len().checked_sub(ASKED_BY_DOCTOR).filter(|left| *left > 0) {

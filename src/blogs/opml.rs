@@ -26,7 +26,7 @@ pub(super) async fn render(config: &Config, db: Option<&Db>, job: Option<&str>) 
                 None => left_out += 1,
                 Some(url) => feeds.push(opml::Feed {
                     url,
-                    title: Some(blog.title.clone().unwrap_or_else(|| blog.id.clone())),
+                    title: Some(blog.name().to_owned()),
                     page: Some(blog.url.as_str().to_owned()),
                     folders: match &blog.folder {
                         Some(folder) => folder.split('/').map(|part| part.trim().into()).collect(),

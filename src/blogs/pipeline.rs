@@ -63,7 +63,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         &Thing {
             word: BLOG,
             find: view::find,
-            list_configured: |config| config::list_blogs(config).map(|(_, blog)| blog.id).collect(),
+            list_configured: |config| config::list_blogs(config).map(|(_, blog)| blog.id.clone()).collect(),
             list_stored: |tx| Ok(store::list_known_blogs(tx)?.into_iter().map(|(id, ..)| id).collect()),
             listed_by: "blog ls",
             resume: Some("blog resume"),
@@ -81,7 +81,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     list_findings: findings::list,
     list_busy: |_| Ok(Vec::new()),
     list_left: |tx, config| {
-        let configured = config::list_blogs(config).map(|(_, blog)| blog.id).collect();
+        let configured = config::list_blogs(config).map(|(_, blog)| blog.id.clone()).collect();
         view::list_left(tx, &configured)
     },
     list_needs: |_| Ok(Vec::new()),

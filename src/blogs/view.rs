@@ -215,7 +215,10 @@ fn list_blogs_at(finder: &Finder, url: &Url) -> Vec<String> {
         let addresses = [Some(&blog.url), blog.feed.as_ref(), blog.sitemap.as_ref()];
         addresses.into_iter().flatten().any(|address| comparison_key(address) == key)
     };
-    config::list_blogs(&finder.config).filter(|(_, blog)| is_there(blog)).map(|(_, blog)| blog.id).collect()
+    config::list_blogs(&finder.config)
+        .filter(|(_, blog)| is_there(blog))
+        .map(|(_, blog)| blog.id.clone())
+        .collect()
 }
 
 fn view(finder: &Finder, blog: &BlogDetails) -> View {

@@ -294,7 +294,7 @@ pub const LOCAL_LINKS_HINT: &str = "set `public_url` in [web] to the address und
 /// Whether Google is asked without a key; another service at `api_url` may want none.
 pub fn lacks_key(section: &Section) -> bool {
     let Ok(keys) = section.keys::<Keys>() else { return false };
-    let asked = google::volumes_url(keys.google_books.api_url.as_ref().map(HttpUrl::url));
+    let asked = google::volumes_url(keys.google_books.api_url.as_deref());
     let is_google =
         asked.host_str().is_some_and(|host| host == "googleapis.com" || host.ends_with(".googleapis.com"));
     is_google && keys.google_books.api_key.is_none()

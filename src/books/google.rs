@@ -12,7 +12,6 @@ use super::config::{EbookFilter, GoogleBooks, OrderBy, PrintType};
 use super::decide::Ask;
 use super::model::Book;
 use super::volume;
-use crate::config::value::HttpUrl;
 use crate::fetch::{self, AllowPrivate, ApiAnswer, Fetcher, Limits, Manners, Request, header};
 use crate::time::Timestamp;
 
@@ -80,7 +79,7 @@ impl Search {
         key: Option<SecretString>,
         allow_private: AllowPrivate,
     ) -> Self {
-        let mut url = volumes_url(options.api_url.as_ref().map(HttpUrl::url));
+        let mut url = volumes_url(options.api_url.as_deref());
         let mut parts: Vec<&str> =
             queries.iter().map(String::as_str).filter(|query| !query.is_empty()).collect();
         parts.dedup();

@@ -43,7 +43,7 @@ use self::google::Search;
 use self::prompt::Prompt;
 use self::select::DigestLimits;
 use crate::channel::outbox::Topics;
-use crate::config::value::{FirstRun, HttpUrl};
+use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::Tx;
 use crate::db::{self, Db};
@@ -268,7 +268,7 @@ impl Collector for Books {
     fn check(&self) -> Boxed<'_, Vec<Check>> {
         // A search would count against the quota; whether the key is right shows at the first run.
         Box::pin(async {
-            let url = google::volumes_url(self.keys.google_books.api_url.as_ref().map(HttpUrl::url));
+            let url = google::volumes_url(self.keys.google_books.api_url.as_deref());
             vec![self.fetcher.reach("Google Books", &url, &self.allow_private, Wanted::Anything).await]
         })
     }

@@ -272,8 +272,7 @@ pub fn check(section: &Section) -> Problems {
 }
 
 /// The name by which the projects of one host are told from those of another: host, port if unusual, and path.
-pub fn host_of(address: &HttpUrl) -> String {
-    let url = address.url();
+pub fn host_of(url: &HttpUrl) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}{port}{}", url.host_str().unwrap_or_default(), url.path().trim_end_matches('/'))
 }

@@ -139,7 +139,7 @@ impl GitSource {
         let access = HostAccess {
             fetcher: env.fetcher.clone(),
             clock: env.clock.clone(),
-            base: self.address.url().clone(),
+            base: self.address.clone().into(),
             token,
             token_kind: self.keys.token_kind,
             allow_private: self.allow_private.clone(),
@@ -246,7 +246,7 @@ impl Commits {
     async fn check_host(&self) -> Vec<Check> {
         let GitSource { keys, address, kind, allow_private, .. } = &*self.source;
         let fetcher = &self.env.fetcher;
-        let server = fetcher.reach(kind.name, address.url(), allow_private, Wanted::Anything).await;
+        let server = fetcher.reach(kind.name, address, allow_private, Wanted::Anything).await;
         let client = match self.source.client(&self.env) {
             Ok(client) if server.is_fine => client,
             Ok(_) => return vec![server],

@@ -9,8 +9,12 @@ use crate::config::{Config, ConfigText, EditError, Pairs};
 pub fn list_blogs(config: &Config) -> Vec<KnownBlog> {
     let jobs = config.jobs.iter().filter(|job| job.kind == blogs::KIND);
     let keys = jobs.filter_map(|job| job.section.keys::<blogs::config::Keys>().ok());
-    keys.flat_map(|keys| keys.blog.iter().cloned())
-        .map(|blog| KnownBlog { id: blog.id, url: blog.url.into(), feed: blog.feed.map(Into::into) })
+    keys.flat_map(|keys| &keys.blog)
+        .map(|blog| KnownBlog {
+            id: blog.id.clone(),
+            url: blog.url.clone().into(),
+            feed: blog.feed.clone().map(Into::into),
+        })
         .collect()
 }
 

@@ -173,8 +173,8 @@ impl Keys {
     }
 
     /// Which entries are looked at.
-    pub fn patterns(&self) -> Patterns {
-        Patterns { include: self.include.clone(), exclude: self.exclude.clone() }
+    pub fn patterns(&self) -> Patterns<'_> {
+        Patterns { include: &self.include, exclude: &self.exclude }
     }
 
     /// How patient the job is.

@@ -43,7 +43,7 @@ pub use model::{Item, Reason, Status};
 pub use workspace::Workspace;
 
 use crate::channel::outbox::Topics;
-use crate::config::value::{FirstRun, HttpUrl};
+use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::{self, Db, Tx};
 use crate::engine::job::Boxed;
@@ -184,7 +184,7 @@ impl Press {
 
     /// The feeds of the config, in its order.
     fn feeds(&self) -> impl Iterator<Item = &Url> {
-        self.keys.feed.iter().map(HttpUrl::url)
+        self.keys.feed.iter().map(|feed| &**feed)
     }
 
     /// What is said about a feed, naming it where there are several.

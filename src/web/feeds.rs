@@ -81,7 +81,7 @@ async fn show(
 fn base(finder: &Finder, headers: &HeaderMap) -> String {
     let web = finder.config.web.keys::<Web>().ok();
     if let Some(url) = web.and_then(|web| web.public_url.as_ref()) {
-        return url.url().as_str().trim_end_matches('/').to_owned();
+        return url.as_str().trim_end_matches('/').to_owned();
     }
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     format!("http://{host}")

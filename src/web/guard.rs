@@ -28,7 +28,6 @@ use super::route::{Access, AccessTable};
 use super::token::{self, AccessToken, Scope};
 use super::{Error, RemoteAddress, login, store};
 use crate::config::Web;
-use crate::config::value::HttpUrl;
 use crate::config::value::Network;
 use crate::db::{self, Db};
 
@@ -88,7 +87,7 @@ impl Guard {
             Some(auth) => Some(Password::new(&auth.user, auth.password.reveal()?.expose())?),
             None => None,
         };
-        let tls = web.public_url.as_ref().map(HttpUrl::url).filter(|url| url.scheme() == "https");
+        let tls = web.public_url.as_deref().filter(|url| url.scheme() == "https");
         Ok(Self {
             db,
             table,

@@ -16,7 +16,7 @@ pub(super) struct Hosts {
 
 impl Hosts {
     pub(super) fn new(web: &Web) -> Self {
-        let public = web.public_url.iter().filter_map(|url| url.url().host_str());
+        let public = web.public_url.iter().filter_map(|url| url.host_str());
         let allowed = web.allowed_hosts.iter().map(String::as_str);
         let names = public.chain(allowed).chain(["localhost"]);
         Self {

@@ -94,7 +94,7 @@ impl Web {
     /// Whether links to prompt pages work on this machine alone.
     pub fn links_are_local(&self) -> bool {
         let is_local = |ip: std::net::IpAddr| ip.to_canonical().is_loopback() || ip.is_unspecified();
-        match self.public_url.as_ref().and_then(|base| base.url().host()) {
+        match self.public_url.as_ref().and_then(|base| base.host()) {
             Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
             Some(url::Host::Ipv4(ip)) => is_local(ip.into()),
             Some(url::Host::Ipv6(ip)) => is_local(ip.into()),

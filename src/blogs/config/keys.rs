@@ -1,6 +1,7 @@
 //! The keys of a `blogs` job, as the file writes them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ const WARN_AFTER: u32 = 3;
 #[serde(deny_unknown_fields)]
 pub struct Keys {
     /// The blogs, each with an `id` that never changes and a `url`.
-    pub blog: Vec<BlogKeys>,
+    pub blog: Vec<Arc<BlogKeys>>,
     /// How a check asks whether anything changed: "get" (one conditional request) or "head" (HEAD first, then GET).
     #[serde(default)]
     pub probe: Probe,

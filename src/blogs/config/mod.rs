@@ -3,6 +3,7 @@
 mod keys;
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 pub use keys::{BlogKeys, EntryText, Keys, Probe};
@@ -10,44 +11,23 @@ pub use keys::{BlogKeys, EntryText, Keys, Probe};
 use super::access::BlogAccess;
 use super::model::Detector;
 use crate::channel::ChannelSet;
-use crate::config::value::{FirstRun, HttpUrl, Patterns, Span};
+use crate::config::value::{FirstRun, HttpUrl, Patterns};
 use crate::config::{self, Problems, Section};
 use crate::fetch::AllowPrivate;
 use crate::hash;
 use crate::id::JobName;
-use crate::parse::url::{Url, comparison_key};
+use crate::parse::url::comparison_key;
 
-/// A blog as the checks see it.
+/// A blog as the checks see it: its keys, shared with the config, and what follows from them.
 #[derive(Clone, Debug)]
 pub struct Blog {
-    pub id: String,
-    pub url: Url,
-    /// What to look at, in order.
-    pub detect: Vec<Detector>,
-    /// Its feed, if the file names it.
-    pub feed: Option<Url>,
-    /// Its sitemap, if the file names it.
-    pub sitemap: Option<Url>,
-    /// Where links count.
-    pub selector: Option<String>,
-    /// Which addresses count.
-    pub patterns: Patterns,
-    /// The least time between two checks.
-    pub every: Option<Span>,
-    /// Whether new links on a page must be seen twice.
-    pub confirm: bool,
-    /// Private addresses that may be reached.
-    pub allow_private: AllowPrivate,
-    /// What it is called.
-    pub title: String,
-    /// Hashtags for messages about it.
-    pub tags: Vec<String>,
-    /// The channels that hear of it, if not those of the job.
-    pub deliver: Option<Vec<String>>,
+    keys: Arc<BlogKeys>,
+    /// Private addresses that may be reached: those of the job and its own.
+    pub reachable: AllowPrivate,
     /// Which text of its entries messages have.
     pub text: EntryText,
-    /// How we prove who we are.
-    pub access: Arc<BlogAccess>,
+    /// How we prove who we are, if that is needed.
+    pub access: Option<Arc<BlogAccess>>,
     /// A fingerprint of everything that decides what is looked at; when it differs, known answers no longer hold.
     ///
     /// It is a hash on purpose: the config itself is never copied into the database.
@@ -77,7 +57,7 @@ pub fn read(job: &config::Job) -> Result<(Vec<Blog>, Rules), Problems> {
         .map_err(|error| job.section.problem("allow_private", error.to_string()));
     let of_job = problems.note(of_job).unwrap_or_else(AllowPrivate::none);
     let mut blogs = Vec::with_capacity(keys.blog.len());
-    for (number, blog) in keys.blog.iter().cloned().enumerate() {
+    for (number, blog) in keys.blog.iter().enumerate() {
         let at = |key: &str| format!("blog.{number}.{key}");
         let text = if keys.digest { EntryText::None } else { keys.text };
         blogs.extend(problems.note(checked(job, blog, &of_job, text, &at)));
@@ -94,56 +74,42 @@ pub fn read(job: &config::Job) -> Result<(Vec<Blog>, Rules), Problems> {
 
 fn checked(
     job: &config::Job,
-    blog: BlogKeys,
+    keys: &Arc<BlogKeys>,
     of_job: &AllowPrivate,
     text: EntryText,
     at: &dyn Fn(&str) -> String,
 ) -> Result<Blog, Problems> {
     let mut problems = Problems::default();
     let problem = |key: &str, message: String| job.section.problem(&at(key), message);
-    if blog.id.trim().is_empty() || blog.id.chars().count() > 200 || blog.id.chars().any(char::is_control) {
+    if keys.id.trim().is_empty() || keys.id.chars().count() > 200 || keys.id.chars().any(char::is_control) {
         problems.push(problem("id", "an id has 1 to 200 printable characters".into()));
     }
-    let access = problems.note(BlogAccess::read(&blog).map_err(|(key, why)| problem(&key, why)));
-    let detect = blog.detect.unwrap_or_else(|| Detector::ALL.to_vec());
+    let access = problems.note(BlogAccess::read(keys).map_err(|(key, why)| problem(&key, why)));
     for (key, is_set, needed) in [
-        ("feed", blog.feed.is_some(), Detector::Feed),
-        ("sitemap", blog.sitemap.is_some(), Detector::Sitemap),
-        ("selector", blog.selector.is_some(), Detector::Html),
+        ("feed", keys.feed.is_some(), Detector::Feed),
+        ("sitemap", keys.sitemap.is_some(), Detector::Sitemap),
+        ("selector", keys.selector.is_some(), Detector::Html),
     ] {
-        if is_set && !detect.contains(&needed) {
+        if is_set && !keys.detectors().contains(&needed) {
             let message = format!("`{key}` is of no use without \"{}\" in `detect`", needed.word());
             problems.push(problem(key, message));
         }
     }
-    let allow_private = if blog.allow_private.is_empty() {
+    let reachable = if keys.allow_private.is_empty() {
         of_job.clone()
     } else {
-        let allowed: Vec<&String> = job.allow_private.iter().chain(&blog.allow_private).collect();
+        let allowed: Vec<&String> = job.allow_private.iter().chain(&keys.allow_private).collect();
         let allowed =
             AllowPrivate::parse(&allowed).map_err(|error| problem("allow_private", error.to_string()));
         problems.note(allowed).unwrap_or_else(AllowPrivate::none)
     };
-    let mut blog = Blog {
-        title: blog.title.unwrap_or_else(|| blog.id.clone()),
-        tags: blog.tags,
-        deliver: blog.deliver,
+    problems.unless_any(Blog {
+        keys: Arc::clone(keys),
+        reachable,
         text,
-        access: Arc::new(access.unwrap_or_default()),
-        id: blog.id,
-        url: blog.url.into(),
-        detect,
-        feed: blog.feed.map(Url::from),
-        sitemap: blog.sitemap.map(Url::from),
-        selector: blog.selector,
-        patterns: Patterns { include: blog.include, exclude: blog.exclude },
-        every: blog.every,
-        confirm: blog.confirm.unwrap_or(true),
-        allow_private,
-        settings_hash: String::new(),
-    };
-    blog.settings_hash = blog.hash_settings();
-    problems.unless_any(blog)
+        access: access.flatten().map(Arc::new),
+        settings_hash: keys.hash_settings(),
+    })
 }
 
 /// Channels that a blog names and that there are not.
@@ -184,7 +150,7 @@ pub(super) fn from_flags(words: &[String]) -> Result<toml::Value, String> {
         let parsed: HttpUrl = url
             .parse()
             .map_err(|_| format!("`{word}` names no blog: write --blog ID=https://… or --blog https://…"))?;
-        let host = || parsed.url().host_str().unwrap_or_default().trim_start_matches("www.").to_owned();
+        let host = || parsed.host_str().unwrap_or_default().trim_start_matches("www.").to_owned();
         let mut blog = toml::Table::new();
         blog.insert("id".into(), id.unwrap_or_else(host).into());
         blog.insert("url".into(), url.into());
@@ -224,38 +190,55 @@ pub fn check_ids(jobs: &[config::Job]) -> Problems {
     problems
 }
 
+#[cfg(test)]
 impl Blog {
-    /// A blog of which nothing is said but its address.
-    pub fn at(id: &str, url: Url) -> Self {
+    /// The blog `b` at `url`, with those keys besides.
+    pub(super) fn sample(url: &str, keys: &str) -> Self {
+        let keys: BlogKeys = toml::from_str(&format!("id = 'b'\nurl = '{url}'\n{keys}")).unwrap();
+        let settings_hash = keys.hash_settings();
         Self {
-            id: id.to_owned(),
-            url,
-            detect: Detector::ALL.to_vec(),
-            feed: None,
-            sitemap: None,
-            selector: None,
-            patterns: Patterns::default(),
-            every: None,
-            confirm: true,
-            allow_private: AllowPrivate::none(),
-            title: id.to_owned(),
-            tags: Vec::new(),
-            deliver: None,
+            keys: Arc::new(keys),
+            reachable: AllowPrivate::none(),
             text: EntryText::None,
-            access: Arc::default(),
-            settings_hash: String::new(),
+            access: None,
+            settings_hash,
         }
+    }
+}
+
+impl Deref for Blog {
+    type Target = BlogKeys;
+
+    fn deref(&self) -> &BlogKeys {
+        &self.keys
+    }
+}
+
+impl BlogKeys {
+    /// What to look at, in order.
+    pub fn detectors(&self) -> &[Detector] {
+        self.detect.as_deref().unwrap_or(&Detector::ALL)
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        self.title.as_ref().unwrap_or(&self.id)
+    }
+
+    /// Which entries count.
+    pub fn patterns(&self) -> Patterns<'_> {
+        Patterns { include: &self.include, exclude: &self.exclude }
     }
 
     /// What `settings_hash` is to be.
-    pub(super) fn hash_settings(&self) -> String {
+    fn hash_settings(&self) -> String {
         let mut parts = vec![comparison_key(&self.url)];
-        parts.extend(self.detect.iter().map(|detector| detector.word().to_owned()));
+        parts.extend(self.detectors().iter().map(|detector| detector.word().to_owned()));
         for url in [&self.feed, &self.sitemap] {
-            parts.push(url.as_ref().map(comparison_key).unwrap_or_default());
+            parts.push(url.as_deref().map(comparison_key).unwrap_or_default());
         }
         parts.push(self.selector.clone().unwrap_or_default());
-        for list in [&self.patterns.include, &self.patterns.exclude] {
+        for list in [&self.include, &self.exclude] {
             parts.push(list.len().to_string());
             parts.extend(list.iter().map(ToString::to_string));
         }
@@ -264,6 +247,6 @@ impl Blog {
 
     /// Whether `detector` may be used.
     pub fn uses(&self, detector: Detector) -> bool {
-        self.detect.contains(&detector)
+        self.detectors().contains(&detector)
     }
 }

@@ -135,7 +135,7 @@ pub(super) fn read(
             Detector::Feed => usual_feed(next, state, entries, &unseen, &mut news),
             Detector::Sitemap | Detector::Html => {
                 let mut confirmed = unseen.clone();
-                if detector == Detector::Html && blog.confirm {
+                if detector == Detector::Html && blog.confirm.unwrap_or(true) {
                     let before = unconfirmed_links(state);
                     confirmed.retain(|entry| before.contains(entry.key.as_str()));
                     waiting = unseen

@@ -92,12 +92,12 @@ pub fn same_settings(blog: &Blog, state: &State) -> bool {
 /// Where `detector` looks in this check.
 pub fn target(blog: &Blog, state: &State, detector: Detector, now: Timestamp) -> Target {
     let (named, known, next_search) = match detector {
-        Detector::Html => return Target::At(blog.url.clone()),
+        Detector::Html => return Target::At(blog.url.clone().into()),
         Detector::Feed => (&blog.feed, &state.feed_url, state.next_feed_discovery_at),
         Detector::Sitemap => (&blog.sitemap, &state.sitemap_url, state.next_sitemap_discovery_at),
     };
     if let Some(url) = named {
-        return Target::At(url.clone());
+        return Target::At(url.clone().into());
     }
     let search_is_due = match next_search {
         Some(at) => at <= now || at.since(now) > SEARCH_EVERY,

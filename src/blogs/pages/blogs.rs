@@ -31,7 +31,7 @@ pub(super) fn find(
     let after = query.find(AFTER).unwrap_or_default();
     let mut blogs: Vec<(String, String)> = config::list_blogs(&finder.config)
         .filter(|(of, _)| job.is_none_or(|job| job == of.as_str()))
-        .map(|(of, blog)| (blog.id, of.to_string()))
+        .map(|(of, blog)| (blog.id.clone(), of.to_string()))
         .filter(|(id, _)| id.as_str() > after)
         .collect();
     blogs.sort();

@@ -111,7 +111,7 @@ impl Prober {
 impl ProbeRun<'_> {
     /// Tries the detectors in their order; the first that has a document decides.
     async fn run(&mut self) -> Result<Read, Miss> {
-        for detector in &self.blog.detect {
+        for detector in self.blog.detectors() {
             let mut target = decide::target(self.blog, self.state, *detector, self.now);
             if let Target::At(url) = &target {
                 match self.read(*detector, url).await {
@@ -144,7 +144,7 @@ impl ProbeRun<'_> {
                 return Ok(read);
             }
         }
-        let words: Vec<_> = self.blog.detect.iter().map(|detector| detector.word()).collect();
+        let words: Vec<_> = self.blog.detectors().iter().map(|detector| detector.word()).collect();
         Err(Miss::other(format!("no {} was found for {}", words.join(" and no "), self.blog.url)))
     }
 
@@ -198,7 +198,7 @@ impl ProbeRun<'_> {
     ) -> Result<Response, Miss> {
         let miss = |error: Error| self.miss(detector, url, &error);
         let prepared = |request: Request| {
-            let request = request.accept(accept).allow_private(&self.blog.allow_private);
+            let request = request.accept(accept).allow_private(&self.blog.reachable);
             let request = match known {
                 Some(known) => request.validators(&known.validators()),
                 None => request,

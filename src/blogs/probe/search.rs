@@ -35,7 +35,7 @@ impl ProbeRun<'_> {
             let reading =
                 DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut: None };
             let read = Read { head: page.head.clone(), reading };
-            self.feed_search = Some(Some(self.blog.url.clone()));
+            self.feed_search = Some(Some(self.blog.url.clone().into()));
             return Ok(Some(read));
         }
         let (named, linked, at) = (page.feeds.clone(), page.linked.clone(), page.head.final_url.clone());

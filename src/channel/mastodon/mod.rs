@@ -162,7 +162,7 @@ impl Mastodon {
                 .into());
         }
         let mastodon = Self { config, template, limits: Mutex::default() };
-        let sample = super::Notice { link: Some(mastodon.config.instance.url().clone()), ..sample() };
+        let sample = super::Notice { link: Some(mastodon.config.instance.clone().into()), ..sample() };
         fit(&mastodon.template, &sample, &[], PostLimits::default(), 0)
             .map_err(|why| section.problem("template", why))?;
         Ok(mastodon)
@@ -206,7 +206,7 @@ impl Mastodon {
 
     fn api<'a>(&'a self, channel: &'a Channel, channel_env: &'a ChannelEnv) -> api::Api<'a> {
         api::Api {
-            instance: self.config.instance.url(),
+            instance: &self.config.instance,
             token: &self.config.token,
             settings: &channel.settings,
             channel_env,

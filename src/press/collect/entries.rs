@@ -52,7 +52,7 @@ pub(in crate::press) struct Read {
 pub(in crate::press) fn read_entries(
     entries: &[Entry],
     future: Future,
-    patterns: &Patterns,
+    patterns: Patterns<'_>,
     now: Timestamp,
 ) -> Read {
     let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
@@ -97,7 +97,7 @@ pub(in crate::press) fn read_entries(
     read
 }
 
-fn is_left_out(patterns: &Patterns, title: &str, excerpt: Option<&str>, url: &str) -> bool {
+fn is_left_out(patterns: Patterns<'_>, title: &str, excerpt: Option<&str>, url: &str) -> bool {
     !patterns.is_empty()
         && !patterns.admit(&[title, excerpt.unwrap_or_default()], Url::parse(url).ok().as_ref())
 }

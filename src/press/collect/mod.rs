@@ -82,7 +82,7 @@ pub(super) async fn collect(
             had
         )));
     }
-    let read = read_entries(&entries, press.keys.future, &press.keys.patterns(), ctx.now());
+    let read = read_entries(&entries, press.keys.future, press.keys.patterns(), ctx.now());
     let collected = write(press, ctx, feed, answer, read).await?;
     fail::point("press.collected");
     Ok(Ok(collected))

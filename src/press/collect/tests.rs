@@ -38,7 +38,7 @@ fn entries_become_items_once_and_undated_ones_get_the_time_of_the_look() {
         ("https://a.example/3", "", None),
         (&long, "長", None),
     ]);
-    let read = read_entries(&entries, Future::Ignore, &Patterns::default(), now);
+    let read = read_entries(&entries, Future::Ignore, Patterns::default(), now);
     let found: Vec<_> = read.items.iter().map(|item| (item.url.as_str(), item.published_at)).collect();
     assert_eq!(
         found,
@@ -57,12 +57,12 @@ fn entries_become_items_once_and_undated_ones_get_the_time_of_the_look() {
 fn an_entry_of_the_future_is_handled_as_configured() {
     let (now, date) = (at("2026-01-15T00:00:00Z"), at("2026-02-01T00:00:00Z"));
     let entries = entries(&[("https://a.example/1", "先", Some("2026-02-01T00:00:00Z"))]);
-    let ignored = read_entries(&entries, Future::Ignore, &Patterns::default(), now);
+    let ignored = read_entries(&entries, Future::Ignore, Patterns::default(), now);
     assert!(ignored.items.is_empty());
     assert_eq!((ignored.future, ignored.read_again_at), (1, Some(date)));
-    let waiting = read_entries(&entries, Future::Wait, &Patterns::default(), now);
+    let waiting = read_entries(&entries, Future::Wait, Patterns::default(), now);
     assert_eq!((waiting.items[0].published_at, waiting.items[0].not_before), (date, Some(date)));
-    let taken = read_entries(&entries, Future::Now, &Patterns::default(), now);
+    let taken = read_entries(&entries, Future::Now, Patterns::default(), now);
     assert_eq!((taken.items[0].published_at, taken.items[0].not_before), (now, None));
 }
 
@@ -75,7 +75,7 @@ fn a_first_look_announces_nothing_the_newest_or_all() {
     ]);
     let announced = |first_run| {
         let mut items =
-            read_entries(&entries, Future::Ignore, &Patterns::default(), at("2026-01-15T00:00:00Z")).items;
+            read_entries(&entries, Future::Ignore, Patterns::default(), at("2026-01-15T00:00:00Z")).items;
         mark_baseline(&mut items, first_run);
         items.iter().map(|item| item.recorded.is_none()).collect::<Vec<_>>()
     };

@@ -123,7 +123,7 @@ async fn find_item(press: &Press, db: &Db, url: &str) -> Result<Item, Failure> {
     let mut listed: Option<NewItem> = None;
     for feed in press.feeds() {
         if let Ok(Fetched::Feed(_, entries)) = fetch_feed(press, feed, &Validators::default()).await {
-            let read = read_entries(&entries, Future::Now, &press.keys.patterns(), now);
+            let read = read_entries(&entries, Future::Now, press.keys.patterns(), now);
             listed = listed.or_else(|| read.items.into_iter().find(|item| item.url == url));
         }
     }

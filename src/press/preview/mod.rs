@@ -37,7 +37,7 @@ pub(super) async fn preview(
             return failed(why);
         }
     };
-    let read = read_entries(&entries, press.keys.future, &press.keys.patterns(), now);
+    let read = read_entries(&entries, press.keys.future, press.keys.patterns(), now);
     let page = match newest_page(&read.items) {
         Some(url) => Some(preview_page(press, url).await),
         None => None,
@@ -146,7 +146,7 @@ pub(super) async fn check_page(press: &Press, feed: &Url) -> Option<Check> {
     let Ok(Fetched::Feed(_, entries)) = fetch_feed(press, feed, &Validators::default()).await else {
         return None;
     };
-    let read = read_entries(&entries, press.keys.future, &press.keys.patterns(), press.env.clock.now());
+    let read = read_entries(&entries, press.keys.future, press.keys.patterns(), press.env.clock.now());
     let page = preview_page(press, newest_page(&read.items)?).await;
     Some(if page.is_fine {
         Check::fine("page", page.words.to_string())

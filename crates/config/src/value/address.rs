@@ -1,6 +1,7 @@
 //! HTTP addresses, with a clear word about what is wrong with one.
 
 use std::fmt;
+use std::ops::Deref;
 use std::str::FromStr;
 
 use url::Url;
@@ -13,15 +14,11 @@ use super::{BadValue, text_value};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct HttpUrl(Box<Url>);
 
-impl HttpUrl {
-    /// The address for requests.
-    pub fn url(&self) -> &Url {
-        &self.0
-    }
+impl Deref for HttpUrl {
+    type Target = Url;
 
-    /// The address as text.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
+    fn deref(&self) -> &Url {
+        &self.0
     }
 }
 

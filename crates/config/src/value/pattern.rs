@@ -95,15 +95,15 @@ impl fmt::Debug for Pattern {
 text_value!(Pattern, "a word, a regular expression between slashes, or an address with `*`", "/blog/*");
 
 /// What an entry has to match, and what it must not.
-#[derive(Clone, Debug, Default)]
-pub struct Patterns {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Patterns<'a> {
     /// One of these must match, if there are any.
-    pub include: Vec<Pattern>,
+    pub include: &'a [Pattern],
     /// None of these may match.
-    pub exclude: Vec<Pattern>,
+    pub exclude: &'a [Pattern],
 }
 
-impl Patterns {
+impl Patterns<'_> {
     /// Whether everything counts.
     pub fn is_empty(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
@@ -111,7 +111,7 @@ impl Patterns {
 
     /// Whether addresses alone say what counts.
     pub fn are_addresses(&self) -> bool {
-        self.include.iter().chain(&self.exclude).all(Pattern::is_address)
+        self.include.iter().chain(self.exclude).all(Pattern::is_address)
     }
 
     /// Whether an entry counts that says `texts` and is at `url`.
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn an_entry_counts_if_it_is_included_and_not_excluded() {
         let patterns =
-            Patterns { include: vec![pattern("/blog/*")], exclude: vec![pattern("*draft*"), pattern("ads")] };
+            Patterns { include: &[pattern("/blog/*")], exclude: &[pattern("*draft*"), pattern("ads")] };
         let admit = |title: &str, url: &str| patterns.admit(&[title], Some(&url.parse().unwrap()));
         assert!(admit("a", "https://example.com/blog/a"));
         assert!(!admit("a", "https://example.com/about"));

@@ -8,7 +8,6 @@ use super::*;
 use crate::blogs::config::Probe;
 use crate::blogs::model::{CheckFailure, CheckFailureKind, FoundEntry, RecentKeys};
 use crate::config::value::FirstRun;
-use crate::config::value::Patterns;
 use crate::phrase::Speech;
 use crate::text::Language;
 
@@ -20,13 +19,12 @@ fn now() -> Timestamp {
 }
 
 fn blog() -> Blog {
-    Blog::at("b", "https://b.example/".parse().unwrap()).hashed()
+    blog_with("")
 }
 
-impl Blog {
-    fn hashed(self) -> Self {
-        Self { settings_hash: self.hash_settings(), ..self }
-    }
+/// A blog with those keys besides id and address.
+fn blog_with(keys: &str) -> Blog {
+    Blog::sample("https://b.example/", keys)
 }
 
 fn rules() -> Rules {

@@ -156,7 +156,7 @@ fn a_new_link_is_told_when_it_was_seen_twice() {
         decide_check(&blog(), &rules(), &state, &saw(Detector::Html, entries("a b c")), &seen("a b c"));
     assert!(announced(&passing).is_empty(), "a link that went away again was none");
     assert_eq!(passing.state.unwrap().unconfirmed, None);
-    let at_once = Blog { confirm: false, ..blog() };
+    let at_once = blog_with("confirm = false");
     let decision = decide_check(
         &at_once,
         &rules(),
@@ -233,9 +233,7 @@ fn another_detector_or_other_settings_make_nothing_new() {
         assert_eq!(recorded(&decision).len(), 2, "the others join the memory");
         assert!(codes(&decision).iter().any(|code| code == "detector_changed"));
     }
-    let other =
-        Blog { patterns: Patterns { include: vec!["*".parse().unwrap()], exclude: vec![] }, ..blog() }
-            .hashed();
+    let other = blog_with("include = ['*']");
     let mut sees = dated("x", now());
     sees.extend(dated("y", now().minus(DAY * 30)));
     sees.extend(entries("a b"));

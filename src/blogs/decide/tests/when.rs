@@ -35,20 +35,20 @@ fn searches_are_remembered_for_a_week() {
             assert_eq!(target(&blog(), &state, detector, now().plus(later)), expected, "{detector:?}");
         }
     }
-    let named = Blog { feed: Some("https://b.example/f".parse().unwrap()), ..blog() }.hashed();
+    let named = blog_with("feed = 'https://b.example/f'");
     assert!(matches!(target(&named, &state, Detector::Feed, now()), Target::At(url) if url.path() == "/f"));
     let mut found = saw(Detector::Feed, entries("a"));
     found.feed_search = Some(Some("https://b.example/feed".parse().unwrap()));
     let state = *decide_check(&blog(), &rules(), &state, &found, &seen("a")).state.unwrap();
     assert_eq!(state.next_feed_discovery_at, None);
     assert!(matches!(target(&blog(), &state, Detector::Feed, now().plus(DAY * 99)), Target::At(_)));
-    let renamed = Blog { url: "https://new.example/".parse().unwrap(), ..blog() }.hashed();
+    let renamed = Blog::sample("https://new.example/", "");
     assert_eq!(
         target(&renamed, &state, Detector::Feed, now()),
         Target::Search,
         "a new address is searched anew"
     );
-    let secure = Blog { url: "http://b.example/".parse().unwrap(), ..blog() }.hashed();
+    let secure = Blog::sample("http://b.example/", "");
     assert!(
         matches!(target(&secure, &state, Detector::Feed, now()), Target::At(_)),
         "http and https are one"
@@ -83,7 +83,7 @@ fn everything_is_read_once_a_week_and_blogs_may_be_checked_less_often() {
     assert!(may_skip(&blog(), &state, Detector::Feed, now()));
     assert!(!may_skip(&blog(), &state, Detector::Html, now()), "another document has other validators");
     assert!(!may_skip(&blog(), &state, Detector::Feed, now().plus(DAY * 7)));
-    let daily = Blog { every: crate::config::value::Span::from_secs(24 * 3600), ..blog() };
+    let daily = blog_with("every = '24h'");
     assert_eq!(due(&daily, None, PauseFlag::None, now()), Due::Now);
     assert_eq!(due(&daily, Some(&state), PauseFlag::None, now()), Due::NotNow);
     assert_eq!(due(&daily, Some(&state), PauseFlag::None, now().plus(DAY - HOUR)), Due::Now);
