@@ -1,7 +1,7 @@
 //! How long the server takes for each page of a pipeline, over real sockets, on a large generated database.
 //!
 //! `cargo bench --bench pages` fills 100,000 items, checks, changes and books, a million commits and a million messages; a number
-//! behind `--` divides all of them. With `TSUZUKI_TEST_POSTGRES` set, PostgreSQL is measured, too.
+//! behind `--` multiplies all of them. With `TSUZUKI_TEST_POSTGRES` set, PostgreSQL is measured, too.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -62,18 +62,18 @@ const PATHS: [&str; 26] = [
 const TIMES: usize = 7;
 
 fn main() -> Result<()> {
-    let divisor: u32 = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).next().unwrap_or(1).max(1);
+    let factor: f64 = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(1.0);
     let runtime = tokio::runtime::Runtime::new()?;
     let dir = tempfile::tempdir()?;
     let file = DbUrl::File(dir.path().join("pages.db"));
-    runtime.block_on(measure("SQLite", file, Dialect::Sqlite, divisor))?;
+    runtime.block_on(measure("SQLite", file, Dialect::Sqlite, factor))?;
     if let Ok(url) = std::env::var("TSUZUKI_TEST_POSTGRES") {
         let schema = format!("pages_{}", std::process::id());
         postgres::Client::connect(&url, postgres::NoTls)?
             .batch_execute(&format!("CREATE SCHEMA {schema}"))?;
         let joint = if url.contains('?') { '&' } else { '?' };
         let place = DbUrl::Server(format!("{url}{joint}options=-csearch_path%3D{schema}"));
-        let measured = runtime.block_on(measure("PostgreSQL", place, Dialect::Postgres, divisor));
+        let measured = runtime.block_on(measure("PostgreSQL", place, Dialect::Postgres, factor));
         let mut client = postgres::Client::connect(&url, postgres::NoTls)?;
         client.batch_execute(&format!("DROP SCHEMA {schema} CASCADE"))?;
         measured?;
@@ -81,10 +81,10 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-async fn measure(name: &str, place: DbUrl, dialect: Dialect, divisor: u32) -> Result<()> {
+async fn measure(name: &str, place: DbUrl, dialect: Dialect, factor: f64) -> Result<()> {
     let db = Db::open(place.clone(), Open::Create, Clock::system()).await?;
     let started = Instant::now();
-    let text = fill(dialect, divisor);
+    let text = fill(dialect, factor);
     tokio::task::spawn_blocking(move || execute(&place, &text)).await??;
     let mut out = std::io::stdout();
     writeln!(out, "{name}: filled in {:.1} s", started.elapsed().as_secs_f64())?;
@@ -155,7 +155,7 @@ fn execute(place: &DbUrl, text: &str) -> std::result::Result<(), String> {
 }
 
 /// Ten years of work of 40 people in five projects with three branches each that share nothing, and the other tables.
-fn fill(dialect: Dialect, divisor: u32) -> String {
+fn fill(dialect: Dialect, factor: f64) -> String {
     // Statistics tell commits apart by the first half of their SHAs.
     let sha = |number: &str| match dialect {
         Dialect::Sqlite => format!("printf('%08x%032d', {number}, 0)"),
@@ -166,11 +166,10 @@ fn fill(dialect: Dialect, divisor: u32) -> String {
         Dialect::Postgres => format!("lpad(CAST({number} AS TEXT), {width}, '0')"),
     };
     let text = |number: &str| format!("CAST({number} AS TEXT)");
-    let rows = |count: u32| {
-        let count = (count / divisor).max(1);
-        format!("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) SELECT ")
+    let rows = |count: f64| {
+        format!("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count:.0}) SELECT ")
     };
-    let (hundred, million) = (rows(100_000), rows(1_000_000));
+    let (hundred, million) = (rows(100_000.0 * factor), rows(1_000_000.0 * factor));
     let date = format!(
         "'20' || {} || '-' || {} || '-' || {} || 'T' || {} || ':' || {} || ':00.000Z'",
         pad("16 + i % 10", 2),
@@ -181,12 +180,12 @@ fn fill(dialect: Dialect, divisor: u32) -> String {
     );
     let entry = "'{\"entries\":[{\"key\":\"k\",\"title\":\"An entry about something\",\"url\":\"https://a.example/e\"}],\"detector\":\"feed\"}'";
     [
-        format!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at) {} i, 'h', i, 'team/p' || {}, 'p', '', '' FROM n WHERE i <= 5", rows(5 * divisor), text("i")),
-        format!("INSERT INTO branches (project_id, branch_name, complete_head, job_name) {} 1 + i / 3, 'b' || {}, 'x', 'code' FROM n WHERE i < 15", rows(14 * divisor), text("i % 3")),
+        format!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at) {} i, 'h', i, 'team/p' || {}, 'p', '', '' FROM n", rows(5.0), text("i")),
+        format!("INSERT INTO branches (project_id, branch_name, complete_head, job_name) {} 1 + i / 3, 'b' || {}, 'x', 'code' FROM n", rows(14.0), text("i % 3")),
         format!("INSERT INTO commits (project_id, branch_name, sha, author_name, author_email, committed_date_utc, additions, deletions, title) {million} 1 + i % 5, 'b' || {}, {}, 'Author ' || {}, 'a' || {} || '@x', {date}, i % 90, i % 30, 'Do something' FROM n", text("i / 5 % 3"), sha("i"), text("i % 40"), text("i % 40")),
         format!("INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at, job_name, summary) {hundred} 'https://f.example/' || {0}, 'A press release about ' || {0}, {date}, CASE WHEN i % 50 = 0 THEN 1 WHEN i % 1000 = 1 THEN 2 ELSE 3 END, i % 7, 0, {date}, {date}, 'ministry', 'A summary of two hundred letters that says what the release is about, for whom it is, and since when.' FROM n", text("i")),
         format!("INSERT INTO check_history (blog_id, checked_at, http_status, skipped, changed) {hundred} 'site' || {}, {date}, 200, i % 2, 0 FROM n", text("1 + i % 2")),
-        format!("INSERT INTO blog_state (blog_id, last_check_at, job_name, decided_by) {} 'site' || {}, '2026-01-01T00:00:00.000Z', 'watch', 'feed' FROM n WHERE i <= 2", rows(2 * divisor), text("i")),
+        format!("INSERT INTO blog_state (blog_id, last_check_at, job_name, decided_by) {} 'site' || {}, '2026-01-01T00:00:00.000Z', 'watch', 'feed' FROM n", rows(2.0), text("i")),
         format!("INSERT INTO blog_changes (job_name, blog_id, found_at, code, detail, digest) {hundred} 'watch', 'site' || {}, {date}, 'new', {entry}, 'digest:' || {} FROM n", text("1 + i % 2"), text("i")),
         format!("INSERT INTO books (isbn13, title, authors_json, source, first_seen_at, last_seen_at, last_delivered_at) {hundred} '978' || {} || '0', 'A book about ' || {}, '[\"Somebody\"]', 'google_books', {date}, {date}, CASE WHEN i % 10 > 0 THEN {date} END FROM n", pad("i", 9), text("i")),
         format!("INSERT INTO job_books (job_name, isbn13, first_seen_at, is_waiting, last_sent_at) {hundred} 'shelf', '978' || {} || '0', {date}, CASE WHEN i % 10 = 0 THEN 1 ELSE 0 END, CASE WHEN i % 10 > 0 THEN {date} END FROM n", pad("i", 9)),
