@@ -167,7 +167,9 @@ fn fill(dialect: Dialect, factor: f64) -> String {
     };
     let text = |number: &str| format!("CAST({number} AS TEXT)");
     let rows = |count: f64| {
-        format!("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count:.0}) SELECT ")
+        format!(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count:.0}) SELECT "
+        )
     };
     let (hundred, million) = (rows(100_000.0 * factor), rows(1_000_000.0 * factor));
     let date = format!(

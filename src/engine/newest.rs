@@ -74,7 +74,8 @@ fn find_title(finder: &Finder, tx: &mut Tx<'_>, about: &Subject) -> db::Result<P
 
 /// How runs ended is shown with the jobs; that a message is on its way is known once it has arrived.
 fn is_of_interest(event: &Event) -> bool {
-    event.subject.name_of("job").is_none() && event.code != DeliveryCode::Ready.word()
+    let is_of_a_run = ["job", "run"].iter().any(|kind| event.subject.name_of(kind).is_some());
+    !is_of_a_run && event.code != DeliveryCode::Ready.word()
 }
 
 /// Whether the messages that it names say the same.

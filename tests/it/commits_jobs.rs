@@ -6,9 +6,10 @@ use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
 use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::commits::run::{self, RunStatus};
-use tsuzuki::config::{self, Env};
+use tsuzuki::config::{self, Config, Env};
 use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::{Fault, GitLab};
+use tsuzuki::engine::newest;
 use tsuzuki::engine::{Finished, Progress, Runner, Selection};
 use tsuzuki::ledger::event;
 
@@ -31,10 +32,13 @@ fn job(name: &str, gitlab: &GitLab, more: &str) -> String {
     )
 }
 
-pub(crate) fn app(db: &Db, text: &str) -> App {
+fn config(text: &str) -> Config {
     let config = config::parse(text, Path::new("test.toml"), app::kinds(), &Env::of([]));
-    let config = config.unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)));
-    App::new(&config, db.clone()).unwrap()
+    config.unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
+}
+
+pub(crate) fn app(db: &Db, text: &str) -> App {
+    App::new(&config(text), db.clone()).unwrap()
 }
 
 async fn run_all(app: &App) -> Vec<Finished> {
@@ -70,7 +74,8 @@ on_both_databases! {
     async fn the_end_of_a_run_is_told_once_and_only_when_there_is_news(fixture) {
         let gitlab = gitlab(2, 10).await;
         let channel = "[channel.hook]\nkind = \"webhook\"\nurl = \"https://hook.example/x\"\n";
-        let app = app(&fixture.db, &(channel.to_owned() + &job("code", &gitlab, "deliver = [\"hook\"]")));
+        let text = channel.to_owned() + &job("code", &gitlab, "deliver = [\"hook\"]");
+        let app = app(&fixture.db, &text);
         let queued = || fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 10));
         run_all(&app).await;
         let first = queued().await.unwrap();
@@ -86,6 +91,10 @@ on_both_databases! {
         let failed = queued().await.unwrap();
         assert_eq!(failed.len(), 2);
         assert!(failed[0].payload.contains("team/p2"), "{}", failed[0].payload);
+        let finder = app.finder(&config(&text), 10);
+        let newest = fixture.db.read(move |tx| newest::list(&finder, tx, 10)).await.unwrap();
+        let about: Vec<_> = newest.iter().map(|one| one.about.as_str()).collect();
+        assert!(!about.is_empty() && about.iter().all(|about| !about.starts_with("run:")), "things, not runs: {about:?}");
     }
 
     async fn an_end_that_cannot_be_told_is_a_problem_and_part_of_the_story(fixture) {
