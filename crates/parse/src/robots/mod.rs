@@ -114,9 +114,13 @@ pub fn parse(bytes: &[u8]) -> Robots {
 impl Robots {
     /// Whether `agent` may fetch `url`: the longest matching rule decides, an allowing one in a tie.
     ///
-    /// `agent` is a product name (`tsuzuki`) or a whole User-Agent header (`tsuzuki/1.0 (+https://…)`).
+    /// `agent` is a product name (`tsuzuki`) or a whole User-Agent header (`tsuzuki/1.0 (+https://…)`). The file itself
+    /// may always be fetched (RFC 9309).
     pub fn allows(&self, agent: &str, url: &str) -> bool {
         let path = comparable(path_and_query(url).as_bytes(), Marks::Literal);
+        if path == "/robots.txt" {
+            return true;
+        }
         let name = self.name_of(agent);
         self.groups
             .iter()

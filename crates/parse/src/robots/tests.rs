@@ -22,6 +22,13 @@ fn the_longest_match_wins_and_allowing_wins_a_tie() {
 }
 
 #[test]
+fn the_file_itself_may_always_be_fetched() {
+    let text = "User-agent: *\nDisallow: *\n";
+    assert!(allows(text, "a", "/robots.txt"));
+    assert!(!allows(text, "a", "/robots.txt.html"));
+}
+
+#[test]
 fn stars_match_anything_and_a_final_dollar_the_end() {
     for (pattern, path, matches) in [
         ("/fish", "/fish.html", true),
