@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ToSql, ffi};
 
 use crate::{Error, Open, Result, SchemaState, Value, backup, migrate};
@@ -70,6 +71,8 @@ pub(super) fn set_rules(connection: &Connection) -> Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "cache_size", WRITER_CACHE)?;
+    // A statement is planned once, not again whenever a value is bound: as tests ask for its plan.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
 
@@ -152,5 +155,32 @@ impl From<rusqlite::Error> for Error {
             ffi::ErrorCode::ConstraintViolation => Error::Constraint(text),
             _ => Error::Statement(text),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_statement_is_planned_once_whatever_is_bound() {
+        let connection = Connection::open_in_memory().unwrap();
+        set_rules(&connection).unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE t (a INTEGER, b INTEGER); CREATE INDEX by_a ON t (a); CREATE INDEX by_b ON t (b);
+                 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+                 INSERT INTO t SELECT i, i % 7 FROM n; ANALYZE",
+            )
+            .unwrap();
+        let mut statement = connection
+            .prepare("SELECT COUNT(*) FROM t WHERE a > ?1 AND (b IS NULL OR b <= ?2 OR b > ?3)")
+            .unwrap();
+        for value in [1, 500, 999] {
+            statement.query_row([value, value, value], |row| row.get::<_, i64>(0)).unwrap();
+        }
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
     }
 }
