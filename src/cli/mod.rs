@@ -18,6 +18,7 @@ mod doctor;
 mod error;
 mod examples;
 mod export;
+mod heap;
 mod help;
 mod import;
 mod init;
@@ -236,6 +237,7 @@ impl Command {
 
 /// Runs the command line and answers the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
+    heap::share();
     complete::answer_shell();
     let args: Vec<OsString> = args.into_iter().collect();
     let parsed = tree().try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
