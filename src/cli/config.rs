@@ -96,7 +96,7 @@ fn list_origins(context: &Context) -> Result<()> {
     };
     for (key, value, origin) in [
         ("app.timezone", config.app.timezone.name().to_owned(), of_machine),
-        ("app.language", speech.language.code().to_owned(), language),
+        ("app.language", speech.language.word().to_owned(), language),
         ("store.url", super::context::place_of(&config)?.to_string(), by_default),
     ] {
         match origins.iter_mut().find(|known| known.key == key) {

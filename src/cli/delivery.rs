@@ -16,7 +16,6 @@ use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::phrase;
 use crate::phrase::Phrase;
-use crate::text;
 
 /// Options of `delivery`.
 #[derive(Debug, clap::Args)]
@@ -30,7 +29,7 @@ enum Command {
     /// List messages, newest first
     Ls {
         /// Only this state: ready, sending, sent, unknown, failed, held or skipped
-        #[arg(long, value_name = "STATE", value_parser = read_state)]
+        #[arg(long, value_name = "STATE")]
         state: Option<State>,
         /// Only those of this job
         #[arg(long, value_name = "NAME")]
@@ -118,16 +117,6 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Skip { job: Some(job), .. } => decide_job(job, Choice::Skip, context).await,
         Command::Skip { id, .. } => decide(id, Choice::Skip, context).await,
     }
-}
-
-fn read_state(text: &str) -> std::result::Result<State, String> {
-    State::parse(text).ok_or_else(|| {
-        let known = State::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>();
-        match text::nearest(text, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known: {}", known.join(", ")),
-        }
-    })
 }
 
 async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: &Context) -> Result {

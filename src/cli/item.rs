@@ -32,10 +32,10 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         job: Option<String>,
         /// Only this state: unprocessed, deferred, pending or processed (or 0 to 3)
-        #[arg(long, value_parser = state)]
+        #[arg(long, value_parser = Status::parse)]
         state: Option<Status>,
         /// Only this reason: not_valuable, page_not_ready, download_failed, … (or 0 to 6)
-        #[arg(long, value_parser = reason)]
+        #[arg(long, value_parser = Reason::parse)]
         reason: Option<Reason>,
         #[command(flatten)]
         since: SinceArgs,
@@ -59,18 +59,6 @@ struct Which {
     /// The job, when several have the address
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
-}
-
-fn known<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    format!("known: {}", words.collect::<Vec<_>>().join(", "))
-}
-
-fn state(text: &str) -> std::result::Result<Status, String> {
-    Status::parse(text).ok_or_else(|| known(Status::ALL.iter().copied().map(Status::word)))
-}
-
-fn reason(text: &str) -> std::result::Result<Reason, String> {
-    Reason::parse(text).ok_or_else(|| known(Reason::ALL.iter().copied().map(Reason::word)))
 }
 
 /// An item, and where it stands in words.

@@ -113,19 +113,11 @@ pub struct Global {
     )]
     log_format: LogFormat,
     /// The language of what is shown [default: `language` in [app], then $LANG]
-    #[arg(long, global = true, value_name = "LANG", value_parser = parse_language, help_heading = "Global options")]
+    #[arg(long, global = true, value_name = "LANG", help_heading = "Global options")]
     lang: Option<Language>,
     /// Run as if it were this moment, e.g. 2026-01-15T00:00:00Z
     #[arg(long, global = true, hide = true, env = "TSUZUKI_NOW", value_name = "TIME")]
     now: Option<crate::time::Timestamp>,
-}
-
-fn parse_language(text: &str) -> Result<Language, String> {
-    match text {
-        "en" => Ok(Language::En),
-        "ja" => Ok(Language::Ja),
-        _ => Err("en or ja".to_owned()),
-    }
 }
 
 /// When to use colour.

@@ -26,7 +26,7 @@ enum Command {
         #[arg(long, value_parser = parse_name)]
         name: String,
         /// feed, read or act: what it may be used for; each may do what those before it may
-        #[arg(long, value_parser = parse_scope)]
+        #[arg(long)]
         scope: Scope,
     },
     /// List tokens that work: those of programs, then links to prompts, those that end last first
@@ -51,10 +51,6 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Ls { all, limit } => list(all, limit, context).await,
         Command::Revoke { token } => revoke(token, context).await,
     }
-}
-
-fn parse_scope(text: &str) -> Result<Scope, String> {
-    text.parse().map_err(|_| "feed, read or act".to_owned())
 }
 
 fn parse_name(text: &str) -> Result<String, String> {
@@ -121,7 +117,7 @@ async fn list(all: bool, limit: usize, context: &Context) -> Result {
     context.out.listing(&columns, &tokens.await?, |token| match token {
         Listed::Access(token) => {
             let may = format!("a program may {}", what(token.scope));
-            row![&token.name, token.scope.to_string(), phrase!("works", "有効"), Value::Nothing, may]
+            row![&token.name, token.scope.word(), phrase!("works", "有効"), Value::Nothing, may]
         }
         Listed::Prompt(token) => {
             let state = match token.state {

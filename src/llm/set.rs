@@ -271,7 +271,7 @@ impl Llm {
                 // The model has worked on it, so that requests for this purpose are not refused as such.
                 if usage != TokenUsage::Nothing {
                     let mut refusals = store::find_refusals(tx, &name)?;
-                    if refusals.remove(purpose.as_str()).is_some() {
+                    if refusals.remove(purpose.word()).is_some() {
                         store::put_refusals(tx, &name, &refusals)?;
                     }
                 }
@@ -291,8 +291,8 @@ impl Llm {
         self.db
             .write(move |tx| {
                 let mut refusals = store::find_refusals(tx, &name)?;
-                let (blame, next) = refusal::judge(refusals.get(purpose.as_str()), &why, &about);
-                refusals.insert(purpose.as_str().to_owned(), next);
+                let (blame, next) = refusal::judge(refusals.get(purpose.word()), &why, &about);
+                refusals.insert(purpose.word().to_owned(), next);
                 store::put_refusals(tx, &name, &refusals)?;
                 Ok(blame)
             })

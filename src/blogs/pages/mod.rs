@@ -9,7 +9,7 @@ use super::decide::Code;
 use super::events::{BLOG, change_subject, subject};
 use super::model::Detector;
 use super::store::{self, ChangeRow};
-use super::view::{self, ListedChange, message_state};
+use super::view::{self, ListedChange};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::page::{
@@ -207,7 +207,7 @@ fn notes(listed: &ListedChange) -> Vec<Phrase> {
         notes.push(phrase!("held: {why}", "保留：{why}", why = why.phrase()));
     }
     for sent in &listed.deliveries {
-        let state = phrase_of(message_state(sent));
+        let state = phrase_of(sent.state);
         notes.push(phrase!("{channel}: {state}", "{channel}：{state}", channel = &sent.channel, state));
     }
     if listed.deliveries.is_empty() {

@@ -253,7 +253,7 @@ pub(super) fn claim_ready(
 /// Takes the mark back or sets it too late: what must never be done, so that `scripts/torture` can show that it would notice.
 #[cfg(feature = "broken-send-then-mark")]
 pub(super) fn put_state(tx: &mut Tx<'_>, row: &Row, state: super::model::State) -> db::Result<()> {
-    tx.execute(sql!("UPDATE outbox SET state = ?2 WHERE id = ?1"), params![row.id, state.as_str()])?;
+    tx.execute(sql!("UPDATE outbox SET state = ?2 WHERE id = ?1"), params![row.id, state.word()])?;
     Ok(())
 }
 
@@ -375,7 +375,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Transition
             row.id,
             owner,
             row.lease_fence,
-            step.state.as_str(),
+            step.state.word(),
             step.not_before,
             step.attempts,
             step.remote_id.as_deref(),

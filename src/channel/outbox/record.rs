@@ -187,7 +187,7 @@ fn say(row: &Row, step: &Transition) {
             channel,
             "`{}` is {} until {}: {why}",
             row.subject,
-            state.as_str(),
+            state.word(),
             step.not_before
         ),
     }

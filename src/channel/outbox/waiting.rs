@@ -107,7 +107,7 @@ pub fn list_statuses(
 fn count_waiting(tx: &mut Tx<'_>) -> db::Result<BTreeMap<String, i64>> {
     let mut waiting: BTreeMap<String, i64> = BTreeMap::new();
     for tally in listing::tally(tx)? {
-        if matches!(State::parse(&tally.state), Some(State::Ready | State::Sending | State::Unknown)) {
+        if matches!(tally.state, State::Ready | State::Sending | State::Unknown) {
             *waiting.entry(tally.channel).or_default() += tally.count;
         }
     }

@@ -96,7 +96,7 @@ pub(super) fn put_config(
                 text = with_line(&text, "listen", &world::free_address(listen)?.to_string())?;
             }
             match language {
-                Some(language) => with_line(&text, "language", language.code())?,
+                Some(language) => with_line(&text, "language", language.word())?,
                 None => text,
             }
         }

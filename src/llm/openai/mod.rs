@@ -179,11 +179,7 @@ impl Provider for OpenAi {
             reasoning_effort: tuning.thinking,
             response_format: ResponseFormat {
                 kind: "json_schema",
-                json_schema: NamedSchema {
-                    name: prompt.purpose.as_str(),
-                    strict: true,
-                    schema: prompt.schema,
-                },
+                json_schema: NamedSchema { name: prompt.purpose.word(), strict: true, schema: prompt.schema },
             },
         };
         let url = self.url("chat/completions")?;

@@ -53,7 +53,7 @@ pub(super) async fn post(
                     "{about}: nothing there to {verb}",
                     "{about} には「{verb}」できるものがありません",
                     about,
-                    verb = verb.to_string()
+                    verb = verb.word()
                 ));
             }
             Err(error) => return unavailable(&pages, &visit, &error),
