@@ -17,15 +17,8 @@ use crate::press::view::standing_in;
 use crate::press::{Item, Reason, Status};
 use crate::text;
 
-/// Options of `item`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List items, those found last first
     Ls {
         /// Only this job
@@ -53,7 +46,7 @@ enum Command {
 
 /// Which item is meant.
 #[derive(Debug, clap::Args)]
-struct Which {
+pub(super) struct Which {
     /// Its number or address
     item: String,
     /// The job, when several have the address
@@ -69,8 +62,8 @@ struct ListedItem {
     state_words: Phrase,
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls { job, state, reason, since, limit } => {
             list(ItemFilter { job, status: state, reason }, &since, limit, context).await
         }
@@ -101,8 +94,7 @@ async fn list(filter: ItemFilter, since: &SinceArgs, limit: usize, context: &Con
     ];
     context.out.listing(&columns, &listed, |ListedItem { item, state_words }| {
         row![item.id, &item.job_name, state_words.clone(), item.retry_count, item.published_at, &item.title]
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 async fn show(which: &Which, context: &Context) -> Result {

@@ -232,9 +232,10 @@ fn render_block(columns: &[Column], texts: &[String], row: &[Cell], reader: &Rea
     let widest = names.iter().skip(1).map(|name| width(name)).max().unwrap_or(0);
     let room = reader.width.unwrap_or(usize::MAX).saturating_sub(widest + 2 * GAP).max(NARROWEST / 2);
     let first = texts.first().map(String::as_str).unwrap_or_default();
-    let mut lines = vec![reader.bold(&match columns.first().is_some_and(|column| column.is_number) {
-        true => format!("{} {first}", names[0]),
-        false => first.to_owned(),
+    let mut lines = vec![reader.bold(&if columns.first().is_some_and(|column| column.is_number) {
+        format!("{} {first}", names[0])
+    } else {
+        first.to_owned()
     })];
     for (index, text) in texts.iter().enumerate().skip(1) {
         if text.is_empty() || row[index].value == Value::Nothing {

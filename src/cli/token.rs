@@ -11,15 +11,8 @@ use crate::phrase::Value;
 use crate::web::store;
 use crate::web::token::{AccessToken, NewSecret, Scope};
 
-/// Options of `token`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Make a token for a program, and print it: it is shown this once
     Create {
         /// What to call it
@@ -45,8 +38,8 @@ enum Command {
     },
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Create { name, scope } => create(name, scope, context).await,
         Command::Ls { all, limit } => list(all, limit, context).await,
         Command::Revoke { token } => revoke(token, context).await,
@@ -59,9 +52,10 @@ fn parse_name(text: &str) -> Result<String, String> {
     let is_name = is_short && text.chars().all(is_plain);
     // What looks like the beginning of a link is taken for one when it is revoked.
     let is_link = text.len() >= 8 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    match is_name && !is_link {
-        true => Ok(text.to_owned()),
-        false => Err("a name has up to 64 letters, digits, dots and dashes, not only 0-9 and a-f".to_owned()),
+    if is_name && !is_link {
+        Ok(text.to_owned())
+    } else {
+        Err("a name has up to 64 letters, digits, dots and dashes, not only 0-9 and a-f".to_owned())
     }
 }
 
@@ -134,16 +128,16 @@ async fn list(all: bool, limit: usize, context: &Context) -> Result {
                 format!("{} {title}", token.isbn13).trim_end(),
             ]
         }
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 async fn revoke(prefix: String, context: &Context) -> Result {
     let (wanted, now) = (prefix.clone(), context.clock.now());
     if let Some(token) = context.db().await?.write(move |tx| store::delete_token(tx, &wanted)).await? {
-        match context.out.is_json() {
-            true => context.out.json(&Listed::Access(token))?,
-            false => context.out.note(format!("Revoked token `{}`", token.name)),
+        if context.out.is_json() {
+            context.out.json(&Listed::Access(token))?;
+        } else {
+            context.out.note(format!("Revoked token `{}`", token.name));
         }
         return Ok(Exit::Fine);
     }

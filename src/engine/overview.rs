@@ -202,9 +202,10 @@ pub fn find_job(
 impl JobOverview {
     /// What a person can do with it at once.
     pub fn actions(&self) -> Vec<Action> {
-        let pause = match self.is_paused {
-            true => commands::resume_action(&self.job),
-            false => commands::pause_action(&self.job),
+        let pause = if self.is_paused {
+            commands::resume_action(&self.job)
+        } else {
+            commands::pause_action(&self.job)
         };
         vec![commands::run_action(&self.job), pause]
     }

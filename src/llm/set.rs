@@ -144,9 +144,10 @@ fn budget(
 impl Llm {
     /// What is paused when the limit of a model is reached: the model, or the provider if all of its models share one.
     fn limited(&self, model: &str) -> String {
-        match self.kind.limits_each_model && self.screen_model != self.summary_model {
-            true => format!("{}/{model}", self.name),
-            false => self.name.clone(),
+        if self.kind.limits_each_model && self.screen_model != self.summary_model {
+            format!("{}/{model}", self.name)
+        } else {
+            self.name.clone()
         }
     }
 

@@ -91,7 +91,7 @@ struct Run {
     total: Option<u64>,
     now: Option<String>,
     #[serde(skip)]
-    is_told: bool,
+    is_published: bool,
 }
 
 /// What the database said when it was last looked at.
@@ -121,7 +121,7 @@ impl Hub {
         Progress::new(move |job, update| {
             let mut progress = hub.progress.lock();
             let run = progress.entry(job.clone()).or_default();
-            run.is_told = false;
+            run.is_published = false;
             match update {
                 Update::Total(total) => run.total = Some(total),
                 Update::Done(more) => run.done += more,
@@ -159,47 +159,47 @@ impl Hub {
     async fn poll(&self, db: &Db, seen: Option<Seen>) -> db::Result<Seen> {
         self.polls.fetch_add(1, Ordering::Relaxed);
         let after = seen.as_ref().map(|seen| seen.event);
-        let (events, now) = db.read(move |tx| look(tx, after)).await?;
+        let (events, now) = db.read(move |tx| list_since(tx, after)).await?;
         if let Some(seen) = seen {
             if events.len() > MAX_EVENTS {
-                self.tell("reset", &json!({}));
+                self.publish("reset", &json!({}));
             } else {
-                events.iter().for_each(|event| self.tell("event", &event_data(event)));
+                events.iter().for_each(|event| self.publish("event", &event_data(event)));
             }
             for state in now.states.iter().filter(|state| !seen.states.contains(state)) {
                 if state.last_outcome.is_some() {
                     self.progress.lock().retain(|job, _| job.as_str() != state.job_name);
                 }
                 let JobState { job_name, last_run_at, last_outcome, .. } = state;
-                self.tell(
+                self.publish(
                     "job",
                     &json!({ "job": job_name, "last_run_at": last_run_at, "last_outcome": last_outcome }),
                 );
             }
             if now.tallies != seen.tallies {
-                self.tell("outbox", &json!(now.tallies));
+                self.publish("outbox", &json!(now.tallies));
             }
         }
         for (job, run) in self.take_progress() {
             let mut data = json!(run);
             data["job"] = json!(job);
-            self.tell("progress", &data);
+            self.publish("progress", &data);
         }
         Ok(now)
     }
 
-    /// How far runs are that has not been told.
+    /// How far runs are that has not been published.
     fn take_progress(&self) -> Vec<(JobName, Run)> {
         let mut progress = self.progress.lock();
-        let new = progress.iter_mut().filter(|(_, run)| !run.is_told);
+        let new = progress.iter_mut().filter(|(_, run)| !run.is_published);
         new.map(|(job, run)| {
-            run.is_told = true;
+            run.is_published = true;
             (job.clone(), run.clone())
         })
         .collect()
     }
 
-    fn tell(&self, kind: &str, data: &Json) {
+    fn publish(&self, kind: &str, data: &Json) {
         let mut kept = self.kept.lock();
         let (epoch, number) = (kept.epoch, kept.next);
         kept.next += 1;
@@ -246,14 +246,12 @@ impl Hub {
     }
 }
 
-/// What happened after `after`, and where everything stands. More events than can be told are passed over.
-fn look(tx: &mut Tx<'_>, after: Option<i64>) -> db::Result<(Vec<Numbered>, Seen)> {
+/// What happened after `after`, and where everything stands. More events than can be published are passed over.
+fn list_since(tx: &mut Tx<'_>, after: Option<i64>) -> db::Result<(Vec<Numbered>, Seen)> {
     let newest = event::find_newest(tx)?;
     let from = after.unwrap_or_else(|| newest.saturating_sub(i64::try_from(MAX_EVENTS).unwrap_or(0)).max(0));
-    let events = match from < newest {
-        true => event::list_settled_after(tx, from, MAX_EVENTS + 1)?,
-        false => Vec::new(),
-    };
+    let events =
+        if from < newest { event::list_settled_after(tx, from, MAX_EVENTS + 1)? } else { Vec::new() };
     let event = match events.last() {
         Some(_) if events.len() > MAX_EVENTS => newest,
         Some(last) => last.id,
@@ -329,8 +327,8 @@ mod tests {
     #[test]
     fn who_comes_back_is_told_what_was_missed_or_to_look_again() {
         let hub = Hub::new(7);
-        hub.tell("job", &json!({ "job": "a" }));
-        hub.tell("job", &json!({ "job": "b" }));
+        hub.publish("job", &json!({ "job": "a" }));
+        hub.publish("job", &json!({ "job": "b" }));
         assert_eq!(text(&hub.catch_up(None).0), "id: 7-1\nevent: hello\ndata: {}\n\n");
         assert_eq!(text(&hub.catch_up(Some("7-0")).0), "id: 7-1\nevent: job\ndata: {\"job\":\"b\"}\n\n");
         assert_eq!(text(&hub.catch_up(Some("7-1")).0), "");
@@ -338,7 +336,7 @@ mod tests {
             assert!(text(&hub.catch_up(Some(unknown)).0).contains("event: reset"), "{unknown}");
         }
         for _ in 0..KEPT {
-            hub.tell("job", &json!({}));
+            hub.publish("job", &json!({}));
         }
         assert!(text(&hub.catch_up(Some("7-0")).0).contains("event: reset"), "too long ago");
         hub.begin_anew();
@@ -356,8 +354,8 @@ mod tests {
         progress.report(&job, Update::Total(10));
         progress.report(&job, Update::Done(1));
         progress.report(&job, Update::Done(2));
-        let told = hub.take_progress();
-        assert_eq!(json!(told[0].1), json!({ "done": 3, "total": 10, "now": null }));
+        let progress = hub.take_progress();
+        assert_eq!(json!(progress[0].1), json!({ "done": 3, "total": 10, "now": null }));
         assert!(hub.take_progress().is_empty());
     }
 

@@ -152,12 +152,13 @@ impl ChangeQuery {
 
     fn nothing(&self) -> Block {
         let is_narrowed = !self.text.is_empty() || self.blog.is_some() || self.job.is_some();
-        let text = match is_narrowed {
-            true => phrase!("Nothing of the sort was found.", "該当する更新はありません。"),
-            false => phrase!(
+        let text = if is_narrowed {
+            phrase!("Nothing of the sort was found.", "該当する更新はありません。")
+        } else {
+            phrase!(
                 "Nothing new in this time. The first check of a blog records what is there and sends nothing.",
                 "この期間の新着はありません。ブログの初回の確認では、既存の記事を記録するだけで通知しません。"
-            ),
+            )
         };
         Block::Empty { text, command: (!is_narrowed).then(|| "run-due".to_owned()) }
     }

@@ -59,9 +59,10 @@ pub(super) async fn post(
             Err(error) => return unavailable(&pages, &visit, &error),
         }
     }
-    match said.is_empty() {
-        true => missing(&pages, &visit),
-        false => ([visit::set_flash(&Phrase::list(said))], Redirect::to(next)).into_response(),
+    if said.is_empty() {
+        missing(&pages, &visit)
+    } else {
+        ([visit::set_flash(&Phrase::list(said))], Redirect::to(next)).into_response()
     }
 }
 
