@@ -163,15 +163,14 @@ async fn serve(delay: Duration) {
                 }
                 let new = if is_busy { PUBLISHED.load(Ordering::SeqCst) } else { 0 };
                 let tag = format!("\"v{}\"", new + 1);
-                let answer = match request.contains(&tag) {
-                    true => format!("HTTP/1.1 304 Not Modified\r\netag: {tag}\r\n\r\n"),
-                    false => {
-                        let feed = feed(&base, new);
-                        format!(
-                            "HTTP/1.1 200 OK\r\netag: {tag}\r\ncontent-type: application/rss+xml\r\ncontent-length: {}\r\n\r\n{feed}",
-                            feed.len()
-                        )
-                    }
+                let answer = if request.contains(&tag) {
+                    format!("HTTP/1.1 304 Not Modified\r\netag: {tag}\r\n\r\n")
+                } else {
+                    let feed = feed(&base, new);
+                    format!(
+                        "HTTP/1.1 200 OK\r\netag: {tag}\r\ncontent-type: application/rss+xml\r\ncontent-length: {}\r\n\r\n{feed}",
+                        feed.len()
+                    )
                 };
                 if stream.write_all(answer.as_bytes()).await.is_err() {
                     return;

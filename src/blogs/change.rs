@@ -4,7 +4,7 @@ use super::commands;
 use super::decide::{Code, HoldReason};
 use super::events::{CHANGE, change_subject, subject};
 use super::model::{Detector, FoundEntry};
-use super::view::{self, ListedChange, message_state};
+use super::view::{self, ListedChange};
 use crate::channel::outbox::{Answer, State as MessageState};
 use crate::db::{self, Tx};
 use crate::engine::things::delivery::{self, phrase_of};
@@ -55,10 +55,7 @@ fn view_of(listed: &ListedChange) -> View {
     view.section(phrase!("new entries", "新着"), change.detail.entries.iter().map(entry).chain(more));
     view.section(
         phrase!("messages", "メッセージ"),
-        listed
-            .deliveries
-            .iter()
-            .map(|sent| delivery::line(sent.id, &sent.channel, message_state(sent), None)),
+        listed.deliveries.iter().map(|sent| delivery::line(sent.id, &sent.channel, sent.state, None)),
     );
     if needs_approval(listed) {
         view.actions = actions(id);
@@ -76,8 +73,7 @@ pub(super) fn link(entry: &FoundEntry) -> Value {
 
 /// Whether messages of the change wait for a person.
 pub fn needs_approval(listed: &ListedChange) -> bool {
-    let waits = |sent| message_state(sent) == MessageState::Held;
-    listed.change.held && listed.deliveries.iter().any(waits)
+    listed.change.held && listed.deliveries.iter().any(|sent| sent.state == MessageState::Held)
 }
 
 /// What a person can decide about a change that is held.
@@ -126,7 +122,7 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
 pub fn standing(listed: &ListedChange) -> Phrase {
     let mut states: Vec<MessageState> = Vec::new();
     for delivery in &listed.deliveries {
-        let state = message_state(delivery);
+        let state = delivery.state;
         if !states.contains(&state) {
             states.push(state);
         }

@@ -6,7 +6,7 @@ use super::decide::Code;
 use super::events::subject;
 use super::model::url_key;
 use super::store::{self, ChangeFilter, EntryRow};
-use super::view::{self, ListedChange, change_line, message_state};
+use super::view::{self, ListedChange, change_line};
 use crate::channel::outbox::State;
 use crate::db::{self, Tx};
 use crate::engine::finder::read_address;
@@ -75,7 +75,7 @@ fn view(finder: &Finder, details: &EntryDetails) -> View {
             "いいえ：初回確認時に新着ではありませんでした"
         ),
         Some(first) => {
-            let states: Vec<State> = deliveries.iter().map(|delivery| message_state(delivery)).collect();
+            let states: Vec<State> = deliveries.iter().map(|delivery| delivery.state).collect();
             let is_queued = changes.iter().all(|listed| listed.change.digest.is_some());
             let job = finder.config.find_job(&first.change.job_name);
             whether_sent(&states, is_queued, job.map(|job| !job.deliver.is_empty()))
@@ -83,12 +83,11 @@ fn view(finder: &Finder, details: &EntryDetails) -> View {
     };
     view.fact(phrase!("sent", "通知"), sent);
     view.section(phrase!("changes", "変更"), changes.iter().map(|listed| change_line(&listed.change)));
-    let line =
-        |sent: &&store::ChangeDelivery| delivery::line(sent.id, &sent.channel, message_state(sent), None);
+    let line = |sent: &&store::ChangeDelivery| delivery::line(sent.id, &sent.channel, sent.state, None);
     view.section(phrase!("messages", "メッセージ"), deliveries.iter().map(line));
     finder.add_events(&mut view, events);
     for sent in deliveries {
-        delivery::add_actions(&mut view, sent.id, message_state(sent));
+        delivery::add_actions(&mut view, sent.id, sent.state);
     }
     view
 }

@@ -12,35 +12,26 @@ use crate::parse::url::{Url, comparison_key};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
+use crate::word_enum;
 
 /// Keys of a feed that are remembered in its state; the long memory is `blog_entries`.
 pub const RECENT_KEYS: usize = 50;
 
-/// What decides whether a blog has something new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Detector {
-    /// Entries of its feed.
-    Feed,
-    /// Addresses in its sitemap.
-    Sitemap,
-    /// Links on its page.
-    Html,
+word_enum! {
+    /// What decides whether a blog has something new, in the order in which they are tried.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Detector {
+        /// Entries of its feed.
+        Feed = "feed",
+        /// Addresses in its sitemap.
+        Sitemap = "sitemap",
+        /// Links on its page.
+        Html = "html",
+    }
 }
 
 impl Detector {
-    /// All of them, in the order in which they are tried.
-    pub const ALL: [Detector; 3] = [Detector::Feed, Detector::Sitemap, Detector::Html];
-
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Detector::Feed => "feed",
-            Detector::Sitemap => "sitemap",
-            Detector::Html => "html",
-        }
-    }
-
     /// What it is called.
     pub fn phrase(self) -> Phrase {
         match self {
@@ -48,11 +39,6 @@ impl Detector {
             Detector::Sitemap => phrase!("sitemap", "サイトマップ"),
             Detector::Html => phrase!("page links", "ページのリンク"),
         }
-    }
-
-    /// The detector that a stored word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|detector| detector.word() == word)
     }
 }
 

@@ -10,7 +10,6 @@ use super::events::{BLOG, BlogEvent, subject};
 use super::model::Detector;
 use super::store::{self, ChangeDelivery, ChangeRow, CheckRow};
 use super::{TOPIC, config};
-use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
 use crate::engine::cut;
 use crate::engine::finder::read_address;
@@ -345,9 +344,4 @@ pub(super) fn change_line(change: &ChangeRow) -> Line {
             None => phrase!("change {id}: {what}", "変更 {id}：{what}", id, what),
         },
     )
-}
-
-/// The state of a message as it is stored.
-pub(super) fn message_state(delivery: &ChangeDelivery) -> MessageState {
-    MessageState::parse(&delivery.state).unwrap_or(MessageState::Ready)
 }

@@ -10,6 +10,7 @@ use super::decide::MOST_RETRIES;
 use super::{google, prompt};
 use crate::config::value::{BadValue, HttpUrl, Span, checked};
 use crate::config::{Config, EnvOverride, Job, Problems, Secret, Section, Web};
+use crate::word_enum;
 
 /// Keys of every job that mean nothing here, and why.
 pub const UNUSED: &[(&str, &str)] = &[("hold_above", "`mail_limit` bounds what is told at once")];
@@ -123,65 +124,47 @@ pub struct GoogleBooks {
     pub api_key: Option<Secret>,
 }
 
-/// What is searched for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum PrintType {
-    /// Both.
-    All,
-    /// Books.
-    Books,
-    /// Magazines.
-    Magazines,
-}
-
-impl PrintType {
-    /// The word of the API.
-    pub fn word(self) -> &'static str {
-        self.into()
+word_enum! {
+    /// What is searched for.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum PrintType {
+        /// Both.
+        All = "all",
+        /// Books.
+        Books = "books",
+        /// Magazines.
+        Magazines = "magazines",
     }
 }
 
-/// What comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum OrderBy {
-    /// What fits best.
-    Relevance,
-    /// What was published last.
-    Newest,
-}
-
-impl OrderBy {
-    /// The word of the API.
-    pub fn word(self) -> &'static str {
-        self.into()
+word_enum! {
+    /// What comes first.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum OrderBy {
+        /// What fits best.
+        Relevance = "relevance",
+        /// What was published last.
+        Newest = "newest",
     }
 }
 
-/// How a volume can be read or bought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum EbookFilter {
-    /// Some of its text can be read.
-    Partial,
-    /// All of its text can be read.
-    Full,
-    /// It is a free e-book.
-    FreeEbooks,
-    /// It is an e-book with a price.
-    PaidEbooks,
-    /// It is an e-book.
-    Ebooks,
-}
-
-impl EbookFilter {
-    /// The word of the API.
-    pub fn word(self) -> &'static str {
-        self.into()
+word_enum! {
+    /// How a volume can be read or bought.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum EbookFilter {
+        /// Some of its text can be read.
+        Partial = "partial",
+        /// All of its text can be read.
+        Full = "full",
+        /// It is a free e-book.
+        FreeEbooks = "free-ebooks",
+        /// It is an e-book with a price.
+        PaidEbooks = "paid-ebooks",
+        /// It is an e-book.
+        Ebooks = "ebooks",
     }
 }
 

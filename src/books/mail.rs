@@ -117,7 +117,7 @@ impl Digest<'_> {
         let template = TEMPLATES.get_template("mail.html").expect("it was added above");
         template
             .render(context! {
-                lang => self.language.code(),
+                lang => self.language.word(),
                 subject => self.subject(),
                 introduction => self.introduction(),
                 button => self.button(),

@@ -48,9 +48,10 @@ pub(super) fn list_blocks(mail: &MailStatus, cursor: Option<&Cursor>) -> Vec<Blo
     let mut facts = Vec::new();
     if let Some(Cursor { start_index: position, is_exhausted, query_set_hash, last_updated_at, .. }) = cursor
     {
-        let read = match is_exhausted {
-            true => phrase!("{position}, all collected", "{position}（全件取得済み）", position = *position),
-            false => phrase!("{position}", "{position}", position = *position),
+        let read = if *is_exhausted {
+            phrase!("{position}, all collected", "{position}（全件取得済み）", position = *position)
+        } else {
+            phrase!("{position}", "{position}", position = *position)
         };
         let hash = query_set_hash.get(..16).unwrap_or(query_set_hash);
         facts.push(fact(phrase!("position", "取得位置"), read.into()));
@@ -175,18 +176,19 @@ impl GridQuery {
 
     fn nothing(&self) -> Block {
         let is_narrowed = self.job.is_some() || self.sent != Sent::Any || !self.text.is_empty();
-        match is_narrowed {
-            true => Block::Empty {
+        if is_narrowed {
+            Block::Empty {
                 text: phrase!("No such book was found.", "該当する書籍はありません。"),
                 command: None,
-            },
-            false => Block::Empty {
+            }
+        } else {
+            Block::Empty {
                 text: phrase!(
                     "No books yet. A run of a books job finds them.",
                     "書籍はまだありません。書籍のジョブを実行すると見つかります。"
                 ),
                 command: Some("run-due".to_owned()),
-            },
+            }
         }
     }
 }

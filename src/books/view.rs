@@ -10,7 +10,7 @@ use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::view::{Line, State, View};
 use crate::id::JobName;
-use crate::ledger::event::{self, Event, EventCode as _};
+use crate::ledger::event::{self, Event};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;

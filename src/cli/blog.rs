@@ -2,13 +2,12 @@
 
 use clap::Subcommand;
 
+use super::job::edit_file;
 use super::names::refuse_unknown;
 use super::table::row;
 use super::{Cell, Column, Context, Error, Exit, Result, view};
-use crate::app;
 use crate::blogs::listing::{self, BlogRow};
 use crate::blogs::{KIND, commands, config, events, store};
-use crate::config::ConfigFile;
 use crate::config::value::Span;
 use crate::engine::view::State;
 use crate::engine::{obstacle, store as jobs};
@@ -18,15 +17,8 @@ use crate::ledger::{Subject, pause};
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// Options of `blog`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List the blogs of the config: state, last check, failures, next check
     Ls {
         /// Only this job
@@ -87,17 +79,18 @@ enum Command {
     },
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls { job, failing } => list(job.as_deref(), failing, context).await,
-        Command::Show { id } => match view::show(&Subject::new(events::BLOG, &id), context).await? {
-            true => Ok(Exit::Fine),
-            false => {
+        Command::Show { id } => {
+            if view::show(&Subject::new(events::BLOG, &id), context).await? {
+                Ok(Exit::Fine)
+            } else {
                 refuse_unknown(events::BLOG, &id, &context.view().await?, context).await?;
                 Err(Error::failed(format!("the blog `{id}` was never checked"))
                     .hint("`tsuzuki job test NAME` shows what a check would find"))
             }
-        },
+        }
         Command::Add { url, id, title, folder, feed, job } => {
             let page = Some(url);
             let candidate = Candidate { id, title, folder, page, feed, ..Candidate::default() };
@@ -110,7 +103,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
-    let app = context.look().await?;
+    let app = context.read_only_app().await?;
     let config = context.config().await?;
     let db = context.view().await?;
     super::names::refuse_unknown_if_given("job", job, &db, context).await?;
@@ -202,9 +195,7 @@ async fn add(candidate: &Candidate, job: Option<String>, context: &Context) -> R
         (None, Some(only), None) => only,
         (None, None, _) => KIND.to_owned(),
     };
-    let mut file = ConfigFile::open(&context.config_path()?)?;
-    edit::add_blogs(&mut file.document, config, &job, &chosen.new)?;
-    file.save(app::kinds(), &context.env)?;
+    edit_file(context, |file| edit::add_blogs(&mut file.document, config, &job, &chosen.new))?;
     context.out.note(format!("Added the blog `{}` to the job `{job}`", new.id));
     Ok(Exit::Fine)
 }
@@ -219,14 +210,12 @@ async fn remove(id: &str, yes: bool, context: &Context) -> Result {
         ));
     };
     if !yes {
-        return Err(Error::usage(format!(
+        let what = format!(
             "removing `{id}` takes it out of the config file; what was seen on it stays in the database"
-        ))
-        .hint(format!("run `tsuzuki blog rm {id} --yes` if that is what you want")));
+        );
+        return Err(Error::unconfirmed(what, format_args!("blog rm {id}")));
     }
-    let mut file = ConfigFile::open(&context.config_path()?)?;
-    file.document.remove_table(job.as_str(), "blog", id)?;
-    file.save(app::kinds(), &context.env)?;
+    edit_file(context, |file| file.document.remove_table(job.as_str(), "blog", id).map(drop))?;
     context.out.note(format!("Removed the blog `{id}` from the job `{job}`"));
     Ok(Exit::Fine)
 }

@@ -11,15 +11,8 @@ use crate::books::{events, prompt, store, view};
 use crate::id::JobName;
 use crate::phrase;
 
-/// Options of `book`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List books, newest first
     Ls {
         /// Only those that this job found
@@ -46,8 +39,8 @@ enum Command {
     },
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls { job, undelivered, since, limit } => {
             list(job, undelivered, &since, limit, context).await
         }
@@ -84,15 +77,11 @@ async fn list(
             row.first_seen_at,
             row.last_delivered_at,
         ]
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 async fn show(isbn: Isbn13, context: &Context) -> Result {
-    match shown::show(&events::book(&isbn), context).await? {
-        true => Ok(Exit::Fine),
-        false => Err(unknown(&isbn)),
-    }
+    if shown::show(&events::book(&isbn), context).await? { Ok(Exit::Fine) } else { Err(unknown(&isbn)) }
 }
 
 /// The prompt that links lead to, or the one that a digest would make now.
@@ -118,10 +107,8 @@ async fn print_prompt(isbn: Isbn13, context: &Context) -> Result {
         (None, Some(book)) => prompt.render(&book),
         (None, None) => return Err(unknown(&isbn)),
     };
-    match context.out.is_json() {
-        true => context.out.json(&serde_json::json!({ "isbn13": isbn, "prompt_text": prompt_text }))?,
-        false => context.out.text(&prompt_text)?,
-    }
+    let shown = serde_json::json!({ "isbn13": isbn, "prompt_text": prompt_text });
+    context.out.json_or_line(&shown, &prompt_text)?;
     Ok(Exit::Fine)
 }
 

@@ -17,15 +17,8 @@ use crate::phrase;
 use crate::phrase::Value;
 use crate::text::counted;
 
-/// Options of `branch`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List the branches, how far each is read, and whether its history is closed
     Ls {
         /// Only those of this project, by path or number
@@ -56,8 +49,8 @@ enum Command {
     },
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls { project } => list(project.as_deref(), context).await,
         Command::Add { project, branch, job } => add(&project, branch, job.as_deref(), context).await,
         Command::Rm { project, branch, data: false, .. } => remove(&project, branch, context).await,
@@ -104,8 +97,7 @@ async fn list(project: Option<&str>, context: &Context) -> Result {
             branch.unreadable.into(),
             state,
         ]
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 async fn add(project: &str, branch: String, job: Option<&str>, context: &Context) -> Result {
@@ -155,13 +147,12 @@ async fn remove(project: &str, branch: String, context: &Context) -> Result {
             Ok(removed)
         })
         .await?;
-    match removed {
-        true => {
-            context.out.note(format!("`{project}` {branch} is not collected any more; its commits stay."));
-            Ok(Exit::Fine)
-        }
-        false => Err(Error::failed(format!("`{project}` {branch} is not collected"))
-            .hint("`tsuzuki branch ls` lists what is")),
+    if removed {
+        context.out.note(format!("`{project}` {branch} is not collected any more; its commits stay."));
+        Ok(Exit::Fine)
+    } else {
+        Err(Error::failed(format!("`{project}` {branch} is not collected"))
+            .hint("`tsuzuki branch ls` lists what is"))
     }
 }
 

@@ -22,15 +22,8 @@ use crate::ledger::presence;
 use crate::phrase;
 use crate::text::one_line;
 
-/// Options of `bulk`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Collect what is new on every branch; goes on with a run that was cut off
     Start {
         /// Only the branches of this job
@@ -81,8 +74,8 @@ enum Command {
     },
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Start { job, project, branch, join } => {
             start(job.as_deref(), Only { project, branch }, sharing(join), context).await
         }
@@ -201,13 +194,13 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
         Err(failure) => return Err(failure.into()),
     };
     let sent = app.send_now(&context.stop).await?;
-    unless_unread(tell(&outcome, context))?;
+    unless_unread(print_outcome(&outcome, context))?;
     sending::report(&sent, &context.out);
     let exit = if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly };
     Ok(sending::exit_code(&sent, exit))
 }
 
-fn tell(outcome: &WorkedRun, context: &Context) -> Result<()> {
+fn print_outcome(outcome: &WorkedRun, context: &Context) -> Result<()> {
     if context.out.is_json() {
         return context.out.json(outcome);
     }
@@ -334,8 +327,7 @@ async fn list(since: &SinceArgs, limit: usize, context: &Context) -> Result {
             run.failed_count,
             run.job_name.as_deref(),
         ]
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 #[derive(serde::Serialize)]
@@ -399,6 +391,5 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
             target.row.processed_at_utc,
             target.row.error_message.clone(),
         ]
-    })?;
-    Ok(Exit::Fine)
+    })
 }

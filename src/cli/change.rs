@@ -15,15 +15,8 @@ use crate::blogs::{change, commands};
 use crate::channel::outbox::Answer;
 use crate::phrase;
 
-/// Options of `change`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List what was new, newest first
     Ls {
         /// Only this blog
@@ -64,8 +57,8 @@ enum Command {
     },
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls { blog, job, all, since, limit } => {
             list(ChangeFilter { job, blog, code: (!all).then_some(Code::New) }, &since, limit, context).await
         }
@@ -100,9 +93,10 @@ async fn list(filter: ChangeFilter, since: &SinceArgs, limit: usize, context: &C
             &row.blog_id,
             row.code.phrase(),
             row.detail.count(),
-            match change::needs_approval(listed) {
-                true => Cell::toned(change::standing(listed), Tone::Warning),
-                false => change::standing(listed).into(),
+            if change::needs_approval(listed) {
+                Cell::toned(change::standing(listed), Tone::Warning)
+            } else {
+                change::standing(listed).into()
             },
             first_of(listed),
         ]
@@ -119,10 +113,7 @@ async fn list(filter: ChangeFilter, since: &SinceArgs, limit: usize, context: &C
 }
 
 async fn show(id: i64, context: &Context) -> Result {
-    match shown::show(&change_subject(id), context).await? {
-        true => Ok(Exit::Fine),
-        false => Err(missing(id)),
-    }
+    if shown::show(&change_subject(id), context).await? { Ok(Exit::Fine) } else { Err(missing(id)) }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -183,6 +174,6 @@ fn missing(id: i64) -> Error {
 fn first_of(listed: &ListedChange) -> String {
     let detail = &listed.change.detail;
     let first = detail.entries.first();
-    let told = first.and_then(|entry| entry.title.clone().or_else(|| entry.url.clone()));
-    told.or_else(|| detail.error.clone()).unwrap_or_default()
+    let name = first.and_then(|entry| entry.title.clone().or_else(|| entry.url.clone()));
+    name.or_else(|| detail.error.clone()).unwrap_or_default()
 }

@@ -21,15 +21,8 @@ use crate::export::{self, Format, RowWriter, Style};
 use crate::phrase;
 use crate::text::counted;
 
-/// Options of `commits`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Count commits and changed lines; merges are counted apart, without their lines
     Stats {
         /// Each person in each month, week or day, or in all; or each project or branch
@@ -65,7 +58,7 @@ enum Command {
 
 /// Which commits are meant.
 #[derive(Debug, clap::Args)]
-struct ScopeArgs {
+pub(super) struct ScopeArgs {
     /// Only this project, by path or number
     #[arg(long)]
     project: Option<String>,
@@ -80,7 +73,7 @@ struct ScopeArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ByWord {
+pub(super) enum ByWord {
     Month,
     Week,
     Day,
@@ -104,7 +97,7 @@ impl From<ByWord> for By {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FormatWord {
+pub(super) enum FormatWord {
     Table,
     Tsv,
     Csv,
@@ -112,8 +105,8 @@ enum FormatWord {
     Json,
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Stats { by, scope, with_merges, format, output, force, timezone } => {
             let format = choose_format(format, output.as_deref(), context)?;
             let zone = read_zone(&timezone, context).await?;
@@ -247,13 +240,11 @@ fn show(stats: &Stats, context: &Context) -> Result<()> {
         _ => "".into(),
     };
     // How many there are is said below, also when there are none.
-    match stats.rows.is_empty() {
-        true => Ok(()),
-        false => {
-            let cells = |row: &StatRow| stats.fields(row).into_iter().map(cell).collect();
-            context.out.listing(&columns, &stats.rows, cells)
-        }
+    if !stats.rows.is_empty() {
+        let cells = |row: &StatRow| stats.fields(row).into_iter().map(cell).collect();
+        context.out.listing(&columns, &stats.rows, cells)?;
     }
+    Ok(())
 }
 
 /// Says how many commits were counted and what was not, and whose midnight begins a day.
@@ -300,6 +291,5 @@ async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
             lines(commit.deletions),
             commit.title.as_deref(),
         ]
-    })?;
-    Ok(Exit::Fine)
+    })
 }

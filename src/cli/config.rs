@@ -14,15 +14,8 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::web;
 
-/// Options of `config`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Print where the config file is
     Path,
     /// Print the config file with secrets redacted
@@ -37,31 +30,26 @@ enum Command {
     HashPassword,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Path => {
             let path = context.config_path()?.display().to_string();
-            match context.out.is_json() {
-                true => context.out.json(&json!({ "path": path }))?,
-                false => context.out.line(path)?,
-            }
+            context.out.json_or_line(&json!({ "path": path }), path)?;
         }
-        Command::Show { origins: true } => list_origins(context)?,
+        Command::Show { origins: true } => return list_origins(context),
         Command::Show { origins: false } => {
             let config = context.load_config()?;
-            match context.out.is_json() {
-                true => context.out.json(&config.masked_json())?,
-                false => context.out.raw(config.masked_text().as_bytes())?,
+            if context.out.is_json() {
+                context.out.json(&config.masked_json())?;
+            } else {
+                context.out.raw(config.masked_text().as_bytes())?;
             }
         }
         Command::Schema => context.out.json(&crate::config::schema(app::kinds()))?,
         Command::HashPassword => {
             let password = read_password(context)?;
             let hash = web::password::hash(&password).ok_or_else(|| Error::failed("it cannot be hashed"))?;
-            match context.out.is_json() {
-                true => context.out.json(&json!({ "password": hash }))?,
-                false => context.out.line(hash)?,
-            }
+            context.out.json_or_line(&json!({ "password": hash }), hash)?;
         }
     }
     Ok(Exit::Fine)
@@ -75,7 +63,7 @@ struct Origin {
 }
 
 /// Every value that is set or that the machine decides, and who says so.
-fn list_origins(context: &Context) -> Result<()> {
+fn list_origins(context: &Context) -> Result {
     let config = context.load_config()?;
     let mut origins = Vec::new();
     add_of_file(&config.masked_json(), String::new(), &mut origins);
@@ -96,7 +84,7 @@ fn list_origins(context: &Context) -> Result<()> {
     };
     for (key, value, origin) in [
         ("app.timezone", config.app.timezone.name().to_owned(), of_machine),
-        ("app.language", speech.language.code().to_owned(), language),
+        ("app.language", speech.language.word().to_owned(), language),
         ("store.url", super::context::place_of(&config)?.to_string(), by_default),
     ] {
         match origins.iter_mut().find(|known| known.key == key) {
@@ -136,16 +124,15 @@ fn add_of_file(value: &serde_json::Value, key: String, origins: &mut Vec<Origin>
 /// One line of standard input; a terminal does not show it.
 fn read_password(context: &Context) -> Result<String> {
     let stdin = std::io::stdin();
-    let shown = match stdin.is_terminal() {
-        false => None,
-        true => {
-            context.out.note("Password, which is not shown:");
-            let shown = tcgetattr(&stdin).map_err(std::io::Error::from)?;
-            let mut hidden = shown.clone();
-            hidden.local_modes.remove(LocalModes::ECHO);
-            tcsetattr(&stdin, OptionalActions::Now, &hidden).map_err(std::io::Error::from)?;
-            Some(shown)
-        }
+    let shown = if stdin.is_terminal() {
+        context.out.note("Password, which is not shown:");
+        let shown = tcgetattr(&stdin).map_err(std::io::Error::from)?;
+        let mut hidden = shown.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(&stdin, OptionalActions::Now, &hidden).map_err(std::io::Error::from)?;
+        Some(shown)
+    } else {
+        None
     };
     let mut line = String::new();
     let read = stdin.read_line(&mut line);

@@ -121,7 +121,7 @@ impl Context {
 
     /// Everything, on a database that refuses every write. One that does not exist yet is stood in for by an empty
     /// one in memory, so that nothing is created.
-    pub async fn look(&self) -> Result<App> {
+    pub async fn read_only_app(&self) -> Result<App> {
         match self.find_db().await? {
             Some(db) => Ok(App::without_ways_out(self.config().await?, db.clone())?),
             None => self.app_on_scratch().await,

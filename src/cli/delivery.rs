@@ -16,21 +16,13 @@ use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::phrase;
 use crate::phrase::Phrase;
-use crate::text;
-
-/// Options of `delivery`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List messages, newest first
     Ls {
         /// Only this state: ready, sending, sent, unknown, failed, held or skipped
-        #[arg(long, value_name = "STATE", value_parser = read_state)]
+        #[arg(long, value_name = "STATE")]
         state: Option<State>,
         /// Only those of this job
         #[arg(long, value_name = "NAME")]
@@ -104,8 +96,8 @@ struct Shown {
     events: Vec<Event>,
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls { state, job, channel, since, limit } => {
             list(DeliveryFilter { state, job, channel, before: None }, &since, limit, context).await
         }
@@ -120,18 +112,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     }
 }
 
-fn read_state(text: &str) -> std::result::Result<State, String> {
-    State::parse(text).ok_or_else(|| {
-        let known = State::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>();
-        match text::nearest(text, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known: {}", known.join(", ")),
-        }
-    })
-}
-
 async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: &Context) -> Result {
-    let (app, now) = (context.look().await?, context.clock.now());
+    let (app, now) = (context.read_only_app().await?, context.clock.now());
     let db = &app.env.db;
     refuse_unknown_if_given("job", filter.job.as_deref(), db, context).await?;
     refuse_unknown_if_given("channel", filter.channel.as_deref(), db, context).await?;
@@ -311,19 +293,20 @@ async fn resume(channel: String, context: &Context) -> Result {
     let name = channel.clone();
     let (was_paused, due) =
         context.db().await?.write(move |tx| outbox::resume_channel(tx, &name, tx.now())).await?;
-    context.out.note(match was_paused {
-        true => phrase!(
+    context.out.note(if was_paused {
+        phrase!(
             "channel {channel} was resumed; {due message} rescheduled for now",
             "チャンネル {channel} を再開しました。{due} 件をすぐに送ります",
             channel,
             due
-        ),
-        false => phrase!(
+        )
+    } else {
+        phrase!(
             "channel {channel} was not paused; {due message} rescheduled for now",
             "チャンネル {channel} は停止していません。{due} 件をすぐに送ります",
             channel,
             due
-        ),
+        )
     });
     Ok(Exit::Fine)
 }

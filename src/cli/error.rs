@@ -113,6 +113,11 @@ impl Error {
         Self::new(Exit::Usage, message)
     }
 
+    /// What a command would do that cannot be undone; it is done when `--yes` stands behind it.
+    pub(super) fn unconfirmed(what: impl Into<Phrase>, command: impl std::fmt::Display) -> Self {
+        Self::usage(what).hint(format!("run `tsuzuki {command} --yes` if that is what you want"))
+    }
+
     /// The words alone, without hints.
     pub fn plain(&self, colour: Colour) -> String {
         match &self.message {

@@ -228,14 +228,12 @@ pub(super) fn finish(mut out: Out, output: Option<&Path>, written: &str, context
         let part = part.into_inner().map_err(|error| Error::failed(error.to_string()))?;
         part.as_file().sync_all()?;
         let shown = output.unwrap_or(&to);
-        match force {
-            true => part.persist(&to).map(drop),
-            false => part.persist_noclobber(&to).map(drop),
-        }
-        .map_err(|error| match error.error.kind() {
-            std::io::ErrorKind::AlreadyExists => already_there(shown),
-            _ => Error::failed(format!("{} cannot be written: {}", shown.display(), error.error)),
-        })?;
+        if force { part.persist(&to).map(drop) } else { part.persist_noclobber(&to).map(drop) }.map_err(
+            |error| match error.error.kind() {
+                std::io::ErrorKind::AlreadyExists => already_there(shown),
+                _ => Error::failed(format!("{} cannot be written: {}", shown.display(), error.error)),
+            },
+        )?;
         context.out.note(format!("Wrote {written} to {}", shown.display()));
     }
     Ok(Exit::Fine)

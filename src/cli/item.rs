@@ -17,25 +17,18 @@ use crate::press::view::standing_in;
 use crate::press::{Item, Reason, Status};
 use crate::text;
 
-/// Options of `item`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List items, those found last first
     Ls {
         /// Only this job
         #[arg(long, value_name = "NAME")]
         job: Option<String>,
         /// Only this state: unprocessed, deferred, pending or processed (or 0 to 3)
-        #[arg(long, value_parser = state)]
+        #[arg(long, value_parser = Status::parse)]
         state: Option<Status>,
         /// Only this reason: not_valuable, page_not_ready, download_failed, … (or 0 to 6)
-        #[arg(long, value_parser = reason)]
+        #[arg(long, value_parser = Reason::parse)]
         reason: Option<Reason>,
         #[command(flatten)]
         since: SinceArgs,
@@ -53,24 +46,12 @@ enum Command {
 
 /// Which item is meant.
 #[derive(Debug, clap::Args)]
-struct Which {
+pub(super) struct Which {
     /// Its number or address
     item: String,
     /// The job, when several have the address
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
-}
-
-fn known<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    format!("known: {}", words.collect::<Vec<_>>().join(", "))
-}
-
-fn state(text: &str) -> std::result::Result<Status, String> {
-    Status::parse(text).ok_or_else(|| known(Status::ALL.iter().copied().map(Status::word)))
-}
-
-fn reason(text: &str) -> std::result::Result<Reason, String> {
-    Reason::parse(text).ok_or_else(|| known(Reason::ALL.iter().copied().map(Reason::word)))
 }
 
 /// An item, and where it stands in words.
@@ -81,8 +62,8 @@ struct ListedItem {
     state_words: Phrase,
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls { job, state, reason, since, limit } => {
             list(ItemFilter { job, status: state, reason }, &since, limit, context).await
         }
@@ -113,8 +94,7 @@ async fn list(filter: ItemFilter, since: &SinceArgs, limit: usize, context: &Con
     ];
     context.out.listing(&columns, &listed, |ListedItem { item, state_words }| {
         row![item.id, &item.job_name, state_words.clone(), item.retry_count, item.published_at, &item.title]
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 async fn show(which: &Which, context: &Context) -> Result {

@@ -14,15 +14,8 @@ use crate::id::JobName;
 use crate::phrase;
 use crate::text::{counted, nearest};
 
-/// Options of `mail`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Show for every books job what was delivered and what waits
     Status,
     /// Print the next digest of a job as a mail; its links are placeholders
@@ -57,7 +50,7 @@ enum Command {
 
 /// A part of a mail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Part {
+pub(super) enum Part {
     /// Subject and plain text
     #[default]
     Text,
@@ -65,12 +58,12 @@ enum Part {
     Html,
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Status => status(context).await,
         Command::Preview { job, part } => preview(&job, part, context).await,
         Command::Test { channel, to } => {
-            let app = context.look().await?;
+            let app = context.read_only_app().await?;
             let mails = app.env.channels.iter().filter(|one| one.kind() == MAIL);
             let chosen = choose(mails, channel.as_deref(), "mail", "--channel NAME")?;
             context.unless_stopped(send_test(chosen, to.as_deref(), &app, context)).await
@@ -108,12 +101,11 @@ async fn status(context: &Context) -> Result {
             row.last.as_ref().map(|last| last.delivered_at),
             row.last.as_ref().map(|last| last.books),
         ]
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
-    let app = context.look().await?;
+    let app = context.read_only_app().await?;
     let config = context.config().await?;
     let Some(job) = books_jobs(config).find(|job| job.name == *name) else {
         let error = Error::usage(format!("there is no books job `{name}`"));

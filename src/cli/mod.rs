@@ -114,19 +114,11 @@ pub struct Global {
     )]
     log_format: LogFormat,
     /// The language of what is shown [default: `language` in [app], then $LANG]
-    #[arg(long, global = true, value_name = "LANG", value_parser = parse_language, help_heading = "Global options")]
+    #[arg(long, global = true, value_name = "LANG", help_heading = "Global options")]
     lang: Option<Language>,
     /// Run as if it were this moment, e.g. 2026-01-15T00:00:00Z
     #[arg(long, global = true, hide = true, env = "TSUZUKI_NOW", value_name = "TIME")]
     now: Option<crate::time::Timestamp>,
-}
-
-fn parse_language(text: &str) -> Result<Language, String> {
-    match text {
-        "en" => Ok(Language::En),
-        "ja" => Ok(Language::Ja),
-        _ => Err("en or ja".to_owned()),
-    }
 }
 
 /// When to use colour.
@@ -172,43 +164,61 @@ enum Command {
     /// Show what is read from a feed, sitemap, page, OPML, PDF, robots.txt or address
     Inspect(inspect::Args),
     /// List, add and change jobs
-    Job(job::Args),
+    #[command(subcommand)]
+    Job(job::Command),
     /// List and show books, print their prompts
-    Book(book::Args),
+    #[command(subcommand)]
+    Book(book::Command),
     /// Show, preview, test or reset mail
-    Mail(mail::Args),
+    #[command(subcommand)]
+    Mail(mail::Command),
     /// Create, list and revoke tokens of programs and links to prompts
-    Token(token::Args),
+    #[command(subcommand)]
+    Token(token::Command),
     /// List, show, retry and skip what press jobs have found
-    Item(item::Args),
+    #[command(subcommand)]
+    Item(item::Command),
     /// Collect commits in runs that can be shared, interrupted and continued
-    Bulk(bulk::Args),
+    #[command(subcommand)]
+    Bulk(bulk::Command),
     /// Count and list commits
-    Commits(commits::Args),
+    #[command(subcommand)]
+    Commits(commits::Command),
     /// List projects and bring them up to date
-    Project(project::Args),
+    #[command(subcommand)]
+    Project(project::Command),
     /// List, add and remove branches
-    Branch(branch::Args),
+    #[command(subcommand)]
+    Branch(branch::Command),
     /// List, show, add, remove and pause blogs
-    Blog(blog::Args),
+    #[command(subcommand)]
+    Blog(blog::Command),
     /// List what was new on blogs; release or discard what is held
-    Change(change::Args),
+    #[command(subcommand)]
+    Change(change::Command),
     /// List outgoing messages; retry, release or discard them
-    Delivery(delivery::Args),
+    #[command(subcommand)]
+    Delivery(delivery::Command),
     /// List, add and test the places that messages go to: mail, Mastodon, Slack, webhooks
-    Channel(channel::Args),
+    #[command(subcommand)]
+    Channel(channel::Command),
     /// Show what a message would look like
-    Post(post::Args),
+    #[command(subcommand)]
+    Post(post::Command),
     /// Show or reset what was used of daily quotas
-    Quota(quota::Args),
+    #[command(subcommand)]
+    Quota(quota::Command),
     /// Import blogs from OPML or a list, and the databases of other programs
-    Import(import::Args),
+    #[command(subcommand)]
+    Import(import::Command),
     /// Write items, changes, books, deliveries, messages, commits or blogs to a file
     Export(export::Args),
     /// Back up, restore, check, move and prune the database
-    Db(db::Args),
+    #[command(subcommand)]
+    Db(db::Command),
     /// Show the config file, its path, and its schema
-    Config(config::Args),
+    #[command(subcommand)]
+    Config(config::Command),
     /// Print a completion script for a shell
     Completions(complete::CompletionArgs),
     /// Print the manual page, or write one per command
@@ -228,7 +238,7 @@ impl Command {
             | Command::Bulk(_)
             | Command::Project(_)
             | Command::Import(_) => Stopping::Graceful,
-            Command::Db(args) => args.stopping(),
+            Command::Db(command) => command.stopping(),
             Command::Export(args) => args.stopping(),
             _ => Stopping::CutOff,
         }
@@ -338,10 +348,7 @@ fn dispatch(command: Command, context: &Context) -> Pin<Box<dyn Future<Output = 
 
 fn print_version(context: &Context) -> Result {
     let version = env!("CARGO_PKG_VERSION");
-    match context.out.is_json() {
-        true => context.out.json(&serde_json::json!({ "version": version }))?,
-        false => context.out.line(format!("tsuzuki {version}"))?,
-    }
+    context.out.json_or_line(&serde_json::json!({ "version": version }), format!("tsuzuki {version}"))?;
     Ok(Exit::Fine)
 }
 

@@ -111,6 +111,11 @@ impl Output {
         self.to_stdout(&text::printable_json(&text))
     }
 
+    /// Writes a value as JSON if that is wanted, else a line.
+    pub fn json_or_line<T: Serialize + ?Sized>(&self, value: &T, line: impl AsRef<str>) -> Result<()> {
+        if self.json { self.json(value) } else { self.line(line) }
+    }
+
     /// Ends a command that has nothing to show: as JSON that is `null`.
     pub fn nothing(&self) -> Result<Exit> {
         if self.json {
@@ -125,16 +130,16 @@ impl Output {
         columns: &[Column],
         items: &[T],
         row: impl Fn(&T) -> Vec<Cell>,
-    ) -> Result<()> {
+    ) -> Result<Exit> {
         if self.json {
-            return self.json(items);
-        }
-        if items.is_empty() {
+            self.json(items)?;
+        } else if items.is_empty() {
             self.note(phrase!("Nothing to list.", "該当するものはありません。"));
-            return Ok(());
+        } else {
+            let rows: Vec<Vec<Cell>> = items.iter().map(row).collect();
+            self.render_table(columns, &rows).iter().try_for_each(|line| self.to_stdout(line))?;
         }
-        let rows: Vec<Vec<Cell>> = items.iter().map(row).collect();
-        self.render_table(columns, &rows).iter().try_for_each(|line| self.to_stdout(line))
+        Ok(Exit::Fine)
     }
 
     /// A table as lines, for the terminal that stdout is, if it is one.
@@ -216,9 +221,10 @@ impl Output {
     fn labelled(&self, label: &Phrase, colour: AnsiColor, text: &Phrase) {
         let style = Style::new().bold().fg_color(Some(colour.into()));
         let (label, text) = (self.speech().phrase(label), text::printable(&self.speech().phrase(text)));
-        match self.colour_err {
-            true => self.to_stderr(&format!("{style}{label}{style:#}: {text}")),
-            false => self.to_stderr(&format!("{label}: {text}")),
+        if self.colour_err {
+            self.to_stderr(&format!("{style}{label}{style:#}: {text}"));
+        } else {
+            self.to_stderr(&format!("{label}: {text}"));
         }
     }
 

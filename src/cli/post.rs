@@ -7,15 +7,8 @@ use super::channel::choose;
 use super::{Context, Error, Exit, Result};
 use crate::channel::{News, Notice};
 
-/// Options of `post`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Show what a channel would make of a title, a summary and a link; nothing is sent
     Preview {
         /// The channel [default: the only one]
@@ -36,9 +29,9 @@ enum Command {
     },
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    let Command::Preview { channel, title, summary, link, tag } = args.command;
-    let app = context.look().await?;
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    let Command::Preview { channel, title, summary, link, tag } = command;
+    let app = context.read_only_app().await?;
     let env = &app.env;
     let chosen = choose(env.channels.iter(), channel.as_deref(), "delivery", "--channel NAME")?;
     let notice = Notice { summary, link, tags: tag, ..Notice::new(title, env.app.message_language()) };

@@ -11,15 +11,8 @@ use crate::db::Open;
 use crate::phrase;
 use crate::text::counted;
 
-/// Options of `project`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List every project that was ever seen; those that are gone are marked
     Ls,
     /// Ask the host for the configured and known projects: names, default branches, what is gone
@@ -30,8 +23,8 @@ enum Command {
     },
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls => list(context).await,
         Command::Sync { job } => sync(job.as_deref(), context).await,
     }
@@ -54,8 +47,7 @@ async fn list(context: &Context) -> Result {
             project.default_branch.as_deref(),
             project.removed_at,
         ]
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 async fn sync(job: Option<&str>, context: &Context) -> Result {

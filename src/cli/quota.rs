@@ -13,15 +13,8 @@ use crate::phrase::Value;
 use crate::text::counted;
 use crate::time::Timestamp;
 
-/// Options of `quota`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List what was used, newest day first
     Ls {
         /// Only this provider
@@ -53,8 +46,8 @@ struct QuotaRow {
     paused_until: Option<Timestamp>,
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls { provider, limit } => list(provider, limit, context).await,
         Command::Reset { provider, date, yes } => reset(provider, date, yes, context).await,
     }
@@ -99,8 +92,7 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
                 (_, until) => Value::from(until),
             },
         ]
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 async fn reset(provider: String, date: Option<String>, yes: bool, context: &Context) -> Result {
@@ -114,9 +106,8 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     );
     let date = date.unwrap_or(today);
     if !yes {
-        return Err(Error::usage(format!("resetting forgets what `{provider}` was used on {date}")).hint(
-            format!("run `tsuzuki quota reset {provider} --date {date} --yes` if that is what you want"),
-        ));
+        let what = format!("resetting forgets what `{provider}` was used on {date}");
+        return Err(Error::unconfirmed(what, format_args!("quota reset {provider} --date {date}")));
     }
     let (name, day) = (provider.clone(), date.clone());
     let forgotten = db

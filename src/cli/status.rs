@@ -7,7 +7,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::names::no_such;
 use super::{Cell, Column, Context, Exit, Result};
 use crate::app::{self, App};
-use crate::engine::overview::{self, JobOverview, Notice, Overview};
+use crate::engine::notice::Notice;
+use crate::engine::overview::{self, JobOverview, Overview};
 use crate::engine::view::State;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -36,7 +37,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
-    let app = context.look().await?;
+    let app = context.read_only_app().await?;
     if !args.watch {
         let overview = find(args, &app, context).await?;
         show_jobs(&overview.jobs, context)?;
@@ -87,13 +88,13 @@ async fn find(args: &Args, app: &App, context: &Context) -> Result<Overview> {
     Ok(overview)
 }
 
-fn show_jobs(jobs: &[JobOverview], context: &Context) -> Result<()> {
+fn show_jobs(jobs: &[JobOverview], context: &Context) -> Result {
     if jobs.is_empty() && !context.out.is_json() {
         context.out.note(phrase!(
             "No jobs to show. `tsuzuki job add` or an editor adds one to the config file.",
             "表示するジョブはありません。`tsuzuki job add` またはエディターで設定ファイルに追加できます。"
         ));
-        return Ok(());
+        return Ok(Exit::Fine);
     }
     context.out.listing(&list_columns(), jobs, list_cells)
 }

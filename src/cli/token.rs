@@ -11,22 +11,15 @@ use crate::phrase::Value;
 use crate::web::store;
 use crate::web::token::{AccessToken, NewSecret, Scope};
 
-/// Options of `token`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Make a token for a program, and print it: it is shown this once
     Create {
         /// What to call it
         #[arg(long, value_parser = parse_name)]
         name: String,
         /// feed, read or act: what it may be used for; each may do what those before it may
-        #[arg(long, value_parser = parse_scope)]
+        #[arg(long)]
         scope: Scope,
     },
     /// List tokens that work: those of programs, then links to prompts, those that end last first
@@ -45,16 +38,12 @@ enum Command {
     },
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Create { name, scope } => create(name, scope, context).await,
         Command::Ls { all, limit } => list(all, limit, context).await,
         Command::Revoke { token } => revoke(token, context).await,
     }
-}
-
-fn parse_scope(text: &str) -> Result<Scope, String> {
-    text.parse().map_err(|_| "feed, read or act".to_owned())
 }
 
 fn parse_name(text: &str) -> Result<String, String> {
@@ -63,9 +52,10 @@ fn parse_name(text: &str) -> Result<String, String> {
     let is_name = is_short && text.chars().all(is_plain);
     // What looks like the beginning of a link is taken for one when it is revoked.
     let is_link = text.len() >= 8 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    match is_name && !is_link {
-        true => Ok(text.to_owned()),
-        false => Err("a name has up to 64 letters, digits, dots and dashes, not only 0-9 and a-f".to_owned()),
+    if is_name && !is_link {
+        Ok(text.to_owned())
+    } else {
+        Err("a name has up to 64 letters, digits, dots and dashes, not only 0-9 and a-f".to_owned())
     }
 }
 
@@ -121,7 +111,7 @@ async fn list(all: bool, limit: usize, context: &Context) -> Result {
     context.out.listing(&columns, &tokens.await?, |token| match token {
         Listed::Access(token) => {
             let may = format!("a program may {}", what(token.scope));
-            row![&token.name, token.scope.to_string(), phrase!("works", "有効"), Value::Nothing, may]
+            row![&token.name, token.scope.word(), phrase!("works", "有効"), Value::Nothing, may]
         }
         Listed::Prompt(token) => {
             let state = match token.state {
@@ -138,16 +128,16 @@ async fn list(all: bool, limit: usize, context: &Context) -> Result {
                 format!("{} {title}", token.isbn13).trim_end(),
             ]
         }
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 async fn revoke(prefix: String, context: &Context) -> Result {
     let (wanted, now) = (prefix.clone(), context.clock.now());
     if let Some(token) = context.db().await?.write(move |tx| store::delete_token(tx, &wanted)).await? {
-        match context.out.is_json() {
-            true => context.out.json(&Listed::Access(token))?,
-            false => context.out.note(format!("Revoked token `{}`", token.name)),
+        if context.out.is_json() {
+            context.out.json(&Listed::Access(token))?;
+        } else {
+            context.out.note(format!("Revoked token `{}`", token.name));
         }
         return Ok(Exit::Fine);
     }

@@ -24,18 +24,17 @@ pub(super) async fn print_all(views: &[View], context: &Context) -> Result<()> {
 
 /// Prints the one thing of that name, as `NOUN show` does; `false` if there is none.
 pub(super) async fn show(subject: &Subject, context: &Context) -> Result<bool> {
-    let app = context.look().await?;
+    let app = context.read_only_app().await?;
     let (finder, name) = (app.finder(context.config().await?, EVENTS), subject.to_string());
     let views = app.env.db.read(move |tx| finder.find_exactly(tx, &name)).await?;
     let Some(view) = views.first() else { return Ok(false) };
-    match context.out.is_json() {
-        true => context.out.json(&view.data)?,
-        false => {
-            render(view, &context.speech().await?).iter().try_for_each(|line| context.out.line(line))?;
-            if let Some((_, text)) = &view.text {
-                context.out.line("")?;
-                context.out.text(text)?;
-            }
+    if context.out.is_json() {
+        context.out.json(&view.data)?;
+    } else {
+        render(view, &context.speech().await?).iter().try_for_each(|line| context.out.line(line))?;
+        if let Some((_, text)) = &view.text {
+            context.out.line("")?;
+            context.out.text(text)?;
         }
     }
     Ok(true)

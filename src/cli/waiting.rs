@@ -43,7 +43,7 @@ impl Before {
     }
 
     /// Warns of what has come to wait since; what waited before is a note, so that `-q` says it once.
-    pub(super) async fn tell(&self, db: &Db, sent: (u64, u64), out: &Output) -> Result<()> {
+    pub(super) async fn warn_of_new(&self, db: &Db, sent: (u64, u64), out: &Output) -> Result<()> {
         let (newest, now) = (self.newest, db.clock().now());
         let (waiting, new) = db
             .read(move |tx| {

@@ -31,7 +31,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
-    let app = context.look().await?;
+    let app = context.read_only_app().await?;
     let finder = app.finder(context.config().await?, args.limit);
     // Names may have spaces.
     let thing = args.thing.join(" ");

@@ -62,10 +62,12 @@ pub enum FirstPage {
 
 /// Checks the first page of a walk: whatever is listed, the pinned commit itself must be in it.
 pub fn check_first_page(walk: &Walk, commits: &[Commit]) -> FirstPage {
-    match commits.iter().any(|commit| *commit.sha == *walk.head) {
-        true => FirstPage::Sound,
-        false if commits.is_empty() => FirstPage::Empty,
-        false => FirstPage::Foreign,
+    if commits.iter().any(|commit| *commit.sha == *walk.head) {
+        FirstPage::Sound
+    } else if commits.is_empty() {
+        FirstPage::Empty
+    } else {
+        FirstPage::Foreign
     }
 }
 

@@ -14,7 +14,7 @@ use super::store::reading::Scope;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::finder::read_address;
-use crate::engine::overview::Notice;
+use crate::engine::notice::Notice;
 use crate::engine::view::{Line, State, View, with_events};
 use crate::id::RunId;
 use crate::phrase;

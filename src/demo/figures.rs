@@ -127,9 +127,10 @@ impl Press {
         .filter(|(count, _)| *count > 0)
         .map(|(_, said)| said.into())
         .collect();
-        let decided = match decided.is_empty() {
-            true => phrase!("nothing to decide", "判定なし").into(),
-            false => Value::List(decided),
+        let decided = if decided.is_empty() {
+            phrase!("nothing to decide", "判定なし").into()
+        } else {
+            Value::List(decided)
         };
         phrase!(
             "{found} new in the feed ({known} known before); {decided}; {posted post} sent",
@@ -188,14 +189,15 @@ impl Commits {
     /// A commit on two branches is new on both, as runs and posts count; statistics count it once.
     fn render(&self, before: &Commits) -> Phrase {
         let (new, distinct) = (self.on_branches - before.on_branches, self.commits - before.commits);
-        let new = match new == distinct {
-            true => phrase!("{new new commit}", "新しいコミット {new} 件", new),
-            false => phrase!(
+        let new = if new == distinct {
+            phrase!("{new new commit}", "新しいコミット {new} 件", new)
+        } else {
+            phrase!(
                 "{new new commit}, {distinct} without repeats,",
                 "新しいコミット {new} 件（重複を除くと {distinct} 件）",
                 new,
                 distinct
-            ),
+            )
         };
         phrase!(
             "{new} on {branches branch} of {projects project}; {complete branch} complete; {posts post} sent",

@@ -38,52 +38,6 @@ pub enum Reply {
     Cut,
 }
 
-impl Reply {
-    /// The error answer that Google gives for `reason`.
-    pub fn refusal(status: u16, reason: &str) -> Self {
-        let error = json!({ "code": status, "message": reason, "errors": [{ "domain": "usageLimits", "reason": reason }] });
-        Reply::Raw { status, headers: Vec::new(), body: json!({ "error": error }).to_string() }
-    }
-
-    /// What Google answers when it is out of order for a moment.
-    pub fn outage() -> Self {
-        let message = "Service temporarily unavailable.";
-        let errors = json!([{ "message": message, "domain": "global", "reason": "backendFailed" }]);
-        let error = json!({ "code": 503, "message": message, "errors": errors });
-        Reply::Raw { status: 503, headers: Vec::new(), body: json!({ "error": error }).to_string() }
-    }
-
-    /// What Google answers when a limit is reached: every limit has the same status and the same reasons, and only the
-    /// metadata tell them apart. `limit` is its name, `unit` what it counts by, `value` how many it allows.
-    pub fn over_limit(limit: &str, unit: &str, value: &str) -> Self {
-        let message = format!(
-            "Quota exceeded for quota metric 'Queries' and limit '{limit}' of service 'books.googleapis.com'."
-        );
-        let info = json!({
-            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-            "reason": "RATE_LIMIT_EXCEEDED",
-            "domain": "googleapis.com",
-            "metadata": {
-                "service": "books.googleapis.com",
-                "consumer": "projects/1",
-                "quota_metric": "books.googleapis.com/default",
-                "quota_limit": limit,
-                "quota_unit": unit,
-                "quota_limit_value": value,
-                "quota_location": "global",
-            },
-        });
-        let error = json!({
-            "code": 429,
-            "message": message,
-            "errors": [{ "message": message, "domain": "global", "reason": "rateLimitExceeded" }],
-            "status": "RESOURCE_EXHAUSTED",
-            "details": [info],
-        });
-        Reply::Raw { status: 429, headers: Vec::new(), body: json!({ "error": error }).to_string() }
-    }
-}
-
 /// What one request asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {

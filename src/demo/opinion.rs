@@ -75,9 +75,10 @@ pub(super) fn think(asked: &Asked) -> String {
     }
     let about = ABOUT.iter().find(|(word, ..)| title.contains(word));
     let (_, en, ja) = about.unwrap_or(&("", "The details are in them.", "詳しくは資料を参照。"));
-    let summary = match is_english {
-        true => format!("The ministry published {files} document{}. {en}", if files == 1 { "" } else { "s" }),
-        false => format!("架空省は「{title}」について資料{files}件を公表した。{ja}"),
+    let summary = if is_english {
+        format!("The ministry published {files} document{}. {en}", if files == 1 { "" } else { "s" })
+    } else {
+        format!("架空省は「{title}」について資料{files}件を公表した。{ja}")
     };
     json!({ "key_points": [page.chars().take(40).collect::<String>()], "draft": summary, "missing": [], "final": summary })
         .to_string()

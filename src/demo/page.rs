@@ -45,10 +45,7 @@ fn view(posts: &[Toot], mails: &[Kept]) -> PageView {
     let title = phrase!("Mails ({count})", "メール（{count} 件）", count = mails.len());
     let numbered = mails.iter().enumerate().map(|(index, mail)| (index + 1, mail));
     let frames: Vec<Frame> = numbered.rev().take(SHOWN).map(frame).collect();
-    view.blocks.push(match frames.is_empty() {
-        true => empty(&title),
-        false => Block::Frames { title, frames },
-    });
+    view.blocks.push(if frames.is_empty() { empty(&title) } else { Block::Frames { title, frames } });
     let title = phrase!("Posts ({count})", "投稿（{count} 件）", count = posts.len());
     view.blocks.push(timeline(title, posts.iter().rev().take(SHOWN).map(post_entry)));
     view
@@ -93,10 +90,7 @@ fn as_document(html: &str) -> String {
 
 fn timeline(title: Phrase, entries: impl Iterator<Item = TimelineEntry>) -> Block {
     let entries: Vec<TimelineEntry> = entries.collect();
-    match entries.is_empty() {
-        true => empty(&title),
-        false => Block::Timeline(Timeline { title, entries, next: None }),
-    }
+    if entries.is_empty() { empty(&title) } else { Block::Timeline(Timeline { title, entries, next: None }) }
 }
 
 fn post_entry(post: &Toot) -> TimelineEntry {

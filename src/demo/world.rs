@@ -174,7 +174,7 @@ impl World {
     /// A config file for all four pipelines in this world, with prompt pages at `listen`.
     pub fn render_config(&self, listen: SocketAddr, language: Language, zone: &Zone) -> String {
         [
-            ("{language}", language.code().to_owned()),
+            ("{language}", language.word().to_owned()),
             ("{zone}", zone.name().to_owned()),
             ("{listen}", listen.to_string()),
             ("{ministry}", self.ministry.feed()),

@@ -1,47 +1,34 @@
 //! What a person can do about a thing: named once, and offered by the command line, the pages and the API alike.
 
-use serde::Serialize;
-
 use super::Finder;
 use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::ledger::Subject;
 use crate::phrase::Phrase;
+use crate::word_enum;
 
-/// What can be done.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Serialize,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum Verb {
-    /// Run a job now.
-    Run,
-    /// Leave a thing alone until it is resumed.
-    Pause,
-    /// End a pause.
-    Resume,
-    /// Try again what failed or was given up.
-    Retry,
-    /// Let go what is held.
-    Approve,
-    /// Decide against something.
-    Skip,
-    /// Say that a message has arrived.
-    Confirm,
-    /// Forget how far a job has read.
-    Reset,
-    /// Give up what a run has not done yet.
-    Cancel,
+word_enum! {
+    /// What can be done.
+    pub enum Verb {
+        /// Run a job now.
+        Run = "run",
+        /// Leave a thing alone until it is resumed.
+        Pause = "pause",
+        /// End a pause.
+        Resume = "resume",
+        /// Try again what failed or was given up.
+        Retry = "retry",
+        /// Let go what is held.
+        Approve = "approve",
+        /// Decide against something.
+        Skip = "skip",
+        /// Say that a message has arrived.
+        Confirm = "confirm",
+        /// Forget how far a job has read.
+        Reset = "reset",
+        /// Give up what a run has not done yet.
+        Cancel = "cancel",
+    }
 }
 
 /// What a person can do, with the command that does it.

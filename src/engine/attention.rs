@@ -28,9 +28,9 @@ pub fn list_waiting(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMap<Stri
     let mut waiting: BTreeMap<String, Waiting> = BTreeMap::new();
     let mut any_failed = false;
     for tally in outbox::tally(tx)? {
-        match State::parse(&tally.state) {
-            Some(State::Held) => waiting.entry(tally.job_name).or_default().held += tally.count,
-            Some(State::Failed) => any_failed = true,
+        match tally.state {
+            State::Held => waiting.entry(tally.job_name).or_default().held += tally.count,
+            State::Failed => any_failed = true,
             _ => {}
         }
     }

@@ -95,10 +95,13 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
             pause(tx, job, None, &phrase!("by hand", "手動"), now)?;
             phrase!("{job} is paused until it is resumed", "{job} を再開まで一時停止しました", job)
         }
-        Verb::Resume => match resume(tx, job, finder.pipelines, now)? {
-            true => phrase!("{job} runs again", "{job} を再開しました", job),
-            false => phrase!("{job} was not paused", "{job} は一時停止していません", job),
-        },
+        Verb::Resume => {
+            if resume(tx, job, finder.pipelines, now)? {
+                phrase!("{job} runs again", "{job} を再開しました", job)
+            } else {
+                phrase!("{job} was not paused", "{job} は一時停止していません", job)
+            }
+        }
         Verb::Approve => {
             let count = outbox::approve_job(tx, name, now)?;
             phrase!(
@@ -163,9 +166,10 @@ pub fn forgets(job: &str, cursors: &[Cursor]) -> Phrase {
         );
     }
     let position = |cursor: &Cursor| {
-        let state = match cursor.is_exhausted {
-            true => phrase!("all collected", "全件取得済み"),
-            false => phrase!("not finished", "途中"),
+        let state = if cursor.is_exhausted {
+            phrase!("all collected", "全件取得済み")
+        } else {
+            phrase!("not finished", "途中")
         };
         let at = cursor.start_index;
         Value::from(phrase!("position {at} ({state})", "位置 {at}（{state}）", at, state))

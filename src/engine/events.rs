@@ -55,6 +55,9 @@ pub enum JobEvent {
     Imported {
         /// Which program.
         from: String,
+        /// How many rows of each table were read, added and refused.
+        #[serde(default)]
+        tables: serde_json::Value,
     },
 }
 
@@ -68,7 +71,7 @@ impl EventDetail for JobEvent {
             }
             JobEvent::Paused { until: None, why } => phrase!("paused: {why}", "一時停止：{why}", why),
             JobEvent::Resumed => phrase!("resumed", "再開"),
-            JobEvent::Imported { from } => phrase!("imported from {from}", "{from} から取り込み", from),
+            JobEvent::Imported { from, .. } => phrase!("imported from {from}", "{from} から取り込み", from),
         }
     }
 }

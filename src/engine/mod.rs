@@ -20,6 +20,7 @@ pub mod finder;
 pub mod finding;
 pub mod job;
 pub mod newest;
+pub mod notice;
 pub mod obstacle;
 pub mod overview;
 pub mod page;

@@ -6,7 +6,7 @@ use super::Finder;
 use crate::channel::outbox::events::DeliveryCode;
 use crate::db::{self, Tx};
 use crate::ledger::Subject;
-use crate::ledger::event::{self, Event, EventCode as _};
+use crate::ledger::event::{self, Event};
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 

@@ -4,22 +4,20 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::action::{Action, Verb};
-use super::alert::{self, Alert, AlertKind};
+use super::action::Action;
+use super::alert;
 use super::attention::{self, Waiting};
 use super::events::RunEvent;
+use super::notice::{Notice, list_notices};
 use super::standing::{self, JobFacts, Standing};
 use super::view::State;
 use super::{Finder, Job, JobState, Pipeline, RunOutcome, commands, obstacle, runner, store};
-use crate::channel::outbox::{self, ChannelWait, WaitCause};
+use crate::channel::outbox;
 use crate::db::{self, MovedAway, Tx};
 use crate::ledger::{Subject, event, lease, pause};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
-
-/// Alerts of one kind about one kind of thing that are listed one by one.
-const MAX_ALIKE: usize = 5;
 
 /// Runs of a job that are shown.
 const RUNS: usize = 30;
@@ -94,21 +92,6 @@ impl RunMark {
     pub fn took(&self) -> Option<Duration> {
         self.began_at.map(|began| self.at.since(began))
     }
-}
-
-/// Something that only a person can do.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Notice {
-    /// How bad it is.
-    pub state: State,
-    /// What it is about.
-    pub about: Subject,
-    /// What is the matter.
-    pub text: Phrase,
-    /// The command that says more, without the name of the program.
-    pub command: String,
-    /// What can be done about it at once.
-    pub actions: Vec<Action>,
 }
 
 /// What was used of a daily limit.
@@ -202,9 +185,10 @@ pub fn find_job(
 impl JobOverview {
     /// What a person can do with it at once.
     pub fn actions(&self) -> Vec<Action> {
-        let pause = match self.is_paused {
-            true => commands::resume_action(&self.job),
-            false => commands::pause_action(&self.job),
+        let pause = if self.is_paused {
+            commands::resume_action(&self.job)
+        } else {
+            commands::pause_action(&self.job)
         };
         vec![commands::run_action(&self.job), pause]
     }
@@ -275,125 +259,4 @@ pub fn list_left(
         }
     }
     Ok(left)
-}
-
-/// The first alerts of each kind and word, and how many more the last of them stands for: of a thousand blogs many are silent.
-fn shorten<'a>(alerts: &[&'a Alert]) -> Vec<(&'a Alert, usize)> {
-    let mut shown: Vec<(&Alert, usize)> = Vec::new();
-    for alert in alerts {
-        let is_like = |(other, _): &&mut (&Alert, usize)| {
-            other.kind() == alert.kind() && other.subject().word() == alert.subject().word()
-        };
-        let mut like: Vec<_> = shown.iter_mut().filter(is_like).collect();
-        match like.len() {
-            MAX_ALIKE => like[MAX_ALIKE - 1].1 += 1,
-            _ => shown.push((alert, 0)),
-        }
-    }
-    shown
-}
-
-/// What only a person can do, the worst first.
-fn list_notices(
-    jobs: &[JobOverview],
-    waits: &[ChannelWait],
-    alerts: &[Alert],
-    quotas: &[QuotaUse],
-) -> Vec<Notice> {
-    let notice = |state, about, text, command: &str, actions| Notice {
-        state,
-        about,
-        text,
-        command: command.to_owned(),
-        actions,
-    };
-    let failing = jobs.iter().filter(|job| job.standing.state == State::Failing).map(|job| {
-        let how = job.standing.phrase();
-        let text = match &job.message {
-            Some(said) => phrase!("{how}: {said}", "{how}：{said}", how, said),
-            None => how,
-        };
-        let actions = vec![commands::run_action(&job.job)];
-        notice(State::Failing, Subject::job(&job.job), text, &format!("why job:{}", job.job), actions)
-    });
-    let failed = jobs.iter().filter_map(|job| {
-        let text = Waiting { held: 0, failed: job.messages_failed }.failed_phrase()?;
-        let command = format!("delivery ls --state failed --job {}", job.job);
-        let about = Subject::job(&job.job);
-        let label = phrase!("send again what failed", "失敗した分を再送する");
-        let retry = Action::new(Verb::Retry, &about, label, "delivery retry ID");
-        Some(notice(State::Failing, about, text, &command, vec![retry]))
-    });
-    let channels = |is_locked: bool| {
-        let waits = waits.iter().filter(move |wait| (wait.cause == WaitCause::Locked) == is_locked);
-        waits.map(move |wait| {
-            let listing = format!("delivery ls --channel {}", wait.channel);
-            let (state, command) =
-                if is_locked { (State::Setup, "doctor") } else { (State::Waiting, listing.as_str()) };
-            let (about, name) = (Subject::channel(&wait.channel), &wait.channel);
-            let resume = Action::new(
-                Verb::Resume,
-                &about,
-                phrase!("resume {name}", "{name} を再開する", name),
-                format!("delivery retry --channel {name}"),
-            );
-            notice(state, about, wait.phrase(), command, vec![resume])
-        })
-    };
-    // What fails, what is held and what keeps a channel is told of jobs and channels.
-    let is_other = |alert: &&Alert| match alert.kind() {
-        Some(AlertKind::Paused) => alert.subject().name_of("channel").is_none(),
-        kind => kind == Some(AlertKind::Silent),
-    };
-    let others: Vec<&Alert> = alerts.iter().filter(is_other).collect();
-    let sources = shorten(&others).into_iter().map(|(alert, more)| {
-        let about = alert.subject();
-        let (message, command) = (&alert.message, format!("why {about}"));
-        let text = match more {
-            0 => message.clone(),
-            more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）", message, more),
-        };
-        notice(State::Paused, about, text, &command, Vec::new())
-    });
-    // One secret may be missing in many jobs, and a channel that says so is enough.
-    let is_said = |why: &str| waits.iter().any(|wait| wait.why == *why);
-    let mut missing: Vec<(&str, &str)> = jobs
-        .iter()
-        .flat_map(|job| job.needs_setup.iter().map(|why| (why.as_str(), job.job.as_str())))
-        .filter(|(why, _)| !is_said(why))
-        .collect();
-    missing.sort_unstable();
-    missing.dedup_by_key(|(why, _)| *why);
-    let setup = missing.into_iter().map(|(why, job)| {
-        let text = phrase!("needs setup: {why}", "設定不足：{why}", why);
-        notice(State::Setup, Subject::job(job), text, "doctor", Vec::new())
-    });
-    let held = jobs.iter().filter_map(|job| {
-        let text = Waiting { held: job.messages_held, failed: 0 }.held_phrase()?;
-        let command = format!("delivery ls --state held --job {}", job.job);
-        let actions = commands::held_actions(&job.job).into();
-        Some(notice(State::Approval, Subject::job(&job.job), text, &command, actions))
-    });
-    let used_up = quotas.iter().filter(|quota| quota.used >= i64::from(quota.per_day)).map(|quota| {
-        let text = phrase!(
-            "{used} of {per_day} requests used today; resets {at}",
-            "本日の要求 {used}/{per_day} 件（{at} にリセット）",
-            used = quota.used,
-            per_day = quota.per_day,
-            at = quota.resets_at
-        );
-        notice(State::Quota, Subject::provider(&quota.provider), text, "quota ls", Vec::new())
-    });
-    let done =
-        jobs.iter().filter(|job| job.standing.state == State::Done && job.standing.needs_you).map(|job| {
-            notice(
-                State::Done,
-                Subject::job(&job.job),
-                job.standing.phrase(),
-                &format!("job cursor show {}", job.job),
-                vec![commands::reset_action(&job.job)],
-            )
-        });
-    let worst = failing.chain(failed).chain(channels(true)).chain(setup).chain(sources);
-    worst.chain(held).chain(channels(false)).chain(used_up).chain(done).collect()
 }

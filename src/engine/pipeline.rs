@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::action::Act;
 use super::finding::ListFindings;
 use super::job::Boxed;
-use super::overview::Notice;
+use super::notice::Notice;
 use super::{Collector, Finder, JobEnv, Page, Table, View};
 use crate::channel::outbox::Topics;
 use crate::config::{self, Config, Flag, Kind, Problems, Section};

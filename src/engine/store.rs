@@ -4,6 +4,7 @@ use crate::db::{self, Row, Tx};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
+use crate::word_enum;
 use crate::{params, sql};
 
 /// What is remembered about a job.
@@ -23,43 +24,24 @@ pub struct JobState {
     pub retry_at: Option<Timestamp>,
 }
 
-/// How a run ended.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    serde::Serialize,
-    serde::Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum RunOutcome {
-    /// Everything was done.
-    Success,
-    /// A quota or a provider made it wait; the rest is done.
-    Waiting,
-    /// Some parts failed; the rest is saved.
-    Partly,
-    Failed,
-    /// It was told to stop.
-    Interrupted,
+word_enum! {
+    /// How a run ended.
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum RunOutcome {
+        /// Everything was done.
+        Success = "success",
+        /// A quota or a provider made it wait; the rest is done.
+        Waiting = "waiting",
+        /// Some parts failed; the rest is saved.
+        Partly = "partly",
+        Failed = "failed",
+        /// It was told to stop.
+        Interrupted = "interrupted",
+    }
 }
 
 impl RunOutcome {
-    /// All of them, in the order of their declaration.
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-
     /// The word for people.
     pub fn phrase(self) -> Phrase {
         match self {

@@ -15,6 +15,7 @@ use crate::ledger::event::Event;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
+use crate::word_enum;
 
 /// Everything that people are shown of one thing.
 #[derive(Clone, Debug)]
@@ -160,33 +161,33 @@ impl From<Phrase> for Line {
     }
 }
 
-/// Where a thing stands: one vocabulary for every face.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// All is well.
-    Ok,
-    /// It has not run yet.
-    New,
-    /// It is at work.
-    Running,
-    /// It would start now.
-    Due,
-    /// It waits, because somebody asked for it or because it failed a moment ago.
-    Waiting,
-    /// What is allowed today is used up.
-    Quota,
-    /// There is nothing more to collect.
-    Done,
-    /// It fails.
-    Failing,
-    /// A person has to decide.
-    Approval,
-    Paused,
-    /// It is switched off in the config.
-    Disabled,
-    /// Something is missing that a person has to provide.
-    Setup,
+word_enum! {
+    /// Where a thing stands: one vocabulary for every face.
+    pub enum State {
+        /// All is well.
+        Ok = "ok",
+        /// It has not run yet.
+        New = "new",
+        /// It is at work.
+        Running = "running",
+        /// It would start now.
+        Due = "due",
+        /// It waits, because somebody asked for it or because it failed a moment ago.
+        Waiting = "waiting",
+        /// What is allowed today is used up.
+        Quota = "quota",
+        /// There is nothing more to collect.
+        Done = "done",
+        /// It fails.
+        Failing = "failing",
+        /// A person has to decide.
+        Approval = "approval",
+        Paused = "paused",
+        /// It is switched off in the config.
+        Disabled = "disabled",
+        /// Something is missing that a person has to provide.
+        Setup = "setup",
+    }
 }
 
 impl State {
@@ -205,24 +206,6 @@ impl State {
             State::Paused => "∥",
             State::Disabled => "–",
             State::Setup => "✕",
-        }
-    }
-
-    /// Its key: in JSON, and in the style sheet.
-    pub fn class(self) -> &'static str {
-        match self {
-            State::Ok => "ok",
-            State::New => "new",
-            State::Running => "running",
-            State::Due => "due",
-            State::Waiting => "waiting",
-            State::Quota => "quota",
-            State::Done => "done",
-            State::Failing => "failing",
-            State::Approval => "approval",
-            State::Paused => "paused",
-            State::Disabled => "disabled",
-            State::Setup => "setup",
         }
     }
 

@@ -41,12 +41,12 @@ pub async fn import(
             let link = record.word("url")?;
             let url = item_url(&link)
                 .ok_or_else(|| Refusal(format!("`url` is not a web address: {}", quote(&link))))?;
-            let status = Status::from_repr(record.int("status")?)
+            let status = Status::from_code(record.int("status")?)
                 .ok_or_else(|| Refusal("`status` is not 0, 1, 2 or 3".into()))?;
             let reason = match record.find_int("reason")? {
                 None => None,
                 Some(code) => Some(
-                    Reason::from_repr(code).ok_or_else(|| Refusal("`reason` is not 0 to 6".into()))?,
+                    Reason::from_code(code).ok_or_else(|| Refusal("`reason` is not 0 to 6".into()))?,
                 ),
             };
             let item = ImportedItem {

@@ -30,11 +30,9 @@ use tokio_util::sync::CancellationToken;
 pub use report::{Reason, Report, TableReport};
 
 use crate::db::{self, Db, Tx};
+use crate::engine::events::JobEvent;
 use crate::id::JobName;
 use crate::ledger::{Subject, event};
-
-/// The code of the event about what was taken over.
-const IMPORTED: &str = "imported";
 
 /// Told how many rows of a table have been read, and how many there are.
 pub type Progress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
@@ -76,9 +74,9 @@ async fn in_one_go(
         let report = work(tx)?;
         if report.added() > 0 {
             let subject = job.as_ref().map_or_else(Subject::import, Subject::job);
-            let detail = json!({ "from": from, "tables": report.tables });
+            let imported = JobEvent::Imported { from: from.to_owned(), tables: json!(report.tables) };
             let now = tx.now();
-            event::add(tx, job.as_ref(), &subject, IMPORTED, &detail, now)?;
+            event::record(tx, job.as_ref(), &subject, &imported, now)?;
         }
         Ok(report)
     };

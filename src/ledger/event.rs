@@ -68,16 +68,18 @@ impl EventCode for &str {
     }
 }
 
-/// Makes an enum of the codes of events about one sort of thing, with what each says in English and Japanese.
+/// Makes an enum of the codes of events about one sort of thing (without `on`: about any), with what each says in
+/// English and Japanese.
 ///
 /// `words` renders such an event. What its detail says under `why`, `until` and `delivery` is added behind the words.
 #[macro_export]
 macro_rules! event_codes {
-    ($(#[$doc:meta])* $name:ident on $subject:expr; $($variant:ident = $word:literal, $en:literal, $ja:literal;)+) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $(#[doc = $en] $variant,)+
+    ($(#[$doc:meta])* $name:ident $(on $subject:expr)?; $($variant:ident = $word:literal, $en:literal, $ja:literal;)+) => {
+        $crate::word_enum! {
+            $(#[$doc])*
+            pub enum $name {
+                $(#[doc = $en] $variant = $word,)+
+            }
         }
 
         impl $name {
@@ -90,20 +92,17 @@ macro_rules! event_codes {
 
             /// What an event with one of these codes says.
             pub fn words(event: &$crate::ledger::event::Event) -> Option<$crate::phrase::Phrase> {
-                let code = match event.code.as_str() {
-                    _ if event.subject.word() != $subject => return None,
-                    $($word => Self::$variant,)+
-                    _ => return None,
-                };
+                $(if event.subject.word() != $subject {
+                    return None;
+                })?
+                let code: Self = event.code.parse().ok()?;
                 Some($crate::ledger::event::with_detail(code.phrase(), &event.detail))
             }
         }
 
         impl $crate::ledger::event::EventCode for $name {
             fn word(&self) -> &str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
+                Self::word(*self)
             }
         }
     };

@@ -46,6 +46,7 @@ use crate::parse::pdf;
 use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
+use crate::word_enum;
 use budget::Reserved;
 use call::{CallError, ProviderPause, Question, Repair, Reply, TokenUsage};
 use config::Tuning;
@@ -174,43 +175,29 @@ pub struct Unavailable {
     pub because: PauseReason,
 }
 
-/// The kinds of reasons why a provider cannot be asked now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum PauseReason {
-    /// Too many requests at this moment.
-    Busy,
-    /// Our own budget or the provider's quota is used up.
-    UsedUp,
-    /// It fails or cannot be reached.
-    Down,
-    /// It does not accept our key, so that waiting alone does not help.
-    Locked,
-    /// It does not take our requests as such, so that the config has to change.
-    Refused,
-}
-
-impl PauseReason {
-    /// As it stands in the database.
-    pub fn as_str(self) -> &'static str {
-        self.into()
+word_enum! {
+    /// The kinds of reasons why a provider cannot be asked now.
+    pub enum PauseReason {
+        /// Too many requests at this moment.
+        Busy = "busy",
+        /// Our own budget or the provider's quota is used up.
+        UsedUp = "used_up",
+        /// It fails or cannot be reached.
+        Down = "down",
+        /// It does not accept our key, so that waiting alone does not help.
+        Locked = "locked",
+        /// It does not take our requests as such, so that the config has to change.
+        Refused = "refused",
     }
 }
 
-/// What a model is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
-pub enum Purpose {
-    /// Whether a page is worth telling.
-    Screen,
-    /// What it says.
-    Summary,
-}
-
-impl Purpose {
-    /// As it stands in the database.
-    pub fn as_str(self) -> &'static str {
-        self.into()
+word_enum! {
+    /// What a model is asked for.
+    pub enum Purpose {
+        /// Whether a page is worth telling.
+        Screen = "screen",
+        /// What it says.
+        Summary = "summary",
     }
 }
 

@@ -98,7 +98,7 @@ fn build(
     let content_hash = hash::sha256_parts(&hashes);
     // Nobody who writes a page knows the hash of that page, so nobody can write the end of the fence into it.
     let fence = hash::short(&content_hash).to_owned();
-    let version = hash::sha256_parts(&[VERSION, purpose.as_str(), &system, &schema.to_gemini().to_string()]);
+    let version = hash::sha256_parts(&[VERSION, purpose.word(), &system, &schema.to_gemini().to_string()]);
     let mut prompt = Prompt {
         purpose,
         system,

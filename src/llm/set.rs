@@ -144,9 +144,10 @@ fn budget(
 impl Llm {
     /// What is paused when the limit of a model is reached: the model, or the provider if all of its models share one.
     fn limited(&self, model: &str) -> String {
-        match self.kind.limits_each_model && self.screen_model != self.summary_model {
-            true => format!("{}/{model}", self.name),
-            false => self.name.clone(),
+        if self.kind.limits_each_model && self.screen_model != self.summary_model {
+            format!("{}/{model}", self.name)
+        } else {
+            self.name.clone()
         }
     }
 
@@ -271,7 +272,7 @@ impl Llm {
                 // The model has worked on it, so that requests for this purpose are not refused as such.
                 if usage != TokenUsage::Nothing {
                     let mut refusals = store::find_refusals(tx, &name)?;
-                    if refusals.remove(purpose.as_str()).is_some() {
+                    if refusals.remove(purpose.word()).is_some() {
                         store::put_refusals(tx, &name, &refusals)?;
                     }
                 }
@@ -291,8 +292,8 @@ impl Llm {
         self.db
             .write(move |tx| {
                 let mut refusals = store::find_refusals(tx, &name)?;
-                let (blame, next) = refusal::judge(refusals.get(purpose.as_str()), &why, &about);
-                refusals.insert(purpose.as_str().to_owned(), next);
+                let (blame, next) = refusal::judge(refusals.get(purpose.word()), &why, &about);
+                refusals.insert(purpose.word().to_owned(), next);
                 store::put_refusals(tx, &name, &refusals)?;
                 Ok(blame)
             })

@@ -86,7 +86,7 @@ pub fn put_answer(tx: &mut Tx<'_>, answer: &NewAnswer, now: Timestamp) -> db::Re
             answer.key,
             answer.provider,
             answer.model,
-            answer.purpose.as_str(),
+            answer.purpose.word(),
             answer.answer_json,
             answer.tokens_in,
             answer.tokens_out,
@@ -174,7 +174,7 @@ pub fn put_health(
             provider,
             failures_in_a_row,
             paused.map(|(with, _)| with),
-            paused.map(|(_, because)| because.as_str())
+            paused.map(|(_, because)| because.word())
         ],
     )?;
     Ok(())

@@ -100,7 +100,7 @@ fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<ItemAnswer>> 
         why: phrase!(
             "its post is {state} (delivery {id})",
             "投稿は {state} です（配信 {id}）",
-            state = row.state.as_str(),
+            state = row.state.word(),
             id = row.id
         ),
         hint: phrase!(

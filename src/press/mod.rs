@@ -60,6 +60,7 @@ use crate::parse::url::Url;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
+use crate::word_enum;
 use decide::RetryLimits;
 use report::ReportBuilder;
 use step::{SeenPage, Step, no_answer, overtaken, until_stopped};
@@ -87,16 +88,16 @@ pub struct Press {
     only: Option<Only>,
 }
 
-/// One of the things that a run does, for running it alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
-pub enum Only {
-    /// Read the feed.
-    Collect,
-    /// Screen `items_per_run` items.
-    Screen,
-    /// Summarise and queue `items_per_run` items.
-    Post,
+word_enum! {
+    /// One of the things that a run does, for running it alone.
+    pub enum Only {
+        /// Read the feed.
+        Collect = "collect",
+        /// Screen `items_per_run` items.
+        Screen = "screen",
+        /// Summarise and queue `items_per_run` items.
+        Post = "post",
+    }
 }
 
 /// Makes a job of its table.

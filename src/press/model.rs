@@ -3,103 +3,43 @@
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
+use crate::word_enum;
 
-/// Where an item stands.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    serde::Serialize,
-    strum::FromRepr,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-#[repr(i64)]
-pub enum Status {
-    /// 0: nobody has looked at it.
-    Unprocessed,
-    /// 1: it was looked at and put off.
-    Deferred,
-    /// 2: it is worth a summary, and waits for it or for its post.
-    Pending,
-    /// 3: it is over; it only keeps its address from being taken again.
-    Processed,
-}
-
-impl Status {
-    /// All of them, in the order of their declaration.
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The number in the database.
-    pub fn code(self) -> i64 {
-        self as i64
-    }
-
-    /// The seed's word for it.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-
-    /// The status by its word or number.
-    pub fn parse(text: &str) -> Option<Self> {
-        text.parse().ok().or_else(|| Self::from_repr(text.parse().ok()?))
+word_enum! {
+    /// Where an item stands.
+    pub enum Status {
+        /// 0: nobody has looked at it.
+        Unprocessed = "unprocessed",
+        /// 1: it was looked at and put off.
+        Deferred = "deferred",
+        /// 2: it is worth a summary, and waits for it or for its post.
+        Pending = "pending",
+        /// 3: it is over; it only keeps its address from being taken again.
+        Processed = "processed",
     }
 }
 
-/// Why an item was put off or is over.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    serde::Serialize,
-    strum::FromRepr,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-#[repr(i64)]
-pub enum Reason {
-    /// 0: no reason; it was posted, or nobody wanted it.
-    None,
-    /// 1: the model finds it not worth a summary.
-    NotValuable,
-    /// 2: the model finds the page not finished yet.
-    PageNotReady,
-    /// 3: the page or a file could not be fetched.
-    DownloadFailed,
-    /// 4: its files are too large.
-    LargeFileSkipped,
-    /// 5: the model or the place of the post failed.
-    ApiFailed,
-    /// 6: it was tried too often.
-    RetryLimitExceeded,
+word_enum! {
+    /// Why an item was put off or is over.
+    pub enum Reason {
+        /// 0: no reason; it was posted, or nobody wanted it.
+        None = "none",
+        /// 1: the model finds it not worth a summary.
+        NotValuable = "not_valuable",
+        /// 2: the model finds the page not finished yet.
+        PageNotReady = "page_not_ready",
+        /// 3: the page or a file could not be fetched.
+        DownloadFailed = "download_failed",
+        /// 4: its files are too large.
+        LargeFileSkipped = "large_file_skipped",
+        /// 5: the model or the place of the post failed.
+        ApiFailed = "api_failed",
+        /// 6: it was tried too often.
+        RetryLimitExceeded = "retry_limit_exceeded",
+    }
 }
 
 impl Reason {
-    /// All of them, in the order of their declaration.
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The number in the database.
-    pub fn code(self) -> i64 {
-        self as i64
-    }
-
-    /// The seed's word for it.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-
     /// What it is called.
     pub fn phrase(self) -> Phrase {
         match self {
@@ -111,11 +51,6 @@ impl Reason {
             Reason::ApiFailed => phrase!("the model or the post failed", "モデルまたは投稿の失敗"),
             Reason::RetryLimitExceeded => phrase!("too many failed attempts", "失敗が多いため終了"),
         }
-    }
-
-    /// The reason by its word or number.
-    pub fn parse(text: &str) -> Option<Self> {
-        text.parse().ok().or_else(|| Self::from_repr(text.parse().ok()?))
     }
 }
 

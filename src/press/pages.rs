@@ -71,8 +71,8 @@ impl<'a> ItemQuery<'a> {
         };
         Self {
             job: query.find("job"),
-            status: query.find("state").and_then(Status::parse),
-            reason: query.find("reason").and_then(Reason::parse),
+            status: query.find("state").and_then(|status| Status::parse(status).ok()),
+            reason: query.find("reason").and_then(|reason| Reason::parse(reason).ok()),
             text: query.find("text").unwrap_or_default().to_lowercase(),
             before: query.find("before").and_then(position),
         }

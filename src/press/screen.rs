@@ -7,7 +7,6 @@ use super::decide::{self, Event};
 use super::model::Item;
 use super::{Failure, Press, RunContext, SeenPage, Step, no_answer, page};
 use crate::fail;
-use crate::ledger::event::EventCode as _;
 use crate::llm::Worth;
 use crate::phrase;
 use crate::phrase::Phrase;

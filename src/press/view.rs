@@ -75,17 +75,16 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     view.fact(phrase!("not before", "次の確認は"), item.not_before);
     view.fact(phrase!("verdict", "判定"), item.verdict.as_deref());
     view.fact(phrase!("summary", "要約"), item.summary.as_deref());
-    let state = |sent: &ItemDelivery| MessageState::parse(&sent.state).unwrap_or(MessageState::Ready);
     view.section(
         phrase!("messages", "メッセージ"),
         details
             .deliveries
             .iter()
-            .map(|sent| delivery::line(sent.id, &sent.channel, state(sent), sent.last_error.as_ref())),
+            .map(|sent| delivery::line(sent.id, &sent.channel, sent.state, sent.last_error.as_ref())),
     );
     finder.add_events(&mut view, &details.events);
     for sent in &details.deliveries {
-        delivery::add_actions(&mut view, sent.id, state(sent));
+        delivery::add_actions(&mut view, sent.id, sent.state);
     }
     view.actions.extend(actions(item));
     view
@@ -179,7 +178,7 @@ pub(super) fn is_over(item: &Item) -> bool {
 
 /// Whether a post of it was sent.
 pub(super) fn is_sent(sent: &[ItemDelivery]) -> bool {
-    sent.iter().any(|sent| sent.state == MessageState::Sent.as_str())
+    sent.iter().any(|sent| sent.state == MessageState::Sent)
 }
 
 /// As many events of an item as tell how it ended.

@@ -187,10 +187,7 @@ impl Guard {
             Access::Read => Scope::Read,
             Access::Act => Scope::Act,
         };
-        match found.scope >= needed {
-            true => Ok(Caller::Program(found)),
-            false => Err(Refused::Scope(needed)),
-        }
+        if found.scope >= needed { Ok(Caller::Program(found)) } else { Err(Refused::Scope(needed)) }
     }
 
     fn refuse(&self, refused: Refused, request: &RequestFacts) -> Response {

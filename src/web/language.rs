@@ -5,11 +5,6 @@ use axum::http::header::ACCEPT_LANGUAGE;
 
 use crate::text::Language;
 
-/// The language of a code.
-pub(super) fn parse(code: &str) -> Option<Language> {
-    [Language::En, Language::Ja].into_iter().find(|language| language.code() == code)
-}
-
 /// The first of our languages that `Accept-Language` names with the greatest weight.
 pub(super) fn choose(headers: &HeaderMap, otherwise: Language) -> Language {
     let asked = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();

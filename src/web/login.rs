@@ -166,7 +166,7 @@ fn form(status: StatusCode, next: &str, language: Language) -> Response {
         )),
     };
     let page = LoginPage {
-        lang: language.code(),
+        lang: language.word(),
         next: checked(next),
         problem,
         heading: say("Log in", "ログイン"),

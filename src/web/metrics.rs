@@ -122,7 +122,7 @@ fn list_ended(tx: &mut Tx<'_>, counted: Option<i64>) -> db::Result<(Vec<Numbered
 fn add_outbox(registry: &mut Registry, tallies: &[DeliveryCount]) {
     let messages = Family::<Labels, Gauge>::default();
     for tally in tallies {
-        let labels = vec![("channel", tally.channel.clone()), ("state", tally.state.clone())];
+        let labels = vec![("channel", tally.channel.clone()), ("state", tally.state.word().to_owned())];
         messages.get_or_create(&labels).inc_by(tally.count);
     }
     registry.register("outbox_messages", "Messages that are not over, and those that failed", messages);

@@ -233,9 +233,10 @@ pub struct Bound {
 /// Refuses to open the dashboard to other machines if nobody has to log in.
 pub fn refuse_open(web: &Web) -> Result<(), Error> {
     let is_open = web.auth.is_none() && web.sso_header.is_none();
-    match is_open && !web.listen.ip().to_canonical().is_loopback() {
-        true => Err(Error::Open(web.listen)),
-        false => Ok(()),
+    if is_open && !web.listen.ip().to_canonical().is_loopback() {
+        Err(Error::Open(web.listen))
+    } else {
+        Ok(())
     }
 }
 

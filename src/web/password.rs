@@ -49,13 +49,12 @@ enum Kept {
 
 impl Password {
     pub(super) fn new(user: &str, configured: &str) -> Result<Self, BadHash> {
-        let kept = match configured.starts_with(MARK) {
-            false => Kept::Plain(digest(configured)),
-            true => {
-                check(configured)?;
-                let (phc, known) = (configured.to_owned(), Mutex::new(None));
-                Kept::Hashed { phc, known, turn: Semaphore::new(1) }
-            }
+        let kept = if configured.starts_with(MARK) {
+            check(configured)?;
+            let (phc, known) = (configured.to_owned(), Mutex::new(None));
+            Kept::Hashed { phc, known, turn: Semaphore::new(1) }
+        } else {
+            Kept::Plain(digest(configured))
         };
         Ok(Self { user: user.to_owned(), kept, print: sha256_parts(&["web password", user, configured]) })
     }

@@ -38,7 +38,7 @@ async fn show(
             let title = found.title.unwrap_or_default();
             let words = words(language);
             let page = PromptPage {
-                lang: language.code(),
+                lang: language.word(),
                 heading: words.heading,
                 title: &title,
                 prompt: &found.prompt_text,
@@ -117,5 +117,5 @@ fn message(status: StatusCode, language: Language) -> Response {
         (Language::Ja, _) => ("ただいま表示できません", "少し時間をおいてから、もう一度お試しください。"),
         (Language::En, _) => ("This page cannot be shown now", "Try again in a moment."),
     };
-    small::respond(status, &MessagePage { lang: language.code(), heading, text }, &POLICY)
+    small::respond(status, &MessagePage { lang: language.word(), heading, text }, &POLICY)
 }

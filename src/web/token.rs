@@ -7,40 +7,21 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
 use crate::hash::sha256_hex;
 use crate::time::Timestamp;
+use crate::word_enum;
 
 /// How every token for programs begins, so that people and scanners of leaks know one when they see it.
 const PREFIX: &str = "tsuzuki_";
 
-/// What a token may be used for; each may do what those before it may.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    serde::Serialize,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum Scope {
-    /// Feeds and badges, also with the token in the address.
-    Feed,
-    /// Everything that can be seen.
-    Read,
-    /// Everything that can be done.
-    Act,
-}
-
-impl Scope {
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        self.into()
+word_enum! {
+    /// What a token may be used for; each may do what those before it may.
+    #[derive(PartialOrd, Ord)]
+    pub enum Scope {
+        /// Feeds and badges, also with the token in the address.
+        Feed = "feed",
+        /// Everything that can be seen.
+        Read = "read",
+        /// Everything that can be done.
+        Act = "act",
     }
 }
 

@@ -74,7 +74,14 @@ pub(crate) fn code_of(file: &Path) -> String {
         }
         None => &text,
     };
-    code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+    // Two slashes inside of a text begin no comment.
+    let comment_at = |line: &str| {
+        line.match_indices("//")
+            .map(|(at, _)| at)
+            .find(|at| line[..*at].matches('"').count().is_multiple_of(2))
+    };
+    let lines = code.lines().map(|line| &line[..comment_at(line).unwrap_or(line.len())]);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Every `crate::NAME` and every `NAME` of `use crate::{NAME…, NAME…}`.

@@ -3,9 +3,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 
-use tsuzuki::demo::google_books::{Reply, isbn, volumes};
+use tsuzuki::demo::google_books::{isbn, volumes};
 
-use crate::books_world::World;
+use crate::books_world::{self, World};
 use crate::databases::{self, Fixture};
 use crate::test_env::{Daemon, ends_with, send_signal};
 use rustix::process::Signal;
@@ -229,7 +229,7 @@ fn without_a_key_the_run_says_where_to_get_one() {
         let world = World::new(&fixture, volumes(0, 7)).await;
         let shell = Shell { fixture: &fixture };
         shell.write(&world.text("cron = \"0 9 * * *\""));
-        world.google.reply(Reply::over_limit("defaultPerDayPerProject", "1/d/{project}", "0"));
+        world.google.reply(books_world::over_limit("defaultPerDayPerProject", "1/d/{project}", "0"));
         let said = ends_with(&shell.run("run shelf").await, 4);
         assert!(said.contains("Google Books needs an API key"), "{said}");
         assert!(said.contains("https://console.cloud.google.com/apis/credentials"), "{said}");
@@ -244,7 +244,7 @@ fn after_an_outage_status_and_why_say_when_the_job_is_tried_again() {
         let world = World::new(&fixture, volumes(0, 7)).await;
         let shell = Shell { fixture: &fixture };
         shell.write(&world.text("cron = \"0 9 * * *\"\nretries = 0"));
-        world.google.reply(Reply::outage());
+        world.google.reply(books_world::outage());
         let said = ends_with(&shell.run("run shelf").await, 1);
         assert!(said.contains("status 503: Service temporarily unavailable."), "{said}");
         let status: serde_json::Value = serde_json::from_str(&shell.print("status --json").await).unwrap();

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tsuzuki::app::App;
 use tsuzuki::config::{self, Env};
-use tsuzuki::demo::google_books::{Reply, isbn, volume, volumes};
+use tsuzuki::demo::google_books::{isbn, volume, volumes};
 use tsuzuki::time::Timestamp;
 use tsuzuki::{params, sql};
 
-use crate::books_world::{World, parse};
+use crate::books_world::{self, World, parse};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const RECIPE: &str = "max_per_run = 40\nalso_newest = true\nrecheck_after = \"30d\"\ndeliver = []";
@@ -83,7 +83,7 @@ on_both_databases! {
         let last = asked.last().unwrap();
         assert_eq!((last.all["orderBy"].as_str(), last.start_index, last.max_results), ("newest", 0, 40));
         fixture.clock.advance(DAY * 23);
-        world.google.reply(Reply::refusal(503, "backendFailed"));
+        world.google.reply(books_world::refusal(503, "backendFailed"));
         world.run(&format!("{RECIPE}\nretries = 0")).await;
         fixture.clock.advance(DAY);
         world.run(RECIPE).await;

@@ -66,12 +66,12 @@ fn faults() -> Vec<(&'static str, Reply, StopReason)> {
         ("500", raw(500, &[], "oops"), Error),
         ("redirect", raw(302, &[("location", "/books/v1/volumes?startIndex=0&maxResults=40")], ""), Error),
         ("404", raw(404, &[], ""), Error),
-        ("403", Reply::refusal(403, "forbidden"), Error),
+        ("403", books_world::refusal(403, "forbidden"), Error),
         ("empty", raw(200, &[], ""), Error),
         ("nameless", raw(200, &[], "{\"kind\": \"books#volumes\"}"), Error),
         ("429-reset", raw(429, &[("retry-after", "120")], ""), Quota),
         ("429", raw(429, &[], "slow down"), Quota),
-        ("403-quota", Reply::refusal(403, "dailyLimitExceeded"), Quota),
+        ("403-quota", books_world::refusal(403, "dailyLimitExceeded"), Quota),
     ]
 }
 
@@ -310,12 +310,12 @@ on_both_databases! {
     async fn an_outage_is_waited_for_within_the_run_and_every_request_counts(fixture) {
         let retries = 2;
         for (name, replies, per_day, stop, asked) in [
-            ("two", vec![Reply::outage(), Reply::outage()], 100, MaxPerRun, vec![0, 0, 0, 40]),
-            ("second-page", vec![Reply::Volumes, Reply::outage(), Reply::Volumes], 100, MaxPerRun, vec![0, 40, 40]),
-            ("each-page", vec![Reply::outage(), Reply::outage(), Reply::Volumes, Reply::outage()], 100, MaxPerRun, vec![0, 0, 0, 40, 40]),
-            ("three", vec![Reply::outage(); 3], 100, Error, vec![0, 0, 0]),
-            ("nothing-left", vec![Reply::outage(); 2], 1, Error, vec![0]),
-            ("quota-meanwhile", vec![Reply::outage(), raw(429, &[], "")], 100, Quota, vec![0, 0]),
+            ("two", vec![books_world::outage(), books_world::outage()], 100, MaxPerRun, vec![0, 0, 0, 40]),
+            ("second-page", vec![Reply::Volumes, books_world::outage(), Reply::Volumes], 100, MaxPerRun, vec![0, 40, 40]),
+            ("each-page", vec![books_world::outage(), books_world::outage(), Reply::Volumes, books_world::outage()], 100, MaxPerRun, vec![0, 0, 0, 40, 40]),
+            ("three", vec![books_world::outage(); 3], 100, Error, vec![0, 0, 0]),
+            ("nothing-left", vec![books_world::outage(); 2], 1, Error, vec![0]),
+            ("quota-meanwhile", vec![books_world::outage(), raw(429, &[], "")], 100, Quota, vec![0, 0]),
             ("no-outage", vec![raw(404, &[], "")], 100, Error, vec![0]),
         ] {
             let case = Case { replies, per_day, retries, ..Case::usual(name) };
@@ -341,7 +341,7 @@ on_both_databases! {
     }
 
     async fn a_refused_key_is_told_apart_from_a_failure(fixture) {
-        let case = Case { replies: vec![Reply::refusal(400, "API_KEY_INVALID")], ..Case::usual("key") };
+        let case = Case { replies: vec![books_world::refusal(400, "API_KEY_INVALID")], ..Case::usual("key") };
         let (_, collected) = collect_once(&fixture, &case, "key").await;
         assert!(matches!(collected.trouble, Some(Wrong::Credentials(_))), "{:?}", collected.trouble);
     }

@@ -12,7 +12,7 @@ use tsuzuki::id::JobName;
 use tsuzuki::ledger::{Subject, cursor, event};
 use tsuzuki::{params, sql};
 
-use crate::books_world::World;
+use crate::books_world::{self, World};
 use crate::databases::Fixture;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -109,7 +109,7 @@ on_both_databases! {
             other => panic!("{other:?}"),
         };
         for gap in [5, 15].map(|minutes| Duration::from_secs(minutes * 60)) {
-            world.google.reply(Reply::outage());
+            world.google.reply(books_world::outage());
             let finished = run().await;
             assert!(matches!(&finished, Finished::Ran(report) if report.outcome() == RunOutcome::Failed), "{finished:?}");
             assert_eq!(due_at().await, fixture.clock.now().plus(gap));
@@ -123,7 +123,7 @@ on_both_databases! {
         assert_eq!(due_at().await, tomorrow, "what went well waits for its schedule");
         assert_eq!(world.google.asked().len(), 3);
         fixture.clock.set(tomorrow);
-        world.google.reply(Reply::refusal(403, "accessNotConfigured"));
+        world.google.reply(books_world::refusal(403, "accessNotConfigured"));
         assert!(matches!(run().await, Finished::Failed(Failure::Credentials(_))));
         assert_eq!(due_at().await, tomorrow.plus(DAY), "a key does not become right by itself");
     }
@@ -150,7 +150,7 @@ on_both_databases! {
             ("defaultPerDayPerProject", "1/d/{project}", midnight),
         ] {
             let asked = world.google.asked().len();
-            world.google.reply(Reply::over_limit(limit, unit, "100"));
+            world.google.reply(books_world::over_limit(limit, unit, "100"));
             let report = world.run("max_per_run = 10").await;
             assert_eq!((report.waiting_until, report.outcome()), (Some(until), RunOutcome::Waiting), "{limit}");
             fixture.clock.set(until.minus(Duration::from_millis(1)));
@@ -179,7 +179,7 @@ on_both_databases! {
     async fn a_refused_key_fails_the_run_after_the_mail_was_queued(fixture) {
         let world = World::new(&fixture, volumes(0, 100)).await;
         world.run("max_per_run = 10").await;
-        world.google.reply(Reply::refusal(403, "accessNotConfigured"));
+        world.google.reply(books_world::refusal(403, "accessNotConfigured"));
         match world.finish("max_per_run = 10").await {
             Finished::Failed(Failure::Credentials(why)) => assert!(why.to_string().contains("accessNotConfigured"), "{why}"),
             other => panic!("{other:?}"),

@@ -36,10 +36,6 @@ const GONE: &[&str] = &[
     "Desk",
     "Shelf",
     "surroundings",
-];
-
-/// Words of the same sort that the command line and the pages still have.
-const GONE_BELOW_THE_FACES: &[&str] = &[
     // Axum has a type of that name.
     "Parts",
     "find_rest",
@@ -88,12 +84,10 @@ fn no_private_word_is_a_name() {
     let mut found = Vec::new();
     for file in sources() {
         let path = file.strip_prefix(crate::architecture::root()).unwrap();
-        let is_face = path.starts_with("src/cli") || path.starts_with("src/web");
         // The one that belongs to `axum` cannot be called otherwise.
         let code = without_texts(&code_of(&file)).replace("http::request::Parts", "");
         let names = names(&code);
-        let more = if is_face { &[] } else { GONE_BELOW_THE_FACES };
-        let met = GONE.iter().chain(more).filter(|word| names.contains(**word));
+        let met = GONE.iter().filter(|word| names.contains(**word));
         found.extend(met.map(|word| format!("{}: {word}", path.display())));
     }
     assert!(found.is_empty(), "the field's words are in STYLE and CONTRIBUTING.md:\n{}", found.join("\n"));

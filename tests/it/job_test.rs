@@ -1,9 +1,10 @@
 //! `job test` and `job show`: one look at what each kind watches, for people and for programs, and what it leaves behind.
 
+use crate::books_world;
 use crate::test_env::{TestEnv, ends_with};
 use serde_json::Value as Json;
 use tsuzuki::demo::gitlab::{Asked, GitLab};
-use tsuzuki::demo::google_books::{GoogleBooks, Reply, volumes};
+use tsuzuki::demo::google_books::{GoogleBooks, volumes};
 use tsuzuki::demo::site::{Content, Site};
 
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
@@ -88,7 +89,7 @@ async fn a_look_at_books_counts_one_request_and_stores_nothing_else() {
     assert_eq!(json(&test_env, 0, &["quota", "ls", "--json"]).await[0]["count"], 1);
     assert_eq!(json(&test_env, 0, &["book", "ls", "--json"]).await, Json::Array(Vec::new()));
     assert_eq!(json(&test_env, 0, &["job", "cursor", "show", "--json"]).await, Json::Array(Vec::new()));
-    google.reply(Reply::refusal(500, "backendError"));
+    google.reply(books_world::refusal(500, "backendError"));
     say(&test_env, 1, &["job", "test", "s"]).await;
     let used_up = TestEnv::new(&config(0));
     let said = say(&used_up, 1, &["job", "test", "s"]).await;

@@ -679,7 +679,7 @@ on_both_databases! {
         world.send().await;
         assert!(fixture.db.read(|tx| outbox::find_open(tx, "test", "a")).await.unwrap().is_none());
         let tally = fixture.db.read(outbox::tally).await.unwrap();
-        assert_eq!(tally.iter().map(|one| (one.state.as_str(), one.count)).collect::<Vec<_>>(), [("held", 1)]);
+        assert_eq!(tally.iter().map(|one| (one.state.word(), one.count)).collect::<Vec<_>>(), [("held", 1)]);
     }
 }
 

@@ -80,7 +80,7 @@ fn unknown_key(
     if !outermost && (about.taken.contains(&key) || own.is_some_and(|own| own.has_key(key))) {
         return problem.with_hint(format!(
             "`{key}` belongs to the {} itself: move it up, before any line that opens a table inside it",
-            place.word()
+            place.noun()
         ));
     }
     let others = kinds.iter().filter(|kind| kind.place == place && !is_own(kind));
@@ -101,7 +101,7 @@ pub(super) fn list_homes(key: &str, kinds: &[Kind]) -> Vec<String> {
         let tables = list_tables(*place, kinds, &mut generator);
         tables.iter().any(|table| table.schema["properties"].get(key).is_some())
     };
-    let homes = TableKind::ALL.into_iter().filter(|place| has_key(place));
+    let homes = TableKind::ALL.iter().copied().filter(|place| has_key(place));
     homes.take(3).map(|place| format!("`{}`", place.header("NAME"))).collect()
 }
 

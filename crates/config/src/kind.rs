@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
+use stdx::word_enum;
 
 use super::SecretUse;
 use super::diagnostic::{Problem, Problems};
@@ -14,54 +15,29 @@ use super::overrides::EnvOverride;
 use super::section::Section;
 use super::tree::TomlTable;
 
-/// The part of the file that a table stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableKind {
-    /// `[app]`
-    App,
-    /// `[store]`
-    Store,
-    /// `[web]`
-    Web,
-    /// `[quota.NAME]`
-    Quota,
-    /// `[llm.NAME]`
-    Llm,
-    /// `[channel.NAME]`
-    Channel,
-    /// `[defaults]`
-    Defaults,
-    /// `[[job]]`
-    Job,
+word_enum! {
+    /// The part of the file that a table stands in, by its key; in the order in which a file is best written.
+    pub enum TableKind {
+        /// `[app]`
+        App = "app",
+        /// `[store]`
+        Store = "store",
+        /// `[web]`
+        Web = "web",
+        /// `[quota.NAME]`
+        Quota = "quota",
+        /// `[llm.NAME]`
+        Llm = "llm",
+        /// `[channel.NAME]`
+        Channel = "channel",
+        /// `[defaults]`
+        Defaults = "defaults",
+        /// `[[job]]`
+        Job = "job",
+    }
 }
 
 impl TableKind {
-    /// All of them, in the order in which a file is best written.
-    pub const ALL: [TableKind; 8] = [
-        TableKind::App,
-        TableKind::Store,
-        TableKind::Web,
-        TableKind::Quota,
-        TableKind::Llm,
-        TableKind::Channel,
-        TableKind::Defaults,
-        TableKind::Job,
-    ];
-
-    /// The key of the file that holds these tables.
-    pub fn key(self) -> &'static str {
-        match self {
-            TableKind::App => "app",
-            TableKind::Store => "store",
-            TableKind::Web => "web",
-            TableKind::Quota => "quota",
-            TableKind::Llm => "llm",
-            TableKind::Channel => "channel",
-            TableKind::Defaults => "defaults",
-            TableKind::Job => "job",
-        }
-    }
-
     /// The keys that are not the owner's.
     pub(super) fn taken(self) -> &'static [&'static str] {
         match self {
@@ -72,11 +48,11 @@ impl TableKind {
     }
 
     /// The word for one of them.
-    pub fn word(self) -> &'static str {
+    pub fn noun(self) -> &'static str {
         match self {
             TableKind::Llm => "LLM",
             TableKind::App | TableKind::Store | TableKind::Web | TableKind::Defaults => "table",
-            place => place.key(),
+            place => place.word(),
         }
     }
 
@@ -84,8 +60,8 @@ impl TableKind {
     pub fn header(self, name: &str) -> String {
         match self {
             TableKind::Job => "[[job]]".to_owned(),
-            TableKind::Quota | TableKind::Llm | TableKind::Channel => format!("[{}.{name}]", self.key()),
-            place => format!("[{}]", place.key()),
+            TableKind::Quota | TableKind::Llm | TableKind::Channel => format!("[{}.{name}]", self.word()),
+            place => format!("[{}]", place.word()),
         }
     }
 }
@@ -204,7 +180,7 @@ impl Kind {
     pub(super) fn list_unused(&self, section: &Section, own: &TomlTable) -> Vec<Problem> {
         let set = self.unused.iter().filter(|(key, _)| own.find(key).is_some());
         set.map(|(key, why)| {
-            let message = format!("`{key}` has no effect in a {} of kind `{}`", self.place.word(), self.name);
+            let message = format!("`{key}` has no effect in a {} of kind `{}`", self.place.noun(), self.name);
             section.problem(key, message).with_label("remove it").with_hint(*why)
         })
         .collect()

@@ -74,9 +74,9 @@ pub(super) fn list_keys(kinds: &[Kind]) -> impl Iterator<Item = (&'static str, S
     list(kinds).map(|(kind, over)| {
         let key = match kind.filter(|_| !over.from_top).map(|kind| kind.place) {
             Some(place @ (TableKind::Channel | TableKind::Llm)) => {
-                format!("{}.NAME.{}", place.key(), over.key)
+                format!("{}.NAME.{}", place.word(), over.key)
             }
-            Some(place) => format!("{}.{}", place.key(), over.key),
+            Some(place) => format!("{}.{}", place.word(), over.key),
             None => over.key.to_owned(),
         };
         (over.env, key)
@@ -112,7 +112,7 @@ fn list_tables<'a>(root: &'a mut TomlTable, kind: Option<&Kind>) -> Vec<(&'a mut
         }
         _ => None,
     };
-    let key = kind.place.key();
+    let key = kind.place.word();
     match kind.place {
         TableKind::Job => match root.find_mut(key).map(|value| &mut value.data) {
             Some(Data::Array(jobs)) => jobs.iter_mut().filter_map(of_kind).collect(),

@@ -34,8 +34,11 @@ the line, the column and, where one is near, the word that was meant. `tsuzuki c
 /// The page, in Markdown.
 pub fn render_reference(kinds: &[Kind]) -> String {
     let mut generator = SchemaSettings::draft07().into_generator();
-    let tables: Vec<_> =
-        TableKind::ALL.into_iter().map(|place| (place, list_tables(place, kinds, &mut generator))).collect();
+    let tables: Vec<_> = TableKind::ALL
+        .iter()
+        .copied()
+        .map(|place| (place, list_tables(place, kinds, &mut generator)))
+        .collect();
     let mut definitions = Value::Object(generator.take_definitions(true));
     drop_null(&mut definitions);
     let mut page = ReferencePage { text: HEAD.to_owned(), definitions };

@@ -12,7 +12,7 @@ pub fn schema(kinds: &[Kind]) -> Value {
     // Editors for TOML read draft 7 without exception, later drafts with some.
     let mut generator = SchemaSettings::draft07().into_generator();
     let mut properties = Map::new();
-    for place in TableKind::ALL {
+    for place in TableKind::ALL.iter().copied() {
         let tables = list_tables(place, kinds, &mut generator);
         let one = match tables.len() {
             1 => tables.into_iter().next().map(|table| table.schema).unwrap_or_default(),
@@ -25,7 +25,7 @@ pub fn schema(kinds: &[Kind]) -> Value {
             TableKind::Job => json!({ "type": "array", "items": one }),
             _ => one,
         };
-        properties.insert(place.key().to_owned(), schema);
+        properties.insert(place.word().to_owned(), schema);
     }
     let mut schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",

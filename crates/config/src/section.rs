@@ -86,19 +86,19 @@ impl Section {
         let is_shared = || {
             self.place == TableKind::Job && path.split('.').next().is_some_and(|key| HEAD_KEYS.contains(&key))
         };
-        own.or_else(|| root.find_table(TableKind::Defaults.key()).filter(|_| is_shared())?.find_span(path))
+        own.or_else(|| root.find_table(TableKind::Defaults.word()).filter(|_| is_shared())?.find_span(path))
     }
 
     fn find_table<'a>(&self, root: &'a TomlTable) -> Option<&'a TomlTable> {
         match self.place {
-            TableKind::Job => match &root.find(self.place.key())?.data {
+            TableKind::Job => match &root.find(self.place.word())?.data {
                 Data::Array(jobs) => jobs.iter().find(|job| job.span == self.span)?.as_table(),
                 _ => None,
             },
             place @ (TableKind::Quota | TableKind::Llm | TableKind::Channel) => {
-                root.find_table(place.key())?.find_table(&self.name)
+                root.find_table(place.word())?.find_table(&self.name)
             }
-            place => root.find_table(place.key()),
+            place => root.find_table(place.word()),
         }
     }
 
@@ -184,7 +184,7 @@ impl Section {
         let in_file = |SeenSecret { span, literal, secret }: SeenSecret| {
             let path = table.find_path_at(&span)?;
             let (owner, key) = if self.kind.is_empty() {
-                (self.place.key().to_owned(), format!("{}.{path}", self.place.key()))
+                (self.place.word().to_owned(), format!("{}.{path}", self.place.word()))
             } else {
                 (self.name.clone(), path.rsplit('.').next().unwrap_or_default().to_owned())
             };

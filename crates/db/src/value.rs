@@ -230,15 +230,33 @@ macro_rules! from_text {
     )+};
 }
 
-/// The same for enums that are stored by their number and have a `from_repr`.
+/// The same for enums of words (`stdx::word_enum!`) that are stored by their numbers, counted from 0.
 #[macro_export]
 macro_rules! from_code {
-    ($($kind:ty = $wanted:literal)+) => {$(
+    ($($kind:ident = $wanted:literal)+) => {$(
+        impl $kind {
+            /// The number in the database.
+            pub const fn code(self) -> i64 {
+                self as i64
+            }
+
+            /// The one with this number.
+            pub fn from_code(code: i64) -> Option<Self> {
+                Self::ALL.get(usize::try_from(code).ok()?).copied()
+            }
+
+            /// The one with this word or number.
+            pub fn parse(text: &str) -> Result<Self, <Self as std::str::FromStr>::Err> {
+                let by_code = || text.parse().ok().and_then(Self::from_code);
+                text.parse().or_else(|unknown| by_code().ok_or(unknown))
+            }
+        }
+
         impl $crate::FromCell for $kind {
             const WANTED: &'static str = $wanted;
             fn from_cell(cell: &$crate::SqlCell<'_>) -> Option<Self> {
                 match cell {
-                    $crate::SqlCell::Int(value) => Self::from_repr(*value),
+                    $crate::SqlCell::Int(value) => Self::from_code(*value),
                     _ => None,
                 }
             }

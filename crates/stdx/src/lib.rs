@@ -14,6 +14,7 @@ pub mod id;
 pub mod phrase;
 pub mod text;
 pub mod time;
+pub mod word_enum;
 
 #[doc(hidden)]
-pub use linkme;
+pub use {linkme, serde};

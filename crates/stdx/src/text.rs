@@ -3,6 +3,8 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use crate::word_enum;
+
 /// Columns that `text` takes on a terminal; full-width characters take two.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
@@ -119,28 +121,18 @@ fn is_unprintable(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The language of mails, posts, prompts and pages.
-///
-/// Every message is a function that matches on this, so a language that lacks a message does not compile.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Language {
-    /// Japanese, the default.
-    #[default]
-    Ja,
-    /// English.
-    En,
-}
-
-impl Language {
-    /// The code of the language, for `lang` attributes and the like.
-    pub fn code(self) -> &'static str {
-        match self {
-            Language::Ja => "ja",
-            Language::En => "en",
-        }
+word_enum! {
+    /// The language of mails, posts, prompts and pages.
+    ///
+    /// Every message is a function that matches on this, so a language that lacks a message does not compile.
+    #[derive(Default, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Language {
+        /// Japanese, the default.
+        #[default]
+        Ja = "ja",
+        /// English.
+        En = "en",
     }
 }
 

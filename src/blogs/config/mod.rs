@@ -217,7 +217,7 @@ impl Deref for Blog {
 impl BlogKeys {
     /// What to look at, in order.
     pub fn detectors(&self) -> &[Detector] {
-        self.detect.as_deref().unwrap_or(&Detector::ALL)
+        self.detect.as_deref().unwrap_or(Detector::ALL)
     }
 
     /// What it is called.

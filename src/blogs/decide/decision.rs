@@ -8,6 +8,7 @@ use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
+use crate::word_enum;
 
 /// What a check means.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,34 +71,21 @@ pub struct Change {
     pub detail: Detail,
 }
 
-/// What happened to a blog that is worth telling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Code {
-    /// It has something new.
-    New,
-    /// It cannot be read.
-    Failing,
-    /// It can be read again.
-    Recovered,
-    /// It is gone for good.
-    Gone,
+word_enum! {
+    /// What happened to a blog that is worth telling.
+    pub enum Code {
+        /// It has something new.
+        New = "new",
+        /// It cannot be read.
+        Failing = "failing",
+        /// It can be read again.
+        Recovered = "recovered",
+        /// It is gone for good.
+        Gone = "gone",
+    }
 }
 
 impl Code {
-    /// All of them.
-    pub const ALL: [Code; 4] = [Code::New, Code::Failing, Code::Recovered, Code::Gone];
-
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Code::New => "new",
-            Code::Failing => "failing",
-            Code::Recovered => "recovered",
-            Code::Gone => "gone",
-        }
-    }
-
     /// What it is called.
     pub fn phrase(self) -> Phrase {
         match self {
@@ -106,11 +94,6 @@ impl Code {
             Code::Recovered => phrase!("recovered", "復旧"),
             Code::Gone => phrase!("gone", "消滅"),
         }
-    }
-
-    /// The code that a stored word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| code.word() == word)
     }
 }
 

@@ -9,7 +9,7 @@ use super::decide::Code;
 use super::events::{BLOG, change_subject, subject};
 use super::model::Detector;
 use super::store::{self, ChangeRow};
-use super::view::{self, ListedChange, message_state};
+use super::view::{self, ListedChange};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::page::{
@@ -152,12 +152,13 @@ impl ChangeQuery {
 
     fn nothing(&self) -> Block {
         let is_narrowed = !self.text.is_empty() || self.blog.is_some() || self.job.is_some();
-        let text = match is_narrowed {
-            true => phrase!("Nothing of the sort was found.", "該当する更新はありません。"),
-            false => phrase!(
+        let text = if is_narrowed {
+            phrase!("Nothing of the sort was found.", "該当する更新はありません。")
+        } else {
+            phrase!(
                 "Nothing new in this time. The first check of a blog records what is there and sends nothing.",
                 "この期間の新着はありません。ブログの初回の確認では、既存の記事を記録するだけで通知しません。"
-            ),
+            )
         };
         Block::Empty { text, command: (!is_narrowed).then(|| "run-due".to_owned()) }
     }
@@ -207,7 +208,7 @@ fn notes(listed: &ListedChange) -> Vec<Phrase> {
         notes.push(phrase!("held: {why}", "保留：{why}", why = why.phrase()));
     }
     for sent in &listed.deliveries {
-        let state = phrase_of(message_state(sent));
+        let state = phrase_of(sent.state);
         notes.push(phrase!("{channel}: {state}", "{channel}：{state}", channel = &sent.channel, state));
     }
     if listed.deliveries.is_empty() {

@@ -1,7 +1,8 @@
 //! What checks found worth telling, until and after it is told.
 
 use crate::blogs::decide::{Change, Code, Detail};
-use crate::db::{self, FromCell, Row, SqlCell, ToValue, Tx, Value};
+use crate::channel::outbox::State as MessageState;
+use crate::db::{self, Row, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -36,7 +37,7 @@ pub struct ChangeDelivery {
     pub job_name: String,
     /// The channel it goes through.
     pub channel: String,
-    pub state: String,
+    pub state: MessageState,
 }
 
 /// Which changes to list; what is not given does not matter.
@@ -50,22 +51,7 @@ pub struct ChangeFilter {
     pub code: Option<Code>,
 }
 
-impl ToValue for Code {
-    fn to_value(&self) -> Value<'_> {
-        self.word().to_value()
-    }
-}
-
-impl FromCell for Code {
-    const WANTED: &'static str = "the code of a change";
-
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
-        match cell {
-            SqlCell::Text(word) => Self::from_word(word),
-            _ => None,
-        }
-    }
-}
+db::from_text!(Code = "the code of a change");
 
 pub(super) fn read(row: &Row<'_>) -> db::Result<ChangeRow> {
     let detail: String = row.get(6)?;
@@ -99,7 +85,7 @@ pub(super) fn add(
             job,
             blog_id,
             now,
-            change.code,
+            change.code.word(),
             change.held,
             super::text(&change.detail),
             found_since,
@@ -185,7 +171,7 @@ pub fn list_changes(tx: &mut Tx<'_>, filter: &ChangeFilter, limit: usize) -> db:
              ORDER BY id DESC LIMIT ?4"
         ),
     };
-    tx.list(text, params![filter.job, filter.blog, filter.code, limit], read)
+    tx.list(text, params![filter.job, filter.blog, filter.code.map(Code::word), limit], read)
 }
 
 /// The newest changes before a number, of one job, of one blog, or of all.

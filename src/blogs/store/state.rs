@@ -44,7 +44,7 @@ pub fn list_states(tx: &mut Tx<'_>, blog_ids: &[&str]) -> db::Result<HashMap<Str
 }
 
 fn read_state(row: &Row<'_>) -> db::Result<State> {
-    let decided_by = row.get::<Option<String>>("decided_by")?.and_then(|word| Detector::from_word(&word));
+    let decided_by = row.get::<Option<String>>("decided_by")?.and_then(|word| word.parse().ok());
     let mut known = Vec::new();
     if let (Some(detector), Some(url)) = (decided_by, url(row, "validators_url")?) {
         known.push(KnownDocument {

@@ -50,7 +50,7 @@ fn write_html(notice: &Notice, zone: &TimeZone) -> String {
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"{}\">\n<head><meta charset=\"utf-8\"><title>{headline}</title></head>\n\
          <body>\n<h1 style=\"font-size:1.2em\">{headline}</h1>\n",
-        notice.language.code(),
+        notice.language.word(),
         headline = escape_html(&inert_line(&notice.headline)),
     );
     if let Some(warning) = &notice.warning {

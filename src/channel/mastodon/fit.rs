@@ -73,7 +73,7 @@ pub(crate) fn fit(
         entries: notice.entries.iter().map(EntryView::from).collect(),
         more: String::new(),
         hashtags: join_tags(hashtags.iter().chain(&notice.tags)),
-        language: notice.language.code(),
+        language: notice.language.word(),
     };
     let compose = |view: &View| template.render(view).map(|text| tidy(&text));
     let fits = |view: &View| Ok::<_, String>(count::count(&compose(view)?, limits.url_chars) <= room);

@@ -178,7 +178,7 @@ impl Mastodon {
         Ok(Status {
             status: fit(&self.template, notice, hashtags, limits, taken)?,
             visibility: self.config.visibility.unwrap_or_default(),
-            language: notice.language.code().to_owned(),
+            language: notice.language.word().to_owned(),
             spoiler_text: warning,
             link: notice.link.as_ref().map(link::in_post),
         })

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::events::NOT_RENDERED;
+use super::events::MessageCode;
 use super::model::{Added, NewMessage};
 use super::restored::Provenance;
 use super::store;
@@ -59,7 +59,7 @@ pub fn add_all(
     }
     for NotRendered { channel, why } in failed {
         let detail = json!({ "channel": channel, "message": batch.subject, "why": why });
-        event::add(tx, Some(batch.job), batch.about, NOT_RENDERED, &detail, now)?;
+        event::add(tx, Some(batch.job), batch.about, MessageCode::NotRendered, &detail, now)?;
     }
     Ok(added)
 }

@@ -3,7 +3,7 @@
 use super::events::DeliveryCode;
 use super::model::{DeliveryOutcome, Row, State};
 use super::topics::{self, Topics};
-use super::{claim, store};
+use super::{memory, store};
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, pause};
 use crate::phrase;
@@ -162,7 +162,7 @@ pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> 
 /// Resumes a channel and makes what waits for it due; answers whether it was paused, and how much is due.
 pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<(bool, u64)> {
     let was_paused = pause::reset(tx, &Subject::channel(channel))?;
-    claim::put_locked_with(tx, channel, None)?;
+    memory::put_locked_with(tx, channel, None)?;
     Ok((was_paused, store::put_due(tx, channel, now)?))
 }
 

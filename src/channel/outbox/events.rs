@@ -52,11 +52,8 @@ event_codes! {
     CredentialsChanged = "credentials_changed", "has new credentials and is tried again", "認証情報が変わったため再試行";
 }
 
-/// A message could not be made; it can happen to anything that a message is about.
-pub const NOT_RENDERED: &str = "not_rendered";
-
-/// What an event says that a message could not be made.
-pub fn not_rendered(event: &crate::ledger::event::Event) -> Option<crate::phrase::Phrase> {
-    let says = || crate::phrase!("a message could not be made", "メッセージを作成できませんでした");
-    (event.code == NOT_RENDERED).then(|| crate::ledger::event::with_detail(says(), &event.detail))
+event_codes! {
+    /// What happens to anything that a message is about.
+    MessageCode;
+    NotRendered = "not_rendered", "a message could not be made", "メッセージを作成できませんでした";
 }

@@ -45,7 +45,7 @@ pub fn list(tx: &mut Tx<'_>, filter: &DeliveryFilter, limit: usize) -> db::Resul
     };
     let before = filter.before.unwrap_or(i64::MAX);
     let (job, channel) = (filter.job.as_deref(), filter.channel.as_deref());
-    tx.list(text, params![filter.state.map(State::as_str), job, channel, limit, before], read)
+    tx.list(text, params![filter.state.map(State::word), job, channel, limit, before], read)
 }
 
 /// The next messages after the number `after`, of one job or of all, added from `since` on and before `until`.
@@ -73,7 +73,7 @@ pub fn list_after(
 pub struct DeliveryCount {
     pub job_name: String,
     pub channel: String,
-    pub state: String,
+    pub state: State,
     pub count: i64,
 }
 

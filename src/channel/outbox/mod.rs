@@ -20,6 +20,7 @@ pub mod decide;
 pub mod events;
 mod lease;
 mod listing;
+mod memory;
 mod model;
 mod record;
 mod report;

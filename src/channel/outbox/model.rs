@@ -7,78 +7,48 @@ use crate::id::JobName;
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::{Timestamp, Uptime};
+use crate::word_enum;
 
-/// Where a message stands.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    serde::Serialize,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum State {
-    /// It waits for its turn.
-    Ready,
-    /// A sender has it; if that sender dies, nobody knows what became of it.
-    Sending,
-    /// The other side has accepted it.
-    Sent,
-    /// It may or may not have been sent; the channel's resolver looks before anything else happens.
-    Unknown,
-    /// It was not sent and will not be, unless somebody says so.
-    Failed,
-    /// It waits for a person.
-    Held,
-    /// A person decided against it.
-    Skipped,
+word_enum! {
+    /// Where a message stands.
+    pub enum State {
+        /// It waits for its turn.
+        Ready = "ready",
+        /// A sender has it; if that sender dies, nobody knows what became of it.
+        Sending = "sending",
+        /// The other side has accepted it.
+        Sent = "sent",
+        /// It may or may not have been sent; the channel's resolver looks before anything else happens.
+        Unknown = "unknown",
+        /// It was not sent and will not be, unless somebody says so.
+        Failed = "failed",
+        /// It waits for a person.
+        Held = "held",
+        /// A person decided against it.
+        Skipped = "skipped",
+    }
 }
 
 impl State {
-    /// All of them, in the order of their declaration.
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// As it stands in the database.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// The state of that name.
-    pub fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
     /// Whether something is still to happen: its item or book is spoken for.
     pub fn is_open(self) -> bool {
         !matches!(self, State::Sent | State::Failed | State::Skipped)
     }
 }
 
-/// Why a message that looks unsent may have been sent all the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, strum::EnumString, strum::IntoStaticStr)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum Suspicion {
-    /// The database was restored from a backup, by us or by somebody else.
-    Restored,
-    /// The database was moved elsewhere, and is in use again.
-    Reopened,
-    /// It was decided after a restore, and may have been told in the time that was lost.
-    Retold,
+word_enum! {
+    /// Why a message that looks unsent may have been sent all the same.
+    pub enum Suspicion {
+        /// The database was restored from a backup, by us or by somebody else.
+        Restored = "restored",
+        /// The database was moved elsewhere, and is in use again.
+        Reopened = "reopened",
+        /// It was decided after a restore, and may have been told in the time that was lost.
+        Retold = "retold",
+    }
 }
 
 impl Suspicion {
-    /// As it stands in the database.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// For people.
     pub(super) fn phrase(self) -> Phrase {
         match self {

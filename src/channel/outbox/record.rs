@@ -9,7 +9,7 @@ use super::decide::{ChannelPause, Transition};
 use super::events::{ChannelCode, DeliveryCode};
 use super::model::{DeliveryOutcome, Row, State};
 use super::sender::{Ended, Sender};
-use super::{claim, store, topics};
+use super::{claim, memory, store, topics};
 use crate::channel::Channel;
 use crate::config::redact;
 use crate::db::{self, Tx};
@@ -150,7 +150,7 @@ fn put_pause(
         ChannelPause::Locked => (None, ChannelCode::CredentialsRejected),
     };
     if *pause == ChannelPause::Locked {
-        claim::put_locked_with(tx, &row.channel, Some(print))?;
+        memory::put_locked_with(tx, &row.channel, Some(print))?;
     }
     if pause::put(tx, &name, until, &why, now)? {
         event::add(tx, None, &name, code, &json!({ "why": why.to_stored(), "until": until }), now)?;
@@ -187,7 +187,7 @@ fn say(row: &Row, step: &Transition) {
             channel,
             "`{}` is {} until {}: {why}",
             row.subject,
-            state.as_str(),
+            state.word(),
             step.not_before
         ),
     }

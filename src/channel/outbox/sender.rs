@@ -13,6 +13,7 @@ use super::decide::{self, Admission, WaitReason};
 use super::events::ChannelCode;
 use super::lease::Lease;
 use super::listing;
+use super::memory;
 use super::model::{Row, State};
 use super::report::SendReport;
 use super::topics::Topics;
@@ -189,13 +190,13 @@ impl Sender {
             .claim(move |tx| {
                 let now = tx.now();
                 let due = Due::new(began, &settings, now, clock.uptime());
-                let memory = claim::lock_channel(tx, &name)?;
+                let memory = memory::lock_channel(tx, &name)?;
                 claim::mark_mistimed(tx, &name, &due)?;
                 claim::mark_abandoned(tx, &name, &settings, &due)?;
                 if let Some(pause) = find_pause(tx, &name, &memory, &print, &settings)? {
                     return Ok(pause);
                 }
-                let activity = claim::activity(tx, &name, &memory, &settings)?;
+                let activity = memory::activity(tx, &name, &memory, &settings)?;
                 if let Admission::NotBefore(until, why) = decide::admit(&settings, activity, now) {
                     return Ok(Taken::Wait {
                         until: Some(until),
@@ -354,7 +355,7 @@ async fn wait_after(done: db::Result<()>, turn: &CancellationToken) {
 fn find_pause(
     tx: &mut Tx<'_>,
     channel: &str,
-    memory: &claim::Memory,
+    memory: &memory::Memory,
     print: &str,
     settings: &Settings,
 ) -> db::Result<Option<Taken>> {
@@ -364,11 +365,11 @@ fn find_pause(
     match &memory.locked_with {
         Some(locked_with) if locked_with != print => {
             pause::reset(tx, &name)?;
-            claim::put_locked_with(tx, channel, None)?;
+            memory::put_locked_with(tx, channel, None)?;
             event::add(tx, None, &name, ChannelCode::CredentialsChanged, &json!({}), now)?;
             Ok(None)
         }
-        _ if claim::is_mistimed(&pause, settings, now) => {
+        _ if memory::is_mistimed(&pause, settings, now) => {
             pause::reset(tx, &name)?;
             Ok(None)
         }

@@ -133,11 +133,11 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
             message.subject,
             message.generation,
             message.payload,
-            state.as_str(),
+            state.word(),
             now,
             not_before,
             why,
-            suspicion.map(Suspicion::as_str),
+            suspicion.map(Suspicion::word),
             suspect_since,
         ],
         |row| row.get::<i64>(0),
@@ -183,7 +183,7 @@ pub fn find_open(tx: &mut Tx<'_>, topic: &str, subject: &str) -> db::Result<Opti
 pub fn suspect(tx: &mut Tx<'_>, suspicion: Suspicion, now: Timestamp) -> db::Result<u64> {
     tx.execute(
         sql!("UPDATE outbox SET suspicion = ?1 WHERE state = 'held' AND suspicion IS NULL"),
-        params![suspicion.as_str()],
+        params![suspicion.word()],
     )?;
     tx.execute(
         sql!(concat!(
@@ -194,7 +194,7 @@ pub fn suspect(tx: &mut Tx<'_>, suspicion: Suspicion, now: Timestamp) -> db::Res
             moving_states!(),
             ")"
         )),
-        params![now, suspicion.as_str(), suspicion.phrase()],
+        params![now, suspicion.word(), suspicion.phrase()],
     )
 }
 
@@ -214,7 +214,7 @@ pub(super) fn apply_by_hand(
                suspect_since = CASE WHEN ?4 = 'unknown' THEN suspect_since END, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL
              WHERE id = ?1 AND state = ?2 AND lease_fence = ?3"
         ),
-        params![row.id, row.state.as_str(), row.lease_fence, state.as_str(), now, error],
+        params![row.id, row.state.word(), row.lease_fence, state.word(), now, error],
     )?;
     Ok(changed == 1)
 }
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn the_lists_of_states_in_sql_are_those_of_the_code() {
         let list = |states: &mut dyn Iterator<Item = State>| {
-            let words: Vec<String> = states.map(|state| format!("'{}'", state.as_str())).collect();
+            let words: Vec<String> = states.map(|state| format!("'{}'", state.word())).collect();
             words.join(", ")
         };
         let open = || State::ALL.iter().copied().filter(|state| state.is_open());

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::claim;
 use super::decide::{self, Admission, WaitReason};
 use super::listing;
+use super::memory;
 use super::model::{Row, State};
 use crate::channel::{Channel, ChannelSet};
 use crate::db::{self, Tx};
@@ -107,7 +107,7 @@ pub fn list_statuses(
 fn count_waiting(tx: &mut Tx<'_>) -> db::Result<BTreeMap<String, i64>> {
     let mut waiting: BTreeMap<String, i64> = BTreeMap::new();
     for tally in listing::tally(tx)? {
-        if matches!(State::parse(&tally.state), Some(State::Ready | State::Sending | State::Unknown)) {
+        if matches!(tally.state, State::Ready | State::Sending | State::Unknown) {
             *waiting.entry(tally.channel).or_default() += tally.count;
         }
     }
@@ -149,14 +149,14 @@ fn find_wait_of(
     let (name, settings) = (&channel.name, &channel.settings);
     let wait =
         |cause, until, since, why| ChannelWait { channel: name.clone(), cause, until, since, why, messages };
-    let memory = claim::find_memory(tx, name)?;
+    let memory = memory::find_memory(tx, name)?;
     let pause = pause::find(tx, &Subject::channel(name), now)?;
     let is_over = memory.locked_with.as_ref().is_some_and(|with| *with != channel.credentials_fingerprint());
-    if let Some(pause) = pause.filter(|pause| !is_over && !claim::is_mistimed(pause, settings, now)) {
+    if let Some(pause) = pause.filter(|pause| !is_over && !memory::is_mistimed(pause, settings, now)) {
         let cause = if pause.paused_until.is_none() { WaitCause::Locked } else { WaitCause::Paused };
         return Ok(Some(wait(cause, pause.paused_until, Some(pause.paused_at), pause.reason)));
     }
-    let activity = claim::activity(tx, name, &memory, settings)?;
+    let activity = memory::activity(tx, name, &memory, settings)?;
     let Admission::NotBefore(until, reason) = decide::admit(settings, activity, now) else {
         return Ok(None);
     };

@@ -9,7 +9,7 @@ use crate::phrase;
 
 /// Options of `channel add`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// What it is and its name, e.g. `slack team`; without a name it is called as its kind
     #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
     words: Vec<String>,

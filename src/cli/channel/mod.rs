@@ -12,7 +12,7 @@ pub(super) use add::add_table;
 pub(super) use test::{choose, send_test};
 
 use super::table::row;
-use super::{Cell, Column, Context, Exit, Result};
+use super::{Cell, Column, Context, Result};
 use crate::channel::outbox::{self, ChannelStatus};
 use crate::engine::things::external::judge_channel;
 use crate::engine::view::State;
@@ -20,15 +20,8 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// Options of `channel`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List the channels: whether they send, what waits, when the last message was sent
     Ls,
     /// Add a channel to the config file, e.g. `channel add mastodon --instance https://mastodon.social`
@@ -57,12 +50,12 @@ struct ListedChannel {
     jobs: Vec<String>,
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls => list(context).await,
         Command::Add(args) => add::run(&args, context).await,
         Command::Test { name } => {
-            let app = context.look().await?;
+            let app = context.read_only_app().await?;
             let chosen = choose(app.env.channels.iter(), name.as_deref(), "delivery", "channel test NAME")?;
             context.unless_stopped(send_test(chosen, None, &app, context)).await
         }
@@ -70,7 +63,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn list(context: &Context) -> Result {
-    let (app, now) = (context.look().await?, context.clock.now());
+    let (app, now) = (context.read_only_app().await?, context.clock.now());
     let channels = Arc::clone(&app.env.channels);
     let statuses = app.env.db.read(move |tx| outbox::list_statuses(tx, &channels, now)).await?;
     let config = context.config().await?;
@@ -115,6 +108,5 @@ async fn list(context: &Context) -> Result {
             channel.why.clone(),
             channel.jobs.join(", "),
         ]
-    })?;
-    Ok(Exit::Fine)
+    })
 }

@@ -18,15 +18,8 @@ use crate::phrase;
 use crate::phrase::Value;
 use crate::text::counted;
 
-/// Options of `db`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Show where the database is, its schema version and its rows
     Info,
     /// Create the database or bring its schema up to date
@@ -66,17 +59,17 @@ enum Command {
     },
 }
 
-impl Args {
+impl Command {
     pub(super) fn stopping(&self) -> Stopping {
-        match self.command {
+        match self {
             Command::Info | Command::Check => Stopping::CutOff,
             _ => Stopping::Graceful,
         }
     }
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Info => info(context).await,
         Command::Migrate => migrate(context).await,
         Command::Check => check(context).await,
@@ -120,8 +113,7 @@ async fn info(context: &Context) -> Result {
     }
     let rows: Vec<_> = info.rows.iter().collect();
     let columns = [Column::left(phrase!("table", "表")), Column::right(phrase!("rows", "行数"))];
-    context.out.listing(&columns, &rows, |(table, count)| row![*table, **count])?;
-    Ok(Exit::Fine)
+    context.out.listing(&columns, &rows, |(table, count)| row![*table, **count])
 }
 
 fn size_of(place: &DbUrl) -> Option<u64> {
@@ -145,13 +137,12 @@ async fn check(context: &Context) -> Result {
     } else {
         problems.iter().try_for_each(|problem| context.out.line(problem))?;
     }
-    match problems.is_empty() {
-        true => {
-            context.out.note("The database is sound");
-            Ok(Exit::Fine)
-        }
-        false => Err(Error::failed(format!("the database has {}", counted(problems.len(), "problem")))
-            .hint("restore a backup with `tsuzuki db restore FILE`")),
+    if problems.is_empty() {
+        context.out.note("The database is sound");
+        Ok(Exit::Fine)
+    } else {
+        Err(Error::failed(format!("the database has {}", counted(problems.len(), "problem")))
+            .hint("restore a backup with `tsuzuki db restore FILE`"))
     }
 }
 
@@ -195,8 +186,8 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
         return Err(BackupError::NoBackup(file).into());
     }
     if !yes {
-        return Err(Error::usage(format!("restoring replaces {place} by {}", file.display()))
-            .hint(format!("run `tsuzuki db restore {} --yes` if that is what you want", file.display())));
+        let what = format!("restoring replaces {place} by {}", file.display());
+        return Err(Error::unconfirmed(what, format_args!("db restore {}", file.display())));
     }
     let report = db::restore(&file, &place, &context.clock).await?;
     context.out.note(format!("Restored {} bytes to {place}", report.bytes));

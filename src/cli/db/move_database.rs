@@ -22,7 +22,7 @@ const VARIABLE: &str = "TSUZUKI_STORE_URL";
 
 /// Options of `db move`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// Where to: `postgres://…` or the path of a new SQLite file; a password may stand in it as '${NAME}'
     #[arg(long, value_name = "URL", required_unless_present = "reopen")]
     to: Option<String>,

@@ -103,13 +103,12 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
     let app = Arc::new(context.app(Open::Create).await?);
     let language = app.env.app.message_language();
     let finders = channel::Sender::new(Arc::new(app.finder(context.config().await?, serve::EVENTS)));
-    let pages = match args.once {
-        true => None,
-        false => {
-            let pages = web::Pages::new(app.env.db.clone(), language).with_dashboard(finders.subscribe());
-            let pages = pages.with_page(page::page(Arc::clone(&world))).with_env(context.env.clone());
-            Some(web::bind(&app.env.web, &pages).await?)
-        }
+    let pages = if args.once {
+        None
+    } else {
+        let pages = web::Pages::new(app.env.db.clone(), language).with_dashboard(finders.subscribe());
+        let pages = pages.with_page(page::page(Arc::clone(&world))).with_env(context.env.clone());
+        Some(web::bind(&app.env.web, &pages).await?)
     };
     let demo = Demo { context, app, world };
     let round = demo.first_round(place).await?;
@@ -140,20 +139,19 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
         "中を見る：tsuzuki -c {config} status",
         config
     ))?;
-    match args.world {
-        true => pages.serve(&context.stop).await,
-        false => {
-            demo.say(phrase!(
-                "Still running. Press Ctrl-C to stop. Next: `tsuzuki init`\n",
-                "動作中です。Ctrl-C で終了します。次は `tsuzuki init` で自分の設定を作れます\n"
-            ))?;
-            let (served, ..) = tokio::join!(
-                serve::until_stopped(context, &demo.app, &finders, Some(pages)),
-                watch::move_world(context, &demo.world),
-                watch::report_finds(&demo, round.now),
-            );
-            served?;
-        }
+    if args.world {
+        pages.serve(&context.stop).await;
+    } else {
+        demo.say(phrase!(
+            "Still running. Press Ctrl-C to stop. Next: `tsuzuki init`\n",
+            "動作中です。Ctrl-C で終了します。次は `tsuzuki init` で自分の設定を作れます\n"
+        ))?;
+        let (served, ..) = tokio::join!(
+            serve::until_stopped(context, &demo.app, &finders, Some(pages)),
+            watch::move_world(context, &demo.world),
+            watch::report_finds(&demo, round.now),
+        );
+        served?;
     }
     Ok(Exit::Fine)
 }
@@ -186,23 +184,25 @@ impl Demo<'_> {
     /// A silent look at what is there, if the world is new; then the world moves on, and every job runs once.
     async fn first_round(&self, place: &DemoDirectory) -> Result<Round> {
         let continued = self.world.steps() > 0;
-        match continued {
-            true => self.say_continued(place)?,
-            false => self.look(place).await?,
+        if continued {
+            self.say_continued(place)?;
+        } else {
+            self.show_first_run(place).await?;
         }
         let before = self.figures().await?;
         let news = self.world.step()?;
-        self.say(match continued {
-            true => phrase!(
+        self.say(if continued {
+            phrase!(
                 "Since then: {news}. What the next run found, decided and sent:\n",
                 "その後の新着：{news}。次の実行で見つけ、判定し、送信したもの：\n",
                 news
-            ),
-            false => phrase!(
+            )
+        } else {
+            phrase!(
                 "Then came: {news}. What the next run found, decided and sent:\n",
                 "続いて公開：{news}。次の実行で見つけ、判定し、送信したもの：\n",
                 news
-            ),
+            )
         })?;
         let exit = self.run(|_| true).await?;
         let now = self.figures().await?;
@@ -220,7 +220,7 @@ impl Demo<'_> {
         Ok(Round { directory, continued, steps, before, now, posts, mails, exit })
     }
 
-    async fn look(&self, place: &DemoDirectory) -> Result<()> {
+    async fn show_first_run(&self, place: &DemoDirectory) -> Result<()> {
         self.say(phrase!(
             "Demo servers run on this machine: a ministry, Google Books, three blogs, GitLab, Gemini, Mastodon and\na mail server. No account, no key; nothing leaves this machine.",
             "このマシンの中でデモ用のサーバーが動きます：官庁のサイト、Google ブックス、ブログ 3 つ、GitLab、Gemini、Mastodon、\nメールサーバー。アカウントも API キーも不要で、外部とは通信しません。"
@@ -287,10 +287,7 @@ impl Demo<'_> {
             }
         }
         self.app.sender().send_due(stop).await?;
-        match stop.is_cancelled() {
-            true => Err(failed("the demo", Failure::Interrupted)),
-            false => Ok(exit),
-        }
+        if stop.is_cancelled() { Err(failed("the demo", Failure::Interrupted)) } else { Ok(exit) }
     }
 
     /// Somebody runs a job of this directory by hand at this moment.

@@ -96,7 +96,7 @@ pub(super) fn put_config(
                 text = with_line(&text, "listen", &world::free_address(listen)?.to_string())?;
             }
             match language {
-                Some(language) => with_line(&text, "language", language.code())?,
+                Some(language) => with_line(&text, "language", language.word())?,
                 None => text,
             }
         }
@@ -130,10 +130,8 @@ fn with_line(text: &str, key: &str, value: &str) -> Result<String> {
         return Err(Error::usage(format!("the kept config has no line `{start}…` that could be changed"))
             .hint("change it in its tsuzuki.toml"));
     }
-    let line = |line: &str| match line.starts_with(&start) {
-        true => format!("{start}\"{value}\"\n"),
-        false => line.to_owned(),
-    };
+    let line =
+        |line: &str| if line.starts_with(&start) { format!("{start}\"{value}\"\n") } else { line.to_owned() };
     Ok(text.split_inclusive('\n').map(line).collect())
 }
 

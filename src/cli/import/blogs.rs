@@ -104,9 +104,10 @@ async fn save(blogs: &[NewBlog], job: &str, how: &How, context: &Context) -> Res
     }
     let mut file = ConfigFile::open(&context.config_path()?)?;
     import::config::add_blogs(&mut file.document, context.config().await?, job, blogs)?;
-    match how.dry_run {
-        true => file.read(app::kinds(), &context.env)?,
-        false => file.save(app::kinds(), &context.env)?,
+    if how.dry_run {
+        file.read(app::kinds(), &context.env)?
+    } else {
+        file.save(app::kinds(), &context.env)?
     };
     Ok(())
 }

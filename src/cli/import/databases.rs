@@ -76,9 +76,10 @@ pub(super) async fn dre(
     if !yaml.jobs.is_empty() {
         let mut edited = ConfigFile::open(&context.config_path()?)?;
         said.jobs = import::config::add_jobs(&mut edited.document, config, &yaml.jobs)?;
-        match how.dry_run {
-            true => edited.read(app::kinds(), &context.env)?,
-            false => edited.save(app::kinds(), &context.env)?,
+        if how.dry_run {
+            edited.read(app::kinds(), &context.env)?
+        } else {
+            edited.save(app::kinds(), &context.env)?
         };
         let mails = config.channels.iter().filter(|channel| channel.kind == crate::channel::MAIL).count();
         if mails != 1 && !said.jobs.is_empty() {

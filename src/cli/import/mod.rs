@@ -23,15 +23,8 @@ use crate::import::{Options, Report};
 use crate::phrase;
 use crate::text::nearest;
 
-/// Options of `import`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Add the feeds of an OPML file to a blogs job
     Opml {
         /// The file, an address, or - for the standard input
@@ -99,7 +92,7 @@ enum Command {
 
 /// What every import takes.
 #[derive(Debug, clap::Args)]
-struct How {
+pub(super) struct How {
     /// The job that it belongs to [default: the only one of its kind]
     #[arg(long, value_name = "NAME")]
     job: Option<JobName>,
@@ -112,14 +105,14 @@ struct How {
 }
 
 #[derive(Debug, clap::Args)]
-struct Times {
+pub(super) struct Times {
     /// The time zone of times in the file that name none
     #[arg(long, default_value = "UTC", value_name = "ZONE")]
     timezone: String,
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    let (exit, how, kind) = match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    let (exit, how, kind) = match command {
         Command::Opml { input, partial, how } => {
             (blogs::opml(&input, partial, &how, context).await?, how, crate::blogs::KIND)
         }
@@ -168,9 +161,10 @@ impl Said {
         let columns = [
             Column::left(phrase!("table", "表")),
             Column::right(phrase!("found", "件数")),
-            Column::right(match self.dry_run {
-                true => phrase!("would add", "追加予定"),
-                false => phrase!("added", "追加"),
+            Column::right(if self.dry_run {
+                phrase!("would add", "追加予定")
+            } else {
+                phrase!("added", "追加")
             }),
             Column::right(phrase!("already there", "登録済み")),
             Column::right(phrase!("refused", "対象外")),
@@ -233,9 +227,10 @@ fn options(how: &How, times: &Times, context: &Context) -> Result<Options> {
         error.hint().into_iter().fold(Error::usage(error.message()), Error::hint)
     })?;
     let plain = Options::plain();
-    let progress = match context.out.is_quiet() || context.out.is_json() || !std::io::stderr().is_terminal() {
-        true => plain.progress,
-        false => drawn(),
+    let progress = if context.out.is_quiet() || context.out.is_json() || !std::io::stderr().is_terminal() {
+        plain.progress
+    } else {
+        drawn()
     };
     Ok(Options { dry_run: how.dry_run, zone: zone.time_zone().clone(), progress, stop: context.stop.clone() })
 }
@@ -330,8 +325,9 @@ fn read_input(input: &str, most: u64) -> Result<Vec<u8>> {
             file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?
         }
     };
-    match bytes.len() as u64 > most {
-        true => Err(Error::failed(format!("{input} is larger than {most} bytes"))),
-        false => Ok(bytes),
+    if bytes.len() as u64 > most {
+        Err(Error::failed(format!("{input} is larger than {most} bytes")))
+    } else {
+        Ok(bytes)
     }
 }

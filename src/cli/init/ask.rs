@@ -33,7 +33,7 @@ pub(super) async fn run(path: &Path, context: &Context) -> Result {
         own = ask_all(pipeline.flags, context)?;
     }
     context.out.note(phrase!("Looking once at what it would find:", "何が見つかるか一度だけ確認します："));
-    let looked = job::test_by_name(pipeline.kind.name, context).await;
+    let tested = job::test_by_name(pipeline.kind.name, context).await;
     let shown = path.display().to_string();
     context.out.note(phrase!(
         "Wrote {shown}. Next: `tsuzuki doctor`, then `tsuzuki run-due` from cron or `tsuzuki serve`",
@@ -41,7 +41,7 @@ pub(super) async fn run(path: &Path, context: &Context) -> Result {
         shown
     ));
     // What cannot be reached now may be reached later; the file is good.
-    if let Err(error) = looked {
+    if let Err(error) = tested {
         context.out.error(&error);
     }
     Ok(Exit::Fine)

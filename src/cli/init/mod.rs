@@ -64,18 +64,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         return answered;
     }
     file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
-    context.out.note(match args.kinds.is_empty() {
-        true => phrase!(
+    context.out.note(if args.kinds.is_empty() { phrase!(
             "Wrote {shown}: uncomment what you need, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`",
             "{shown} を作成しました。必要な箇所のコメントを外し、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください",
             shown
-        ),
-        false => phrase!(
+        ) } else { phrase!(
             "Wrote {shown}: fill in your own addresses, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`",
             "{shown} を作成しました。URL などを書き換え、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください",
             shown
-        ),
-    });
+        ) });
     Ok(Exit::Fine)
 }
 

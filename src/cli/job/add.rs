@@ -8,7 +8,7 @@ use crate::config::value::Span;
 
 /// Options of `job add`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// Its kind and its name, e.g. `blogs mine`
     #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
     words: Vec<String>,

@@ -12,7 +12,7 @@ use crate::phrase;
 use crate::text::nearest;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(in crate::cli) enum Command {
     /// Show how far a job has read
     Show {
         /// The job [default: all]
@@ -54,8 +54,7 @@ async fn show(name: Option<String>, context: &Context) -> Result {
             Cell::flag(cursor.is_exhausted),
             cursor.last_updated_at,
         ]
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 /// A name that has left the config but still has cursors is reset all the same.
@@ -75,14 +74,12 @@ async fn reset(name: String, yes: bool, context: &Context) -> Result {
     }
     if !yes {
         let of_job: Vec<Cursor> = of_job.into_iter().cloned().collect();
-        return Err(Error::usage(commands::forgets(&name, &of_job).to_string())
-            .hint(format!("run `tsuzuki job cursor reset {name} --yes` if that is what you want")));
+        let what = commands::forgets(&name, &of_job).to_string();
+        return Err(Error::unconfirmed(what, format_args!("job cursor reset {name}")));
     }
     let job_name = name.clone();
     let count = db.write(move |tx| cursor::reset_by_job(tx, &job_name)).await?;
-    match context.out.is_json() {
-        true => context.out.json(&serde_json::json!({ "job_name": name, "reset_count": count }))?,
-        false => context.out.line(format!("Reset {count} cursor(s) for job: {name}"))?,
-    }
+    let reset = serde_json::json!({ "job_name": name, "reset_count": count });
+    context.out.json_or_line(&reset, format!("Reset {count} cursor(s) for job: {name}"))?;
     Ok(Exit::Fine)
 }

@@ -6,7 +6,7 @@ use crate::config::{ConfigFile, EditError, read_value};
 
 /// Options of `job update`.
 #[derive(Debug, clap::Args)]
-pub(super) struct UpdateArgs {
+pub(in crate::cli) struct UpdateArgs {
     /// The job
     name: String,
     /// A key and its new value; the value may be any TOML
@@ -42,7 +42,7 @@ pub(super) fn update(args: &UpdateArgs, context: &Context) -> Result {
         ))
         .hint("`tsuzuki job add` adds a job of another name, which starts from the beginning"));
     }
-    edit(context, |file| {
+    edit_file(context, |file| {
         args.set.iter().try_for_each(|(key, value)| file.document.set(&args.name, key, value))?;
         args.unset.iter().try_for_each(|key| file.document.unset(&args.name, key))
     })?;
@@ -52,24 +52,24 @@ pub(super) fn update(args: &UpdateArgs, context: &Context) -> Result {
 
 pub(super) fn switch(name: &str, switch: Switch, context: &Context) -> Result {
     let on = switch == Switch::On;
-    edit(context, |file| file.document.set(name, "enabled", &toml::Value::from(on)))?;
+    edit_file(context, |file| file.document.set(name, "enabled", &toml::Value::from(on)))?;
     context.out.note(format!("{} the job `{name}`", if on { "Enabled" } else { "Disabled" }));
     Ok(Exit::Fine)
 }
 
 pub(super) fn remove(name: &str, yes: bool, context: &Context) -> Result {
     if !yes {
-        return Err(Error::usage(format!(
-            "removing `{name}` takes it out of the config file; its rows stay in the database"
-        ))
-        .hint(format!("run `tsuzuki job rm {name} --yes` if that is what you want")));
+        let what =
+            format!("removing `{name}` takes it out of the config file; its rows stay in the database");
+        return Err(Error::unconfirmed(what, format_args!("job rm {name}")));
     }
-    edit(context, |file| file.document.remove_job(name))?;
+    edit_file(context, |file| file.document.remove_job(name))?;
     context.out.note(format!("Removed the job `{name}` from the config file"));
     Ok(Exit::Fine)
 }
 
-pub(super) fn edit(
+/// Changes the config file, which is checked before it is saved.
+pub(in crate::cli) fn edit_file(
     context: &Context,
     change: impl FnOnce(&mut ConfigFile) -> Result<(), EditError>,
 ) -> Result<()> {

@@ -6,7 +6,7 @@ mod edit;
 mod show;
 mod test;
 
-pub(super) use edit::key_and_value;
+pub(super) use edit::{edit_file, key_and_value};
 
 use std::time::Duration;
 
@@ -28,15 +28,8 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// Options of `job`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List the jobs of the config file
     Ls,
     /// Show the config of one job
@@ -98,8 +91,8 @@ enum Command {
     Cursor(cursor::Command),
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
         Command::Ls => list(context).await,
         Command::Show { name } => show::run(&name, context).await,
         Command::Add(args) => add::run(&args, context).await,
@@ -174,8 +167,7 @@ async fn list(context: &Context) -> Result {
     ];
     context.out.listing(&columns, &jobs, |job| {
         row![&job.job_name, &job.kind, &job.schedule_words, Cell::flag(job.enabled), job.deliver.join(", ")]
-    })?;
-    Ok(Exit::Fine)
+    })
 }
 
 /// Adds a job that is called as its kind, as `job add` does.

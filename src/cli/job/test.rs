@@ -17,15 +17,13 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
     let config = context.config().await?;
     let kind = config.find_job(name).map(|job| job.kind.as_str()).ok_or_else(|| no_such_job(name, config))?;
     let is_counted = app::find_pipeline(kind).is_some_and(|pipeline| pipeline.uses.quota_for_tests);
-    let app = match is_counted {
-        true => context.app(Open::Create).await?,
-        false => context.look().await?,
-    };
+    let app = if is_counted { context.app(Open::Create).await? } else { context.read_only_app().await? };
     let job = app.jobs.iter().find(|job| job.name.as_str() == name);
     let preview = job.ok_or_else(|| no_such_job(name, config))?.collector.test(&app.env.db).await?;
-    match context.out.is_json() {
-        true => context.out.json(&preview)?,
-        false => print(&preview, &context.speech().await?, context)?,
+    if context.out.is_json() {
+        context.out.json(&preview)?;
+    } else {
+        print(&preview, &context.speech().await?, context)?;
     }
     let failed = preview.items.iter().filter(|item| item.error.is_some()).count();
     Ok(match (failed, preview.items.len()) {
@@ -43,7 +41,7 @@ pub(super) async fn run_item(name: &str, url: &str, asking: Asking, context: &Co
     config.find_job(name).ok_or_else(|| no_such_job(name, config))?;
     let app = match asking {
         Asking::Ask => context.app(Open::Create).await?,
-        Asking::No => context.look().await?,
+        Asking::No => context.read_only_app().await?,
     };
     let job = app.jobs.iter().find(|job| job.name.as_str() == name);
     let job = job.ok_or_else(|| no_such_job(name, config))?;
@@ -51,11 +49,10 @@ pub(super) async fn run_item(name: &str, url: &str, asking: Asking, context: &Co
         return Err(Error::usage(format!("a {} job has no items that could be shown one by one", job.kind))
             .hint(format!("`tsuzuki job test {name}` shows what it would find")));
     };
-    match context.out.is_json() {
-        true => context.out.json(&view.data)?,
-        false => {
-            render(&view, &context.speech().await?).iter().try_for_each(|line| context.out.line(line))?;
-        }
+    if context.out.is_json() {
+        context.out.json(&view.data)?;
+    } else {
+        render(&view, &context.speech().await?).iter().try_for_each(|line| context.out.line(line))?;
     }
     Ok(Exit::Fine)
 }

@@ -148,14 +148,14 @@ async fn run_jobs(
     let bars = Bars::new(&context.out);
     let mut written = Ok(());
     let on_end = |job: &JobName, finished: &Finished| {
-        let line = bars.end(job, || report.tell(job, finished));
+        let line = bars.end(job, || report.print_line(job, finished));
         if written.is_ok() {
             written = line;
         }
     };
     let pass = app.run_pass(chosen, selection, delivery, bars.progress(), &context.stop, on_end).await?;
     sending::report(&pass.sent, &context.out);
-    before.tell(db, (pass.sent.held, pass.sent.failed), &context.out).await?;
+    before.warn_of_new(db, (pass.sent.held, pass.sent.failed), &context.out).await?;
     let config = context.config().await?;
     let first = pass.first_runs.iter().filter_map(|name| config.find_job(name.as_str()));
     sending::warn_without_channel(first, &context.out);
@@ -170,7 +170,7 @@ async fn plan(
     selection: Selection,
     choose: impl FnOnce(&App) -> Result<Vec<Job>>,
 ) -> Result {
-    let app = context.look().await?;
+    let app = context.read_only_app().await?;
     let db = &app.env.db;
     let jobs = choose(&app)?;
     let picked = Runner::new(db.clone(), crate::engine::Progress::default()).pick(&jobs, selection).await?;

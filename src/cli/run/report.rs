@@ -51,9 +51,9 @@ impl<'a> RunReporter<'a> {
     }
 
     /// The line of a job that has ended, and its problems below it.
-    pub(super) fn tell(&self, job: &JobName, finished: &Finished) -> Result<()> {
+    pub(super) fn print_line(&self, job: &JobName, finished: &Finished) -> Result<()> {
         let out = &self.context.out;
-        let told = RunLine::new(job, finished);
+        let line = RunLine::new(job, finished);
         let is_news = match finished {
             // What decides the exit code is said also with `-q`.
             Finished::Skipped(Skipped::Held(_)) => self.held == Held::IsAnError,
@@ -71,11 +71,11 @@ impl<'a> RunReporter<'a> {
             "{job}: {outcome}: {message}",
             "{job}：{outcome}：{message}",
             job,
-            outcome = phrase_of(told.outcome),
-            message = &told.message
+            outcome = phrase_of(line.outcome),
+            message = &line.message
         );
         out.line(self.speech.phrase(&said))?;
-        told.problems
+        line.problems
             .iter()
             .try_for_each(|problem| out.line(format!("  {}", self.speech.phrase(problem))))?;
         match finished {
@@ -90,12 +90,11 @@ impl<'a> RunReporter<'a> {
     /// All of it as one exit code, and as data or in a sentence.
     pub(super) fn conclude(&self, finished: &[(JobName, Finished)]) -> (Exit, Result<()>) {
         let out = &self.context.out;
-        let written = match out.is_json() {
-            true => {
-                let told = finished.iter().map(|(job, finished)| RunLine::new(job, finished));
-                out.json(&told.collect::<Vec<_>>())
-            }
-            false => Ok(()),
+        let written = if out.is_json() {
+            let lines = finished.iter().map(|(job, finished)| RunLine::new(job, finished));
+            out.json(&lines.collect::<Vec<_>>())
+        } else {
+            Ok(())
         };
         let exit = exit_code(finished, self.held);
         match exit {
@@ -119,8 +118,8 @@ impl<'a> RunReporter<'a> {
 /// How several jobs ended, in one sentence; one job alone has said it all.
 fn summary(finished: &[(JobName, Finished)]) -> Option<Phrase> {
     let count = |outcome: &str| {
-        let told = finished.iter().map(|(job, finished)| RunLine::new(job, finished).outcome);
-        told.filter(|told| *told == outcome).count()
+        let outcomes = finished.iter().map(|(job, finished)| RunLine::new(job, finished).outcome);
+        outcomes.filter(|one| *one == outcome).count()
     };
     let skipped = count("skipped");
     if finished.len() == skipped {

@@ -27,21 +27,22 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
     let runs = runs::find(tx, query)?;
     if !selected.is_counted || selected.counts.years.is_empty() {
         view.blocks.extend(runs);
-        view.blocks.push(match selected.is_counted {
-            true => Block::Empty {
+        view.blocks.push(if selected.is_counted {
+            Block::Empty {
                 text: phrase!(
                     "No commits yet. A run collects them.",
                     "コミットはまだありません。収集を実行すると表示されます。"
                 ),
                 command: Some("bulk start".to_owned()),
-            },
-            false => Block::Empty {
+            }
+        } else {
+            Block::Empty {
                 text: phrase!(
                     "These commits are being counted for the first time. Charts appear here within a minute.",
                     "はじめての集計中です。1 分ほどでグラフが表示されます。"
                 ),
                 command: Some("commits stats".to_owned()),
-            },
+            }
         });
         return Ok(view);
     }
@@ -221,15 +222,16 @@ impl Selected {
         let zone = series.timezone.as_str();
         let mut notes =
             vec![phrase!("Months and days begin as in {zone}.", "月・日の区切りは {zone} です。", zone)];
-        notes.push(match self.with_merges {
-            true => phrase!(
+        notes.push(if self.with_merges {
+            phrase!(
                 "Lines of merges are counted, though they repeat those of the merged branch.",
                 "マージの行数を含みます（マージ元のブランチの行数と重複します）。"
-            ),
-            false => phrase!(
+            )
+        } else {
+            phrase!(
                 "Merges count as commits; their lines are left out.",
                 "マージはコミット数に含め、行数には含めません。"
-            ),
+            )
         });
         let missing: i64 = series.people.iter().map(|person| person.total().stats_missing).sum();
         if missing > 0 {

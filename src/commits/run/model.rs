@@ -5,37 +5,17 @@ use crate::id::RunId;
 use crate::ledger::lease::Holder;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
+use crate::word_enum;
 
-/// A state of a run; the words are the seed's.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    serde::Serialize,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum RunStatus {
-    /// Targets are pending.
-    Running,
-    /// Every target has ended.
-    Completed,
-    /// Somebody ended it early.
-    Cancelled,
-}
-
-impl RunStatus {
-    /// All of them.
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        self.into()
+word_enum! {
+    /// A state of a run; the words are the seed's.
+    pub enum RunStatus {
+        /// Targets are pending.
+        Running = "running",
+        /// Every target has ended.
+        Completed = "completed",
+        /// Somebody ended it early.
+        Cancelled = "cancelled",
     }
 }
 
@@ -44,36 +24,15 @@ from_text! {
     TargetStatus = "a target status"
 }
 
-/// A state of a target; the words are the seed's.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    serde::Serialize,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum TargetStatus {
-    /// Being worked on, or not yet.
-    Pending,
-    /// It ended well.
-    Success,
-    /// It did not.
-    Failed,
-}
-
-impl TargetStatus {
-    /// All of them.
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        self.into()
+word_enum! {
+    /// A state of a target; the words are the seed's.
+    pub enum TargetStatus {
+        /// Being worked on, or not yet.
+        Pending = "pending",
+        /// It ended well.
+        Success = "success",
+        /// It did not.
+        Failed = "failed",
     }
 }
 

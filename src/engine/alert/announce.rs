@@ -166,7 +166,11 @@ fn group(alerts: Vec<Alert>) -> Vec<Vec<Alert>> {
     let mut groups: Vec<Vec<Alert>> = Vec::new();
     for alert in alerts {
         let key = |alert: &Alert| {
-            (alert.kind().map(<&str>::from), alert.subject().word().to_owned(), alert.over_at.is_some())
+            (
+                alert.kind().map(super::AlertKind::word),
+                alert.subject().word().to_owned(),
+                alert.over_at.is_some(),
+            )
         };
         let is_channel = alert.subject().name_of("channel").is_some();
         match groups.iter_mut().find(|group| !is_channel && key(&group[0]) == key(&alert)) {

@@ -21,28 +21,29 @@ use crate::ledger::Subject;
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
+use crate::word_enum;
 
 /// So many failed runs in a row are no accident.
 const FAILURES: i64 = 3;
 
-/// What is wrong with a thing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
-pub enum AlertKind {
-    /// A job fails again and again, or until somebody acts.
-    Failing,
-    /// A channel, a provider or a source is paused for long: locked, gone, used up.
-    Paused,
-    /// Messages wait for a decision.
-    Approval,
-    /// A source has brought nothing for much longer than usual.
-    Silent,
+word_enum! {
+    /// What is wrong with a thing.
+    pub enum AlertKind {
+        /// A job fails again and again, or until somebody acts.
+        Failing = "failing",
+        /// A channel, a provider or a source is paused for long: locked, gone, used up.
+        Paused = "paused",
+        /// Messages wait for a decision.
+        Approval = "approval",
+        /// A source has brought nothing for much longer than usual.
+        Silent = "silent",
+    }
 }
 
 impl AlertKind {
     /// What tells one cause from all others, as it is stored.
     fn cause(self, subject: &Subject) -> String {
-        format!("{} {subject}", <&str>::from(self))
+        format!("{} {subject}", self.word())
     }
 }
 

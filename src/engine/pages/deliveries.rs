@@ -24,7 +24,7 @@ pub(super) static PAGE: Page =
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
     let filter = DeliveryFilter {
-        state: query.find("state").and_then(State::parse),
+        state: query.find("state").and_then(|state| state.parse().ok()),
         job: query.find("job").map(str::to_owned),
         channel: query.find("channel").map(str::to_owned),
         before: query.parse("before"),
@@ -88,7 +88,7 @@ fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
 /// States with how many messages stand there; of what was sent there are too many to count.
 fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCount]) -> Vec<PageFilter> {
     let count = |state: State| -> i64 {
-        tallies.iter().filter(|tally| tally.state == state.as_str()).map(|tally| tally.count).sum()
+        tallies.iter().filter(|tally| tally.state == state).map(|tally| tally.count).sum()
     };
     let state = |state: &State| {
         let words = short_phrase(*state);
@@ -96,7 +96,7 @@ fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCou
             State::Sent | State::Skipped => words,
             state => phrase!("{words} ({count})", "{words}（{count}）", words, count = count(*state)),
         };
-        Choice::new(state.as_str(), label)
+        Choice::new(state.word(), label)
     };
     let any = |label| std::iter::once(Choice::new("", label));
     let jobs = finder.jobs.iter().map(|job| Choice::named(job.name.as_str()));
@@ -107,7 +107,7 @@ fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCou
         input: FilterInput::One { choices, value: value.unwrap_or_default().to_owned() },
     };
     let states = any(phrase!("all", "すべて")).chain(State::ALL.iter().map(state)).collect();
-    let chosen = filter.state.map(State::as_str).unwrap_or_default().to_owned();
+    let chosen = filter.state.map(State::word).unwrap_or_default().to_owned();
     vec![
         PageFilter {
             name: "state",

@@ -220,7 +220,7 @@ fn fields(row: &Row) -> Vec<table::Cell> {
         Cell::Int(row.generation.into()),
         Cell::text(&row.channel),
         Cell::text(&row.recipient),
-        Cell::word(row.state.as_str()),
+        Cell::word(row.state.word()),
         row.created_at.into(),
         row.not_before.into(),
         Cell::Int(row.attempts.into()),

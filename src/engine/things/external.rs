@@ -96,9 +96,10 @@ fn act_on_channel(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
 
 /// What is said of a channel that was resumed.
 fn resumed_phrase(name: &str, was_paused: bool, due: u64) -> Phrase {
-    let said = match was_paused {
-        true => phrase!("was resumed", "を再開しました"),
-        false => phrase!("was not paused", "は一時停止していません"),
+    let said = if was_paused {
+        phrase!("was resumed", "を再開しました")
+    } else {
+        phrase!("was not paused", "は一時停止していません")
     };
     phrase!(
         "{name} {said}; {due message} became due",

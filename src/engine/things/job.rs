@@ -174,7 +174,7 @@ fn list_needed(name: &str, job: Option<&Job>, deliver: &[String]) -> Vec<Subject
 fn list_waiting(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<WaitingMessages>> {
     let mut waiting = Vec::new();
     for tally in outbox::tally(tx)?.into_iter().filter(|tally| tally.job_name == name) {
-        let Some(state) = MessageState::parse(&tally.state) else { continue };
+        let state = tally.state;
         let channel = Some(tally.channel.clone());
         let filter = DeliveryFilter { state: Some(state), job: Some(name.to_owned()), channel, before: None };
         let ids = outbox::list(tx, &filter, SHOWN)?.into_iter().map(|row| row.id).collect();

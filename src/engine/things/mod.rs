@@ -6,7 +6,7 @@ pub mod job;
 
 use super::events::{JobEvent, RunEvent};
 use super::pipeline::{Thing, Words};
-use crate::channel::outbox::events::{ChannelCode, DeliveryCode, not_rendered};
+use crate::channel::outbox::events::{ChannelCode, DeliveryCode, MessageCode};
 use crate::ledger::event;
 use crate::llm::events::ProviderCode;
 
@@ -20,5 +20,5 @@ pub const WORDS: &[Words] = &[
     DeliveryCode::words,
     ChannelCode::words,
     ProviderCode::words,
-    not_rendered,
+    MessageCode::words,
 ];

@@ -7,7 +7,7 @@ use super::model::{Item, Reason, Status};
 use crate::time::Timestamp;
 
 /// What happened to an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::VariantArray)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The model finds it worth a summary.
     Worth,
@@ -38,9 +38,6 @@ pub enum Event {
 }
 
 impl Event {
-    /// All of them, in the order of their declaration.
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
     /// The code of its event.
     pub fn code(self) -> ItemCode {
         match self {

@@ -1,6 +1,7 @@
 //! The messages about an item, in the outbox.
 
 use super::super::TOPIC;
+use crate::channel::outbox::State;
 use crate::db::{self, Tx};
 use crate::phrase::Phrase;
 use crate::{params, sql};
@@ -10,13 +11,11 @@ pub fn find_messages(tx: &mut Tx<'_>, job: &str, url: &str, except: i64) -> db::
     let states = tx.list(
         sql!("SELECT state FROM outbox WHERE topic = ?1 AND subject = ?2 AND job_name = ?3 AND id <> ?4"),
         params![TOPIC, url, job, except],
-        |row| row.get::<String>(0),
+        |row| row.get::<State>(0),
     )?;
     Ok(Messages {
-        any_open: states
-            .iter()
-            .any(|state| matches!(state.as_str(), "ready" | "sending" | "unknown" | "held")),
-        any_sent: states.iter().any(|state| state == "sent"),
+        any_open: states.iter().any(|state| state.is_open()),
+        any_sent: states.contains(&State::Sent),
     })
 }
 
@@ -26,7 +25,7 @@ pub struct ItemDelivery {
     pub id: i64,
     /// The channel it goes through.
     pub channel: String,
-    pub state: String,
+    pub state: State,
     /// What went wrong last, or why it waits.
     pub last_error: Option<Phrase>,
 }

@@ -8,7 +8,6 @@ use super::super::model::{Item, Reason};
 use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::ledger::event;
-use crate::ledger::event::EventCode as _;
 use crate::time::Timestamp;
 use crate::{params, sql};
 

@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
-use strum::VariantArray as _;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Asked, speech};
@@ -48,7 +47,7 @@ pub(super) async fn perform(
     asked: Query<Asked>,
 ) -> Result<Json<DoneBody>, Problem> {
     let verb: Verb = verb.parse().map_err(|_| {
-        let known: Vec<String> = Verb::VARIANTS.iter().map(ToString::to_string).collect();
+        let known: Vec<&str> = Verb::ALL.iter().map(|verb| verb.word()).collect();
         Problem::not_found(format!("verbs are: {}", known.join(", ")))
     })?;
     let about = Subject::new(&word, &name).to_string();

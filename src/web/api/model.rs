@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
-use crate::engine::overview::{JobOverview, Notice, QuotaUse};
+use crate::engine::notice::Notice;
+use crate::engine::overview::{JobOverview, QuotaUse};
 use crate::engine::table::TablePage;
 use crate::engine::{Cell, View};
 use crate::ledger::event::{Event, Numbered};

@@ -39,9 +39,10 @@ pub(super) fn draw(bars: &Bars, id: &str, speech: &Speech) -> Svg {
             svg.text("c-text", (x + room / 2.0, bottom + 17.0), Anchor::Middle, label);
         }
         let group = Group { x, room, bottom, index, label, axis: &axis };
-        match is_stacked {
-            true => group.draw_stack(&mut svg, id, &bars.series, &names),
-            false => group.draw_beside(&mut svg, id, &bars.series, &names),
+        if is_stacked {
+            group.draw_stack(&mut svg, id, &bars.series, &names);
+        } else {
+            group.draw_beside(&mut svg, id, &bars.series, &names);
         }
     }
     svg

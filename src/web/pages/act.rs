@@ -53,15 +53,16 @@ pub(super) async fn post(
                     "{about}: nothing there to {verb}",
                     "{about} には「{verb}」できるものがありません",
                     about,
-                    verb = verb.to_string()
+                    verb = verb.word()
                 ));
             }
             Err(error) => return unavailable(&pages, &visit, &error),
         }
     }
-    match said.is_empty() {
-        true => missing(&pages, &visit),
-        false => ([visit::set_flash(&Phrase::list(said))], Redirect::to(next)).into_response(),
+    if said.is_empty() {
+        missing(&pages, &visit)
+    } else {
+        ([visit::set_flash(&Phrase::list(said))], Redirect::to(next)).into_response()
     }
 }
 

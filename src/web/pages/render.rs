@@ -194,13 +194,13 @@ impl Renderer {
         out.push_html(" ");
         self.push_phrase(&mut out, words);
         let mut whole = Markup::default();
-        let _ = write!(whole.0, "<span class=\"state is-{}\">{}</span>", state.class(), out.0);
+        let _ = write!(whole.0, "<span class=\"state is-{}\">{}</span>", state.word(), out.0);
         whole
     }
 
     /// Only its mark, for places that say the word elsewhere.
     pub(in crate::web) fn mark(&self, state: &State) -> Markup {
-        let class = state.class();
+        let class = state.word();
         Markup(format!("<span class=\"mark is-{class}\" aria-hidden=\"true\">{}</span>", state.mark()))
     }
 
@@ -211,7 +211,7 @@ impl Renderer {
             State::New => phrase!("not reached yet", "未到達"),
             state => state.phrase(),
         };
-        let mut out = Markup(format!("<span class=\"state is-{}\">", stage.state.class()));
+        let mut out = Markup(format!("<span class=\"state is-{}\">", stage.state.word()));
         out.0.push_str(self.mark(&stage.state).as_str());
         out.push_html(" ");
         self.push_phrase(&mut out, &stage.name);
@@ -259,7 +259,7 @@ impl Renderer {
         let same =
             phrase!("same as `tsuzuki {command}`", "`tsuzuki {command}` と同じ", command = &action.command);
         out.push_html("<form class=\"act\" method=\"post\" action=\"/act\">");
-        for (name, value) in [("about", about.as_str()), ("verb", (*verb).into()), ("next", &self.address)] {
+        for (name, value) in [("about", about.as_str()), ("verb", verb.word()), ("next", &self.address)] {
             let _ = write!(out.0, "<input type=\"hidden\" name=\"{name}\" value=\"");
             out.push_text(value);
             out.push_html("\">");

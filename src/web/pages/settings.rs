@@ -120,9 +120,10 @@ fn new_job(pipeline: &'static Pipeline, fields: &[(String, String)]) -> NewJob {
     let one = |name: &str| all(name).into_iter().next();
     let own = pipeline.flags.iter().filter_map(|flag| {
         let given = one(&format!("flag.{}", flag.name))?;
-        let values = match flag.is_list() {
-            true => given.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect(),
-            false => vec![given],
+        let values = if flag.is_list() {
+            given.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+        } else {
+            vec![given]
         };
         Some((flag, values))
     });

@@ -91,7 +91,7 @@ fn choose_language(
     headers: &HeaderMap,
     otherwise: Language,
 ) -> Language {
-    let known = [cookie, asked].into_iter().flatten().find_map(language::parse);
+    let known = [cookie, asked].into_iter().flatten().find_map(|word| word.parse().ok());
     known.unwrap_or_else(|| language::choose(headers, otherwise))
 }
 

@@ -20,7 +20,7 @@ impl ConfigReader {
         self.read_section::<Defaults>(&section, &defaults);
         let defaults = defaults.only(|key| HEAD_KEYS.contains(&key) && !matches!(key, "name" | "kind"));
         let root = Arc::clone(&self.root);
-        let Some(jobs) = root.find(TableKind::Job.key()) else { return Vec::new() };
+        let Some(jobs) = root.find(TableKind::Job.word()) else { return Vec::new() };
         let wrong = |value: &TomlValue, message: &str| {
             Problem::at(&section.file.source, value.span.clone(), message)
                 .with_hint("write each job as `[[job]]`")

@@ -129,7 +129,7 @@ impl ConfigReader {
         let section = self.find_section(TableKind::App).0;
         self.check_channels(&section, "alert", &config.app.alert, &config);
         config.jobs = self.read_jobs(&config);
-        let tables = self.root.find(TableKind::Job.key()).map(|value| &value.data);
+        let tables = self.root.find(TableKind::Job.word()).map(|value| &value.data);
         config.has_all_jobs =
             !matches!(tables, Some(Data::Array(tables)) if tables.len() > config.jobs.len());
         config
@@ -141,7 +141,7 @@ impl ConfigReader {
         app.quota_zone = env.find("APP_TZ").and_then(|zone| zone.parse().ok()).unwrap_or_else(Zone::tokyo);
         app.locale = env.find_language();
         let is_set =
-            self.root.find_table(TableKind::App.key()).is_some_and(|app| app.find("timezone").is_some());
+            self.root.find_table(TableKind::App.word()).is_some_and(|app| app.find("timezone").is_some());
         if !is_set && let Some(zone) = env.find_zone() {
             app.timezone = zone;
         }
@@ -160,7 +160,7 @@ impl ConfigReader {
     }
 
     fn check_root_keys(&mut self) {
-        let known = TableKind::ALL.map(TableKind::key);
+        let known = TableKind::ALL.iter().map(|place| place.word()).collect::<Vec<_>>();
         let unknown = self.root.list().iter().filter(|entry| !known.contains(&&*entry.key));
         let mut unknown: Vec<_> = unknown.collect();
         unknown.sort_by_key(|entry| entry.key_span.start);
@@ -173,9 +173,9 @@ impl ConfigReader {
             let key = &*entry.key;
             let problem =
                 Problem::at(&self.file.source, entry.key_span.clone(), format!("unknown key `{key}`"));
-            let problem = match nearest(key, known) {
+            let problem = match nearest(key, known.iter().copied()) {
                 Some(near) => {
-                    let place = TableKind::ALL.into_iter().find(|place| place.key() == near);
+                    let place = near.parse::<TableKind>().ok();
                     let header = place.map_or(String::new(), |place| place.header("NAME"));
                     problem
                         .with_label(format!("did you mean `{near}`?"))
@@ -208,11 +208,11 @@ impl ConfigReader {
 
     /// The table at the top of the file; an empty one when it is not there.
     fn find_section(&mut self, place: TableKind) -> (Section, TomlTable) {
-        let (span, table) = match self.root.find(place.key()) {
+        let (span, table) = match self.root.find(place.word()) {
             None => (0..0, TomlTable::default()),
             Some(TomlValue { span, data: Data::TomlTable(table) }) => (span.clone(), table.clone()),
             Some(value) => {
-                let message = format!("`{}` is a table, not {}", place.key(), value.type_name());
+                let message = format!("`{}` is a table, not {}", place.word(), value.type_name());
                 let hint = format!("write `{}` and its keys below", place.header("NAME"));
                 self.problems
                     .push(Problem::at(&self.file.source, value.span.clone(), message).with_hint(hint));
@@ -235,8 +235,8 @@ impl ConfigReader {
             let name = &entry.key;
             let problem = |message: String| Problem::at(&self.file.source, entry.key_span.clone(), message);
             let Some(table) = entry.value.as_table() else {
-                let problem = problem(format!("`{name}` stands directly in `[{}]`", place.key()));
-                let hint = format!("give the {} a name: `{}`", place.word(), place.header("NAME"));
+                let problem = problem(format!("`{name}` stands directly in `[{}]`", place.word()));
+                let hint = format!("give the {} a name: `{}`", place.noun(), place.header("NAME"));
                 self.problems.push(problem.with_hint(hint));
                 continue;
             };
@@ -280,7 +280,7 @@ impl ConfigReader {
     fn check_kind(&mut self, section: &mut Section, table: &TomlTable) -> bool {
         let kinds: Vec<&str> =
             self.file.kinds.iter().filter(|kind| kind.place == section.place).map(|kind| kind.name).collect();
-        let word = section.place.word();
+        let word = section.place.noun();
         if section.kind.is_empty() {
             let problem = match table.find("kind") {
                 Some(_) => {
@@ -330,7 +330,7 @@ impl ConfigReader {
             let is_missing = |name: &&str| !is_none(name) && !known.iter().any(|known| known == name);
             if let Some(name) = table.find_text(key).filter(is_missing) {
                 let known = known.iter().map(String::as_str);
-                self.problems.push(section.unknown_name(key, place.word(), name, known));
+                self.problems.push(section.unknown_name(key, place.noun(), name, known));
             }
         }
         section
@@ -338,7 +338,7 @@ impl ConfigReader {
 
     /// The names of tables that the file has, also of those with problems, and of quotas that kinds bring along.
     fn list_names(&self, place: TableKind) -> Vec<String> {
-        let entries = self.root.find_table(place.key()).map(TomlTable::list).unwrap_or_default();
+        let entries = self.root.find_table(place.word()).map(TomlTable::list).unwrap_or_default();
         let in_file =
             entries.iter().filter(|entry| entry.value.as_table().is_some()).map(|entry| &*entry.key);
         let brought =

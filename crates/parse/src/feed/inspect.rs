@@ -159,7 +159,7 @@ fn shown_feed(feed: &Feed) -> ShownDocument<'_> {
         tags: tags(&feed.tags),
     };
     ShownDocument {
-        format: feed.format.name(),
+        format: feed.format.word(),
         encoding: feed.encoding,
         truncated: feed.cut == Some(Cut::Entries),
         damaged: feed.damaged,

@@ -24,6 +24,7 @@ mod fields;
 pub mod inspect;
 mod json;
 mod key;
+mod links;
 mod model;
 mod names;
 mod reader;

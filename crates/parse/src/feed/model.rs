@@ -9,6 +9,7 @@ use crate::Cut;
 use crate::markup;
 use crate::sanitize::{self, Sanitizer};
 use stdx::time::Timestamp;
+use stdx::word_enum;
 
 /// Why a document is not read as a feed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,47 +45,28 @@ pub enum FeedError {
     NotAFeed,
 }
 
-/// The dialect of a feed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are the dialects")]
-pub enum Format {
-    Rss090,
-    Rss091,
-    Rss092,
-    Rss093,
-    Rss094,
-    Rss10,
-    Rss20,
-    Rss,
-    Atom03,
-    Atom10,
-    Atom,
-    Cdf,
-    Json10,
-    Json11,
+word_enum! {
+    /// The dialect of a feed.
+    #[allow(missing_docs, reason = "the names are the dialects")]
+    pub enum Format {
+        Rss090 = "rss090",
+        Rss091 = "rss091u",
+        Rss092 = "rss092",
+        Rss093 = "rss093",
+        Rss094 = "rss094",
+        Rss10 = "rss10",
+        Rss20 = "rss20",
+        Rss = "rss",
+        Atom03 = "atom03",
+        Atom10 = "atom10",
+        Atom = "atom",
+        Cdf = "cdf",
+        Json10 = "json10",
+        Json11 = "json11",
+    }
 }
 
 impl Format {
-    /// The short name: `rss20`, `atom10`, `json11`…
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Rss090 => "rss090",
-            Format::Rss091 => "rss091u",
-            Format::Rss092 => "rss092",
-            Format::Rss093 => "rss093",
-            Format::Rss094 => "rss094",
-            Format::Rss10 => "rss10",
-            Format::Rss20 => "rss20",
-            Format::Rss => "rss",
-            Format::Atom03 => "atom03",
-            Format::Atom10 => "atom10",
-            Format::Atom => "atom",
-            Format::Cdf => "cdf",
-            Format::Json10 => "json10",
-            Format::Json11 => "json11",
-        }
-    }
-
     /// Whether text without a stated type is plain text rather than HTML.
     pub(super) fn is_atom(self) -> bool {
         matches!(self, Format::Atom03 | Format::Atom10 | Format::Atom)

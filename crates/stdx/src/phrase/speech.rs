@@ -124,10 +124,13 @@ impl Speech {
         }
         match UNITS.iter().find(|(secs, ..)| apart >= *secs) {
             None => self.choose("now", "たった今").to_owned(),
-            Some((secs, en, _)) if self.language == Language::En => match ago > 0 {
-                true => format!("{} {en} ago", ago / secs),
-                false => format!("in {} {en}", ahead / secs),
-            },
+            Some((secs, en, _)) if self.language == Language::En => {
+                if ago > 0 {
+                    format!("{} {en} ago", ago / secs)
+                } else {
+                    format!("in {} {en}", ahead / secs)
+                }
+            }
             Some((secs, _, ja)) => format!("{} {ja}{}", apart / secs, if ago > 0 { "前" } else { "後" }),
         }
     }

@@ -10,7 +10,7 @@ fn the_first_success_is_silent_unless_the_job_asks_for_more() {
         (FirstRun::All, vec!["a", "b", "c"]),
     ] {
         let rules = Rules { first_run, hold_above: 1, ..rules() };
-        for detector in Detector::ALL {
+        for detector in Detector::ALL.iter().copied() {
             let decision = decide_check(
                 &blog(),
                 &rules,

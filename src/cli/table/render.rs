@@ -1,10 +1,9 @@
-//! Tables for people: as wide as the terminal, or one block per row where it is too narrow for columns.
+//! A table as lines: as wide as the terminal, or one block per row where it is too narrow for columns.
 
 use anstyle::{AnsiColor, Color, Effects, Style};
 
-use crate::engine::view::State;
-use crate::phrase;
-use crate::phrase::{Phrase, Speech, Value};
+use super::{Cell, Column, Tone};
+use crate::phrase::{Speech, Value};
 use crate::text::{one_line, shorten, width};
 use crate::time::Timestamp;
 
@@ -14,120 +13,17 @@ const NARROWEST: usize = 20;
 /// Blanks between two columns.
 const GAP: usize = 2;
 
-/// A column of a table.
-#[derive(Clone, Debug)]
-pub struct Column {
-    name: Phrase,
-    label: Option<String>,
-    is_number: bool,
-    is_moment: bool,
-    is_long: bool,
-    is_secondary: bool,
-}
-
-impl Column {
-    /// A column of words.
-    pub fn left(name: Phrase) -> Self {
-        let (is_number, is_moment, is_long, is_secondary) = (false, false, false, false);
-        Self { name, label: None, is_number, is_moment, is_long, is_secondary }
-    }
-
-    /// A column of numbers.
-    pub fn right(name: Phrase) -> Self {
-        Self { is_number: true, ..Self::left(name) }
-    }
-
-    /// A column of moments; the first of a table names their zone, unless they are told by their distance from now.
-    pub fn moment(name: Phrase) -> Self {
-        Self { is_moment: true, ..Self::left(name) }
-    }
-
-    /// A column of texts that are cut where a terminal ends, and never elsewhere.
-    pub fn long(name: Phrase) -> Self {
-        Self { is_long: true, ..Self::left(name) }
-    }
-
-    /// The same, which is left out where a terminal is too narrow for all columns.
-    pub fn secondary(self) -> Self {
-        Self { is_secondary: true, ..self }
-    }
-
-    /// The same with a word in brackets behind its name.
-    pub fn labelled(self, label: &str) -> Self {
-        Self { label: Some(label.to_owned()), ..self }
-    }
-}
-
-/// One cell of a row.
-#[derive(Clone, Debug)]
-pub struct Cell {
-    value: Value,
-    tone: Tone,
-}
-
-/// How a cell catches the eye. Words and marks say the same without colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
-    Plain,
-    Good,
-    Busy,
-    Warning,
-    Bad,
-    Faint,
-}
-
-impl<T: Into<Value>> From<T> for Cell {
-    fn from(value: T) -> Self {
-        Self { value: value.into(), tone: Tone::Plain }
-    }
-}
-
-impl Cell {
-    /// A value with a tone.
-    pub fn toned(value: impl Into<Value>, tone: Tone) -> Self {
-        Self { value: value.into(), tone }
-    }
-
-    /// A state: its mark, and words about it.
-    pub fn state(state: State, words: Phrase) -> Self {
-        let mark = state.mark();
-        Self::toned(phrase!("{mark} {words}", "{mark} {words}", mark, words), tone_of(state))
-    }
-
-    /// Yes or no.
-    pub fn flag(is_so: bool) -> Self {
-        if is_so { phrase!("yes", "はい") } else { phrase!("no", "いいえ") }.into()
-    }
-}
-
-/// The tone of a state.
-pub(super) fn tone_of(state: State) -> Tone {
-    match state {
-        State::Ok | State::Done => Tone::Good,
-        State::New | State::Running | State::Due => Tone::Busy,
-        State::Waiting | State::Quota | State::Approval => Tone::Warning,
-        State::Failing | State::Setup => Tone::Bad,
-        State::Paused | State::Disabled => Tone::Faint,
-    }
-}
-
-/// Makes a row of whatever can be a cell.
-macro_rules! row {
-    ($($cell:expr),* $(,)?) => { vec![$($crate::cli::table::Cell::from($cell)),*] };
-}
-pub(super) use row;
-
 /// For whom a table is rendered.
-pub(super) struct Reader<'a> {
-    pub(super) speech: &'a Speech,
-    pub(super) now: Timestamp,
+pub(in crate::cli) struct Reader<'a> {
+    pub(in crate::cli) speech: &'a Speech,
+    pub(in crate::cli) now: Timestamp,
     /// Columns of the terminal; `None` for pipes and files, where moments are absolute and nothing is cut.
-    pub(super) width: Option<usize>,
-    pub(super) has_colour: bool,
+    pub(in crate::cli) width: Option<usize>,
+    pub(in crate::cli) has_colour: bool,
 }
 
 /// A table as lines; nothing in them but our own colours commands a terminal.
-pub(super) fn render(columns: &[Column], rows: &[Vec<Cell>], reader: &Reader<'_>) -> Vec<String> {
+pub(in crate::cli) fn render(columns: &[Column], rows: &[Vec<Cell>], reader: &Reader<'_>) -> Vec<String> {
     let headings = list_headings(columns, reader);
     let texts: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| reader.text(cell)).collect()).collect();
@@ -232,9 +128,10 @@ fn render_block(columns: &[Column], texts: &[String], row: &[Cell], reader: &Rea
     let widest = names.iter().skip(1).map(|name| width(name)).max().unwrap_or(0);
     let room = reader.width.unwrap_or(usize::MAX).saturating_sub(widest + 2 * GAP).max(NARROWEST / 2);
     let first = texts.first().map(String::as_str).unwrap_or_default();
-    let mut lines = vec![reader.bold(&match columns.first().is_some_and(|column| column.is_number) {
-        true => format!("{} {first}", names[0]),
-        false => first.to_owned(),
+    let mut lines = vec![reader.bold(&if columns.first().is_some_and(|column| column.is_number) {
+        format!("{} {first}", names[0])
+    } else {
+        first.to_owned()
     })];
     for (index, text) in texts.iter().enumerate().skip(1) {
         if text.is_empty() || row[index].value == Value::Nothing {
@@ -306,7 +203,10 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::row;
     use super::*;
+    use crate::engine::view::State;
+    use crate::phrase;
     use crate::text::Language;
 
     fn at(text: &str) -> Timestamp {

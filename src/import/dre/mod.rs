@@ -1,15 +1,17 @@
 //! `dre`: books, what was delivered of them, prompts and their links, cursors and quotas.
 
+mod tables;
+
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
-use super::source::{
-    Became, Record, Refusal, RowError, SourceColumn, SourceTable, check_tables, import_table, needed, quote,
-    spare,
+use self::tables::{
+    API_USAGE, BOOKS, COLLECT_CURSOR, DELIVERIES, DELIVERY_ITEMS, JOB_STATE, PROMPT_TOKENS, PROMPTS,
 };
+use super::source::{Became, Record, Refusal, RowError, SourceTable, check_tables, import_table, quote};
 use super::{Options, Report, in_one_go};
 use crate::books::model::Isbn13;
 use crate::books::store::{self, ImportedBook};
@@ -23,55 +25,6 @@ use crate::text::{counted, one_line, printable};
 
 /// The longest name of a provider whose requests are counted.
 const MAX_PROVIDER_CHARS: usize = 200;
-
-const BOOKS: SourceTable = SourceTable {
-    name: "books",
-    columns: &[
-        needed("isbn13"),
-        needed("title"),
-        spare("authors_json", &[]),
-        spare("publisher", &[]),
-        spare("published_date", &[]),
-        spare("description", &[]),
-        spare("cover_url", &[]),
-        spare("links_json", &[]),
-        spare("source", &[]),
-        needed("first_seen_at"),
-        needed("last_seen_at"),
-        spare("last_delivered_at", &[]),
-    ],
-};
-const DELIVERIES: SourceTable = SourceTable {
-    name: "deliveries",
-    columns: &[needed("id"), needed("job_name"), needed("delivered_at"), needed("isbn13_list_json")],
-};
-const DELIVERY_ITEMS: SourceTable = SourceTable {
-    name: "delivery_items",
-    columns: &[needed("delivery_id"), needed("job_name"), needed("isbn13"), needed("delivered_at")],
-};
-const JOB_STATE: SourceTable = SourceTable {
-    name: "job_state",
-    columns: &[needed("job_name"), spare("last_success_at", &[]), spare("last_run_at", &[])],
-};
-const API_USAGE: SourceTable =
-    SourceTable { name: "api_usage", columns: &[needed("date"), needed("provider"), needed("count")] };
-const PROMPTS: SourceTable = SourceTable {
-    name: "prompts",
-    columns: &[needed("id"), needed("isbn13"), needed("prompt_text"), needed("created_at")],
-};
-const PROMPT_TOKENS: SourceTable = SourceTable { name: "prompt_tokens", columns: TOKEN_COLUMNS };
-const TOKEN_COLUMNS: &[SourceColumn] =
-    &[needed("token"), needed("prompt_id"), needed("expires_at"), needed("created_at")];
-const COLLECT_CURSOR: SourceTable = SourceTable {
-    name: "collect_cursor",
-    columns: &[
-        needed("job_name"),
-        needed("query_set_hash"),
-        needed("start_index"),
-        needed("is_exhausted"),
-        needed("last_updated_at"),
-    ],
-};
 
 /// The name under which dre records mails that told the books of several jobs together.
 const COMBINED: &str = "combined";

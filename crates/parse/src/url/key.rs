@@ -1,0 +1,179 @@
+//! Two forms of an address for comparison: is it the same address, is it the same page?
+
+use super::{Url, is_web};
+
+/// The normal form of an address: equal for two spellings of the same address, and stable when applied again.
+///
+/// - Scheme and host in lower case, host names in punycode without a final dot, default ports left out, dot
+///   segments resolved, an empty path is `/`. A final slash stays: `/a` and `/a/` can be two pages.
+/// - Percent-encoding: hex digits in upper case, unreserved characters decoded, a stray `%` encoded.
+/// - The fragment is left out, except `#!…`, which names the page on sites that route in the browser.
+/// - Parameters that only say where the visitor came from (`utm_…`, `fbclid`, …) are left out, the others are
+///   sorted by name; values of one name keep their order, because programs read them as a list.
+/// - Addresses that are no `http` or `https` only lose their fragment; `file:` loses the host before a drive letter,
+///   which reading it again would take away.
+pub fn normalize(url: &Url) -> String {
+    if !is_web(url) {
+        let mut plain = url.clone();
+        plain.set_fragment(None);
+        return Url::parse(plain.as_str()).unwrap_or(plain).into();
+    }
+    format!("{}:{}", url.scheme(), comparison_key(url))
+}
+
+/// The key of the page behind an address: its normal form without the scheme, `//host/path?query`.
+///
+/// A site that moves from `http` to `https` offers no new pages. `www.` stays: it can be another site.
+pub fn comparison_key(url: &Url) -> String {
+    let Some(host) = url.host_str().filter(|_| is_web(url)) else { return normalize(url) };
+    let mut key = String::with_capacity(url.as_str().len());
+    key.push_str("//");
+    if !url.username().is_empty() || url.password().is_some() {
+        key.push_str(url.username());
+        if let Some(password) = url.password() {
+            key.push(':');
+            key.push_str(password);
+        }
+        key.push('@');
+    }
+    key.push_str(without_root_dot(host));
+    if let Some(port) = url.port() {
+        key.push(':');
+        key.push_str(&port.to_string());
+    }
+    push_normal_escapes(&mut key, url.path());
+    push_query(&mut key, url.query().unwrap_or_default());
+    if let Some(route) = url.fragment().filter(|fragment| fragment.starts_with('!')) {
+        key.push('#');
+        push_normal_escapes(&mut key, route);
+    }
+    key
+}
+
+/// `example.com.` is `example.com`; a host of dots alone is left as it is.
+pub(super) fn without_root_dot(host: &str) -> &str {
+    host.strip_suffix('.').filter(|name| !name.is_empty() && !name.ends_with('.')).unwrap_or(host)
+}
+
+fn push_query(key: &mut String, query: &str) {
+    let mut kept: Vec<(String, String)> = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let mut normal = String::with_capacity(pair.len());
+        push_normal_escapes(&mut normal, pair);
+        let name = normal.split('=').next().unwrap_or_default();
+        if !is_tracking(name) {
+            kept.push((name.to_owned(), normal));
+        }
+    }
+    kept.sort_by(|a, b| a.0.cmp(&b.0));
+    for (at, (_, pair)) in kept.iter().enumerate() {
+        key.push(if at == 0 { '?' } else { '&' });
+        key.push_str(pair);
+    }
+}
+
+/// Appends `text` with upper-case escapes, unreserved characters decoded, and no `%` that escapes nothing.
+fn push_normal_escapes(out: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        match escaped_byte(rest.as_bytes()) {
+            Some(byte) => {
+                push_byte(out, byte);
+                rest = &rest[2..];
+            }
+            None => out.push_str("%25"),
+        }
+    }
+    out.push_str(rest);
+}
+
+/// The byte that the two hex digits at the start of `digits` stand for.
+pub(crate) fn escaped_byte(digits: &[u8]) -> Option<u8> {
+    let high = char::from(*digits.first()?).to_digit(16)?;
+    let low = char::from(*digits.get(1)?).to_digit(16)?;
+    u8::try_from(high * 16 + low).ok()
+}
+
+fn push_byte(out: &mut String, byte: u8) {
+    if is_unreserved(byte) {
+        out.push(char::from(byte));
+    } else {
+        out.push_str(percent_encoding::percent_encode_byte(byte));
+    }
+}
+
+/// Characters that mean the same escaped and unescaped (RFC 3986 §2.3).
+pub(crate) fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// Families of parameters that name a campaign, by their prefix.
+const TRACKING_PREFIXES: [&str; 6] = ["utm_", "hsa_", "mtm_", "pk_", "piwik_", "matomo_"];
+
+/// Parameters that name a click, a mail or a visitor, never the page.
+const TRACKING_NAMES: [&str; 46] = [
+    "__hsfp",
+    "__hssc",
+    "__hstc",
+    "__s",
+    "_ga",
+    "_gl",
+    "_hsenc",
+    "_hsmi",
+    "_openstat",
+    "cvid",
+    "dclid",
+    "epik",
+    "fb_action_ids",
+    "fb_action_types",
+    "fb_ref",
+    "fb_source",
+    "fbclid",
+    "gad_source",
+    "gbraid",
+    "gclid",
+    "gclsrc",
+    "hsctatracking",
+    "igsh",
+    "igshid",
+    "irclickid",
+    "li_fat_id",
+    "mc_cid",
+    "mc_eid",
+    "mibextid",
+    "mkt_tok",
+    "ml_subscriber",
+    "ml_subscriber_hash",
+    "msclkid",
+    "oly_anon_id",
+    "oly_enc_id",
+    "rb_clickid",
+    "ref_src",
+    "ref_url",
+    "s_cid",
+    "srsltid",
+    "ttclid",
+    "twclid",
+    "vero_id",
+    "wbraid",
+    "yclid",
+    "ysclid",
+];
+
+fn is_tracking(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    TRACKING_NAMES.binary_search(&name.as_str()).is_ok()
+        || TRACKING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_tracking_names_is_sorted_for_its_search() {
+        assert!(TRACKING_NAMES.is_sorted());
+    }
+}

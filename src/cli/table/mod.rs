@@ -1,0 +1,112 @@
+//! Tables for people: columns, and cells that may have a tone.
+
+mod render;
+
+pub(super) use render::{Reader, render};
+
+use crate::engine::view::State;
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub struct Column {
+    name: Phrase,
+    label: Option<String>,
+    is_number: bool,
+    is_moment: bool,
+    is_long: bool,
+    is_secondary: bool,
+}
+
+impl Column {
+    /// A column of words.
+    pub fn left(name: Phrase) -> Self {
+        let (is_number, is_moment, is_long, is_secondary) = (false, false, false, false);
+        Self { name, label: None, is_number, is_moment, is_long, is_secondary }
+    }
+
+    /// A column of numbers.
+    pub fn right(name: Phrase) -> Self {
+        Self { is_number: true, ..Self::left(name) }
+    }
+
+    /// A column of moments; the first of a table names their zone, unless they are told by their distance from now.
+    pub fn moment(name: Phrase) -> Self {
+        Self { is_moment: true, ..Self::left(name) }
+    }
+
+    /// A column of texts that are cut where a terminal ends, and never elsewhere.
+    pub fn long(name: Phrase) -> Self {
+        Self { is_long: true, ..Self::left(name) }
+    }
+
+    /// The same, which is left out where a terminal is too narrow for all columns.
+    pub fn secondary(self) -> Self {
+        Self { is_secondary: true, ..self }
+    }
+
+    /// The same with a word in brackets behind its name.
+    pub fn labelled(self, label: &str) -> Self {
+        Self { label: Some(label.to_owned()), ..self }
+    }
+}
+
+/// One cell of a row.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    value: Value,
+    tone: Tone,
+}
+
+/// How a cell catches the eye. Words and marks say the same without colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Plain,
+    Good,
+    Busy,
+    Warning,
+    Bad,
+    Faint,
+}
+
+impl<T: Into<Value>> From<T> for Cell {
+    fn from(value: T) -> Self {
+        Self { value: value.into(), tone: Tone::Plain }
+    }
+}
+
+impl Cell {
+    /// A value with a tone.
+    pub fn toned(value: impl Into<Value>, tone: Tone) -> Self {
+        Self { value: value.into(), tone }
+    }
+
+    /// A state: its mark, and words about it.
+    pub fn state(state: State, words: Phrase) -> Self {
+        let mark = state.mark();
+        Self::toned(phrase!("{mark} {words}", "{mark} {words}", mark, words), tone_of(state))
+    }
+
+    /// Yes or no.
+    pub fn flag(is_so: bool) -> Self {
+        if is_so { phrase!("yes", "はい") } else { phrase!("no", "いいえ") }.into()
+    }
+}
+
+/// The tone of a state.
+pub(super) fn tone_of(state: State) -> Tone {
+    match state {
+        State::Ok | State::Done => Tone::Good,
+        State::New | State::Running | State::Due => Tone::Busy,
+        State::Waiting | State::Quota | State::Approval => Tone::Warning,
+        State::Failing | State::Setup => Tone::Bad,
+        State::Paused | State::Disabled => Tone::Faint,
+    }
+}
+
+/// Makes a row of whatever can be a cell.
+macro_rules! row {
+    ($($cell:expr),* $(,)?) => { vec![$($crate::cli::table::Cell::from($cell)),*] };
+}
+pub(super) use row;

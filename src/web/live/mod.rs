@@ -1,0 +1,157 @@
+//! `/live`: what changes, as it changes (server-sent events).
+//!
+//! One hub looks into the database once a second for everybody, and only while somebody listens; how far the runs of
+//! this process are, it hears from them directly. Listeners share the text of every message.
+//!
+//! | event | data |
+//! |---|---|
+//! | `event` | `{"id", "at", "job", "about", "code"}`: a row of the story; `about` is `WORD:NAME` |
+//! | `job` | `{"job", "last_run_at", "last_outcome"}`: a run began (`last_outcome` is null) or ended |
+//! | `progress` | `{"job", "done", "total", "now"}`: how far a run of this process is |
+//! | `outbox` | `[{"job_name", "channel", "state", "count"}]`: all messages that are not over, and those that failed |
+//! | `reset` | `{}`: more happened than can be told; look again |
+//!
+//! Every message has an `id`. A listener that comes back with `Last-Event-ID` is told what it has missed, or `reset`.
+//! `beat` is sent every five seconds, without an `id`: who hears nothing for longer is no longer connected.
+
+mod hub;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::sync::{OwnedSemaphorePermit, broadcast};
+use tokio_util::sync::CancellationToken;
+
+pub(super) use self::hub::Hub;
+use self::hub::Message;
+use super::Pages;
+use super::route::{Access, Route};
+
+/// How often a listener hears something, if only that it is still connected.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// Listeners at once.
+pub(super) const MAX_LISTENERS: usize = 512;
+
+/// The way to listen.
+pub(super) fn routes() -> Vec<Route> {
+    vec![Route::get("/live", Access::Read, listen)]
+}
+struct Listener {
+    first: Option<Bytes>,
+    receiver: broadcast::Receiver<Message>,
+    closed: CancellationToken,
+    _slot: OwnedSemaphorePermit,
+}
+
+async fn listen(State(pages): State<Pages>, headers: HeaderMap) -> Response {
+    let hub = &pages.hub;
+    let Ok(slot) = Arc::clone(&hub.slots).try_acquire_owned() else {
+        let said = "too many are listening; a reload shows what is new\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], said).into_response();
+    };
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let (first, receiver) = hub.catch_up(last);
+    hub.wanted.notify_one();
+    let listener = Listener { first: Some(first), receiver, closed: hub.closed.clone(), _slot: slot };
+    let messages = stream::unfold(listener, |mut listener| async move {
+        let text = listener.next().await?;
+        Some((Ok::<_, Infallible>(text), listener))
+    });
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-store"),
+        // A proxy that collects before it passes on would hold back what is new.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, Body::from_stream(messages)).into_response()
+}
+
+impl Listener {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take().filter(|first| !first.is_empty()) {
+            return Some(first);
+        }
+        tokio::select! {
+            () = self.closed.cancelled() => None,
+            () = tokio::time::sleep(HEARTBEAT) => Some(Bytes::from_static(b"event: beat\ndata:\n\n")),
+            message = self.receiver.recv() => match message {
+                Ok(message) => Some(message.text),
+                Err(broadcast::error::RecvError::Lagged(_)) => {
+                    Some(Bytes::from_static(b"event: reset\ndata: {}\n\n"))
+                }
+                Err(broadcast::error::RecvError::Closed) => None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::super::tests::Site;
+    use super::*;
+    use crate::engine::store;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    async fn connect(site: &Site) -> TcpStream {
+        let mut stream = TcpStream::connect(site.address).await.unwrap();
+        stream.write_all(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        stream
+    }
+
+    async fn read_until(stream: &mut TcpStream, wanted: &str) -> String {
+        let (mut heard, mut buffer) = (String::new(), [0; 4096]);
+        while !heard.contains(wanted) {
+            let count = tokio::time::timeout(Duration::from_secs(30), stream.read(&mut buffer)).await;
+            let count = count.unwrap_or_else(|_| panic!("no {wanted} in {heard}")).unwrap();
+            assert!(count > 0, "the stream ended: {heard}");
+            heard.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+        heard
+    }
+
+    #[tokio::test]
+    async fn many_listeners_hear_what_happens_and_the_database_is_asked_once_for_all() {
+        let site = Site::serve("").await;
+        let mut first = connect(&site).await;
+        let hello = read_until(&mut first, "event: hello").await;
+        assert!(hello.contains("content-type: text/event-stream"), "{hello}");
+        let resident = resident_kb();
+        let mut others = Vec::new();
+        for _ in 0..499 {
+            let mut other = connect(&site).await;
+            read_until(&mut other, "event: hello").await;
+            others.push(other);
+        }
+        let grown = resident_kb().saturating_sub(resident);
+        assert!(grown < 50_000, "499 listeners cost {grown} kB");
+        read_until(&mut first, "event: beat\ndata:\n\n").await;
+        let now = site.clock.now();
+        let before = site.pages.hub.polls.load(Ordering::Relaxed);
+        let marked = site.pages.db.write(move |tx| store::mark_begun(tx, "feeds", now)).await;
+        marked.unwrap();
+        for stream in std::iter::once(&mut first).chain(&mut others) {
+            read_until(stream, "\"job\":\"feeds\"").await;
+        }
+        let polls = site.pages.hub.polls.load(Ordering::Relaxed) - before;
+        assert!(polls < 60, "{polls} looks for 500 listeners");
+        drop((first, others));
+    }
+
+    /// The memory of this process and of both ends of its connections.
+    fn resident_kb() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+}
