@@ -66,7 +66,7 @@ pub struct JobOverview {
     pub failures_in_a_row: i64,
     /// What has to be set before it can do its work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub needs_setup: Vec<String>,
+    pub needs_setup: Vec<Phrase>,
     /// Messages of the job that wait for a person.
     pub messages_held: i64,
     /// Messages of the job that failed for good, not long ago.
@@ -181,7 +181,7 @@ pub fn find_job(
         is_running: holder.is_some(),
         moved_to: moved.map(|moved| moved.to.as_str()),
         paused: paused.as_ref().map(|pause| &pause.reason),
-        needs_setup: needs_setup.first().map(String::as_str),
+        needs_setup: needs_setup.first(),
         state,
         held: waiting.held,
         own: job.collector.find_standing(tx, &job.name, now)?,
@@ -356,13 +356,13 @@ fn list_notices(
         notice(State::Paused, about, text, &command, Vec::new())
     });
     // One secret may be missing in many jobs, and a channel that says so is enough.
-    let is_said = |why: &str| waits.iter().any(|wait| wait.why == *why);
-    let mut missing: Vec<(&str, &str)> = jobs
+    let is_said = |why: &Phrase| waits.iter().any(|wait| wait.why == *why);
+    let mut missing: Vec<(&Phrase, &str)> = jobs
         .iter()
-        .flat_map(|job| job.needs_setup.iter().map(|why| (why.as_str(), job.job.as_str())))
+        .flat_map(|job| job.needs_setup.iter().map(|why| (why, job.job.as_str())))
         .filter(|(why, _)| !is_said(why))
         .collect();
-    missing.sort_unstable();
+    missing.sort_by_cached_key(|(why, job)| (why.to_string(), *job));
     missing.dedup_by_key(|(why, _)| *why);
     let setup = missing.into_iter().map(|(why, job)| {
         let text = phrase!("needs setup: {why}", "設定不足：{why}", why);

@@ -12,7 +12,8 @@ use url::Url;
 
 use super::ModelInput;
 use super::call::{
-    CallError, Line, ProviderPause, Question, Repair, Reply, TokenUsage, quote, secret_header,
+    CallError, Line, ProviderPause, Question, Repair, Reply, TokenUsage, bad_base_url, blocked_answer,
+    cut_off_answer, empty_answer, quote, refusal, secret_header, unknown_model,
 };
 use super::config::{Thinking, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
@@ -21,6 +22,7 @@ use crate::config::value::HttpUrl;
 use crate::config::{Flag, FlagShape, Kind, Problems, Secret, Section, TableKind};
 use crate::fetch::{ApiReply, SecretHint};
 use crate::phrase;
+use crate::phrase::Phrase;
 
 const API: &str = "https://api.openai.com/v1";
 const USUAL_WAIT: Duration = Duration::from_secs(60);
@@ -196,7 +198,7 @@ impl Provider for OpenAi {
 impl OpenAi {
     fn url(&self, path: &str) -> Result<Url, CallError> {
         Url::parse(&format!("{}/{path}", self.address().trim_end_matches('/')))
-            .map_err(|error| ProviderPause::down(format!("`base_url` does not work: {error}")).into())
+            .map_err(|error| bad_base_url(&error))
     }
 
     fn signed(&self, request: reqwest::RequestBuilder) -> Result<reqwest::RequestBuilder, CallError> {
@@ -268,23 +270,33 @@ struct CompletionMessage {
 fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
     let completion: Completion = serde_json::from_slice(body).map_err(|_| ProviderPause::unclear())?;
     let usage = TokenUsage::read(&completion.usage, "prompt_tokens", &["completion_tokens"]);
-    let unusable = |why: String, repair| Err(CallError::Unusable { why: quote(&why), usage, repair });
+    let unusable = |why: Phrase, repair| Err(CallError::Unusable { why, usage, repair });
     let Some(choice) = completion.choices.into_iter().next() else {
-        return unusable("the answer is empty: no choice".to_owned(), Repair::Complain);
+        return unusable(
+            phrase!("the answer is empty: no choice", "回答が空です（候補なし）"),
+            Repair::Complain,
+        );
     };
     if let Some(refusal) = choice.message.refusal.filter(|refusal| !refusal.is_empty()) {
-        return unusable(format!("the model refused: {refusal}"), Repair::None);
+        return unusable(
+            phrase!(
+                "the model refused: {said}",
+                "モデルが回答を拒否しました：{said}",
+                said = quote(&refusal)
+            ),
+            Repair::None,
+        );
     }
     match choice.finish_reason.as_deref() {
-        Some("length") => return unusable("the answer was cut off (length)".to_owned(), Repair::MoreRoom),
+        Some("length") => return unusable(cut_off_answer("length"), Repair::MoreRoom),
         Some("content_filter") => {
-            return unusable("the answer was blocked (content_filter)".to_owned(), Repair::None);
+            return unusable(blocked_answer("content_filter"), Repair::None);
         }
         _ => {}
     }
     match choice.message.content.filter(|text| !text.trim().is_empty()) {
         Some(text) => Ok(Reply { text, usage }),
-        None => unusable("the answer is empty".to_owned(), Repair::Complain),
+        None => unusable(empty_answer(), Repair::Complain),
     }
 }
 
@@ -293,10 +305,10 @@ fn judge(answer: &ApiReply) -> CallError {
     let message = body["error"]["message"].as_str().or_else(|| body["error"].as_str()).unwrap_or_default();
     let code = body["error"]["code"].as_str().unwrap_or_default();
     let param = body["error"]["param"].as_str().unwrap_or_default();
-    let why = quote(&format!("status {}: {message}", answer.status));
+    let why = refusal(answer.status, message);
     match answer.status {
         401 | 403 => ProviderPause::Locked { why }.into(),
-        404 => ProviderPause::Refused { why: format!("there is no such model or API: {why}") }.into(),
+        404 => ProviderPause::Refused { why: unknown_model(why) }.into(),
         429 if code == "insufficient_quota" || message.contains("per day") => {
             ProviderPause::UsedUp { why }.into()
         }
