@@ -20,4 +20,4 @@ pub mod web;
 
 pub use ::{config, db, fetch, parse};
 pub use db::{migration, params, sql};
-pub use stdx::{fail, hash, id, phrase, text, time, word_enum};
+pub use stdx::{error_in_english, fail, hash, id, phrase, text, time, word_enum};

@@ -30,6 +30,8 @@ use crate::fetch::{self, AllowPrivate, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::Subject;
 use crate::ledger::quota::Quota;
 use crate::llm::{self, LlmSet};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::press;
 use crate::time::Clock;
 
@@ -98,17 +100,20 @@ pub fn list_warnings(config: &Config) -> Problems {
 /// The warning about a job that notifies nobody: its owner may wait for a message that never comes.
 pub fn warn_without_channel(job: &config::Job) -> Option<Problem> {
     let WithoutChannel { instead, listing } = &find_pipeline(&job.kind)?.without_channel;
-    let message = format!(
-        "job `{}` sends nowhere: {instead}results are kept and shown by `status` and `{listing}`",
-        job.name
+    let message = phrase!(
+        "job `{name}` sends nowhere: {instead}results are kept and shown by `status` and `{listing}`",
+        "ジョブ `{name}` の送信先がありません：{instead}結果は保存され、`status` と `{listing}` で見られます",
+        name = &job.name,
+        instead = instead(),
+        listing = *listing
     );
-    let warning =
-        || job.section.header_problem(message).as_warning().with_hint("add `deliver` to be notified");
+    let hint = phrase!("add `deliver` to be notified", "通知を受け取るには `deliver` を追加してください");
+    let warning = || job.section.header_problem(message).as_warning().with_hint(hint);
     job.deliver.is_empty().then(warning)
 }
 
 /// Which of the secrets that are `missing` a job needs: its own, those of its channels and its model, and the proxy's.
-fn list_missing_of(job: &Job, config: &Config, missing: &[MissingAt]) -> Vec<String> {
+fn list_missing_of(job: &Job, config: &Config, missing: &[MissingAt]) -> Vec<Phrase> {
     let relied_on = job.collector.relies_on();
     let deliver = config.find_job(job.name.as_str()).map_or(&[][..], |job| job.deliver.as_slice());
     let is_needed = |missing: &&MissingAt| match missing.place {
@@ -126,7 +131,7 @@ fn list_unused(config: &Config) -> Vec<Problem> {
     if !config.has_all_jobs {
         return Vec::new();
     }
-    let unused = |section: &Section, why: &str| section.header_problem(why).as_warning();
+    let unused = |section: &Section, why: Phrase| section.header_problem(why).as_warning();
     let is_announced = |name: &str| {
         let jobs = config.jobs.iter().map(|job| &job.deliver);
         jobs.chain([&config.app.alert]).any(|channels| channels.iter().any(|channel| channel == name))
@@ -136,8 +141,18 @@ fn list_unused(config: &Config) -> Vec<Problem> {
     let channels = config.channels.iter().filter(|channel| !is_announced(&channel.name));
     let llms = config.llms.iter().filter(|_| !is_asked);
     channels
-        .map(|channel| unused(channel, "neither a `deliver` nor `alert` names it, so nothing is sent there"))
-        .chain(llms.map(|llm| unused(llm, "no job asks a model")))
+        .map(|channel| {
+            let why = phrase!(
+                "neither a `deliver` nor `alert` names it, so nothing is sent there",
+                "`deliver` にも `alert` にも指定がないため、ここには何も送られません"
+            );
+            unused(channel, why)
+        })
+        .chain(
+            llms.map(|llm| {
+                unused(llm, phrase!("no job asks a model", "モデルに問い合わせるジョブがありません"))
+            }),
+        )
         .collect()
 }
 
@@ -153,20 +168,47 @@ pub fn kinds() -> &'static [Kind] {
 }
 
 /// Why the program cannot be put together.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Error {
     /// A table of the config file is wrong.
-    #[error(transparent)]
-    Config(#[from] Problems),
+    Config(Problems),
     /// The HTTP client cannot be made.
-    #[error(transparent)]
-    Fetch(#[from] fetch::Error),
+    Fetch(fetch::Error),
     /// The proxy's address or password cannot be had.
-    #[error("`proxy` in [app]: {0}")]
     MissingProxy(MissingSecret),
     /// The proxy cannot be used.
-    #[error("`proxy` in [app] is not an address like http://HOST:PORT")]
     BadProxy,
+}
+
+impl Error {
+    /// Why, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Self::Config(problems) => Phrase::verbatim(problems.to_string()),
+            Self::Fetch(error) => error.phrase(),
+            Self::MissingProxy(missing) => {
+                phrase!("`proxy` in [app]: {why}", "[app] の `proxy`：{why}", why = missing.phrase())
+            }
+            Self::BadProxy => phrase!(
+                "`proxy` in [app] is not an address like http://HOST:PORT",
+                "[app] の `proxy` は http://HOST:PORT の形のアドレスではありません"
+            ),
+        }
+    }
+}
+
+crate::error_in_english!(Error);
+
+impl From<Problems> for Error {
+    fn from(problems: Problems) -> Self {
+        Self::Config(problems)
+    }
+}
+
+impl From<fetch::Error> for Error {
+    fn from(error: fetch::Error) -> Self {
+        Self::Fetch(error)
+    }
 }
 
 /// Everything that a process needs, made from one config file.
@@ -275,13 +317,13 @@ fn make_job(job: &config::Job, env: &JobEnv) -> Result<Job, Problems> {
     if !job.section.is_whole() {
         let error = AllowPrivate::parse(&job.allow_private).err();
         return Err(error
-            .map(|error| job.section.problem("allow_private", error.to_string()))
+            .map(|error| job.section.problem("allow_private", error.phrase()))
             .into_iter()
             .collect());
     }
     let Some(pipeline) = find_pipeline(&job.kind) else {
         let known = PIPELINES.iter().map(|pipeline| pipeline.kind.name);
-        return Err(job.section.unknown_name("kind", "kind", &job.kind, known).into());
+        return Err(job.section.unknown_name("kind", phrase!("kind", "種類"), &job.kind, known).into());
     };
     Ok(Job {
         name: job.name.clone(),

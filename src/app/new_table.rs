@@ -4,9 +4,11 @@ use std::path::Path;
 
 use super::{App, find_pipeline};
 use crate::channel::ChannelKind;
-use crate::config::{Config, ConfigFile, EditError, Env, Flag};
+use crate::config::{Config, ConfigFile, EditError, Env, Flag, TableKind};
 use crate::db::{self, Db, DbUrl, Open};
 use crate::llm::ProviderKind;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Clock;
 
 /// The keys of a table, in the order in which they are written.
@@ -34,32 +36,62 @@ pub struct NewJob {
 }
 
 /// Why it cannot be added.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum AddError {
     /// There is one of that name.
-    #[error("there is a {what} `{name}` already")]
     Known {
         /// A job, a channel or a provider.
-        what: &'static str,
+        what: Phrase,
         name: String,
     },
     /// A flag has a value that it cannot have.
-    #[error("{0}")]
-    Value(String),
+    Value(Phrase),
     /// The file cannot be changed, or would not be right.
-    #[error(transparent)]
-    Edit(#[from] EditError),
+    Edit(EditError),
     /// The jobs of the file could not be made any more.
-    #[error(transparent)]
-    App(#[from] super::Error),
+    App(super::Error),
     /// There is no memory for a look.
-    #[error(transparent)]
-    Db(#[from] db::Error),
+    Db(db::Error),
+}
+
+impl AddError {
+    /// Why, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Self::Known { what, name } => {
+                phrase!("there is a {what} `{name}` already", "{what} `{name}` はすでにあります", what, name)
+            }
+            Self::Value(why) => why.clone(),
+            Self::Edit(error) => error.phrase(),
+            Self::App(error) => error.phrase(),
+            Self::Db(error) => error.phrase(),
+        }
+    }
+}
+
+crate::error_in_english!(AddError);
+
+impl From<EditError> for AddError {
+    fn from(error: EditError) -> Self {
+        Self::Edit(error)
+    }
+}
+
+impl From<super::Error> for AddError {
+    fn from(error: super::Error) -> Self {
+        Self::App(error)
+    }
+}
+
+impl From<db::Error> for AddError {
+    fn from(error: db::Error) -> Self {
+        Self::Db(error)
+    }
 }
 
 impl NewJob {
     /// The keys of its table, in the order in which a person would write them.
-    pub fn keys(&self) -> Result<TableKeys, String> {
+    pub fn keys(&self) -> Result<TableKeys, Phrase> {
         let mut keys: TableKeys =
             vec![("name".into(), self.name.as_str().into()), ("kind".into(), self.kind.as_str().into())];
         let flags = find_pipeline(&self.kind).map_or(&[][..], |pipeline| pipeline.flags);
@@ -82,7 +114,7 @@ impl NewJob {
         let keys = self.keys().map_err(AddError::Value)?;
         let mut file = ConfigFile::open(path)?;
         if file.read(super::kinds(), env).is_ok_and(|config| config.find_job(&self.name).is_some()) {
-            return Err(AddError::Known { what: "job", name: self.name.clone() });
+            return Err(AddError::Known { what: TableKind::Job.noun(), name: self.name.clone() });
         }
         file.document.add_job(&borrow(&keys))?;
         save(file, env, clock).await
@@ -119,7 +151,7 @@ impl NewTable {
     }
 
     /// Its keys, in the order in which a person would write them.
-    pub fn keys(&self) -> Result<TableKeys, String> {
+    pub fn keys(&self) -> Result<TableKeys, Phrase> {
         let mut keys: TableKeys = vec![("kind".into(), self.kind.into())];
         let own = Flag::keys(self.flags, &self.own)?;
         // What is set by its key replaces what a flag would have written.
@@ -133,7 +165,14 @@ impl NewTable {
         let keys = self.keys().map_err(AddError::Value)?;
         let mut file = ConfigFile::open(path)?;
         if file.document.has_table(&[self.table, &self.name]) {
-            return Err(AddError::Known { what: self.table, name: self.name.clone() });
+            return Err(AddError::Known {
+                what: if self.table == TableKind::Channel.word() {
+                    TableKind::Channel.noun()
+                } else {
+                    TableKind::Llm.noun()
+                },
+                name: self.name.clone(),
+            });
         }
         file.document.add_table(&[self.table, &self.name], &borrow(&keys))?;
         save(file, env, clock).await

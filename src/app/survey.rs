@@ -16,7 +16,7 @@ pub async fn survey(path: &Path, env: &Env, clock: &Clock) -> (Option<Config>, P
     match App::preview(&config, clock).await {
         Ok(_) => {}
         Err(AddError::App(Error::Config(more))) => problems.extend(more),
-        Err(error) => problems.push(Problem::of_file(path, error.to_string())),
+        Err(error) => problems.push(Problem::of_file(path, error.phrase())),
     }
     problems.extend(config.warnings.clone());
     problems.extend(list_warnings(&config));

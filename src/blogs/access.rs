@@ -6,6 +6,8 @@ use super::config::{Blog, BlogKeys};
 use crate::config::{MissingSecret, Secret};
 use crate::fetch::{Credential, Request};
 use crate::parse::url::Url;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// What proves who we are; secrets are looked up when a request is made.
 #[derive(Debug)]
@@ -16,11 +18,17 @@ pub struct BlogAccess {
 
 impl BlogAccess {
     /// What the table of a blog says, or the key that is wrong and why.
-    pub(super) fn read(keys: &BlogKeys) -> Result<Option<Self>, (String, String)> {
+    pub(super) fn read(keys: &BlogKeys) -> Result<Option<Self>, (String, Phrase)> {
         let mut headers = Vec::new();
         for (name, value) in &keys.headers {
-            let header = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| (format!("headers.{name}"), format!("`{name}` is not the name of a header")))?;
+            let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+                let why = phrase!(
+                    "`{name}` is not the name of a header",
+                    "`{name}` はヘッダー名ではありません",
+                    name
+                );
+                (format!("headers.{name}"), why)
+            })?;
             headers.push((header, value.clone()));
         }
         headers.extend(keys.cookies.clone().map(|cookies| (COOKIE, cookies)));
@@ -28,7 +36,10 @@ impl BlogAccess {
         if login.is_some() && headers.iter().any(|(name, _)| *name == AUTHORIZATION) {
             return Err((
                 "login".into(),
-                "`login` and the header `Authorization` say the same thing twice".into(),
+                phrase!(
+                    "`login` and the header `Authorization` say the same thing twice",
+                    "`login` とヘッダー `Authorization` が重複しています"
+                ),
             ));
         }
         let is_needed = login.is_some() || !headers.is_empty();

@@ -17,7 +17,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     every: super::EVERY,
     make,
     topics,
-    without_channel: WithoutChannel { instead: "", listing: "change ls" },
+    without_channel: WithoutChannel { instead: || "".into(), listing: "change ls" },
     check_jobs: config::check_ids,
     list_warnings: |_, _| crate::config::Problems::default(),
     prune: &[store::prune_history, store::prune_stray_history, store::prune_changes],

@@ -19,6 +19,7 @@ use crate::id::JobName;
 use crate::ledger::quota::{Grant, Quota};
 use crate::ledger::{Subject, cursor, event, pause};
 use crate::llm::events::ProviderCode;
+use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
@@ -68,11 +69,11 @@ pub struct Collected {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// The key was refused.
-    Credentials(String),
+    Credentials(Phrase),
     /// Only another config ends it.
-    Config(String),
+    Config(Phrase),
     /// Anything else.
-    Failed(String),
+    Failed(Phrase),
 }
 
 /// The answer to asking for permission to make a request.
@@ -169,8 +170,10 @@ pub async fn collect(
                 let outcome = PageOutcome::Page { returned: page.returned, total_items };
                 (paging, next) = paging.after_page(outcome, left);
                 if next == Next::Stop(StopReason::Error) {
-                    collected.trouble =
-                        Some(Wrong::Failed("an empty page that does not say how many there are".into()));
+                    collected.trouble = Some(Wrong::Failed(phrase!(
+                        "an empty page that does not say how many there are",
+                        "件数の記載がない空のページです"
+                    )));
                 }
                 if next == Next::Stop(StopReason::Quota) {
                     collected.resumes_at = Some(plan.quota.resets_at(ctx.now()));
@@ -351,12 +354,16 @@ fn put_position(
 }
 
 /// Pauses the provider, for every job that uses it.
-async fn pause_provider(ctx: &RunContext, quota: &Quota, until: Timestamp, why: &str) -> Result<(), Failure> {
-    let (job, name, why, now) =
-        (ctx.job.clone(), Subject::provider(&quota.provider), why.to_owned(), ctx.now());
+async fn pause_provider(
+    ctx: &RunContext,
+    quota: &Quota,
+    until: Timestamp,
+    why: &Phrase,
+) -> Result<(), Failure> {
+    let (job, name, why, now) = (ctx.job.clone(), Subject::provider(&quota.provider), why.clone(), ctx.now());
     ctx.write(move |tx| {
-        if pause::put(tx, &name, Some(until), &Phrase::verbatim(&why), now)? {
-            let detail = serde_json::json!({ "why": why, "until": until });
+        if pause::put(tx, &name, Some(until), &why, now)? {
+            let detail = serde_json::json!({ "why": why.to_stored(), "until": until });
             event::add(tx, Some(&job), &name, ProviderCode::AskedToWait, &detail, now)?;
         }
         Ok(())

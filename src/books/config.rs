@@ -10,18 +10,28 @@ use super::decide::MOST_RETRIES;
 use super::{google, prompt};
 use crate::config::value::{BadValue, HttpUrl, Span, checked};
 use crate::config::{Config, EnvOverride, Job, Problems, Secret, Section, Web};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::word_enum;
 
 /// Keys of every job that mean nothing here, and why.
-pub const UNUSED: &[(&str, &str)] = &[("hold_above", "`mail_limit` bounds what is told at once")];
+pub const UNUSED: &[(&str, fn() -> Phrase)] = &[("hold_above", || {
+    phrase!("`mail_limit` bounds what is told at once", "一度に通知する件数は `mail_limit` で決まります")
+})];
 
 /// The variables of the seed.
 pub const ENV: &[EnvOverride] = &[
     EnvOverride::secret("GOOGLE_BOOKS_API_KEY", "google_books.api_key"),
     EnvOverride::new("DAILY_BOOKS_API_LIMIT", "quota.google_books.per_day", |value, _| {
-        let bad = |_| BadValue::new(format!("`{value}` is not a number of requests a day"));
+        let bad = |_| {
+            BadValue::new(phrase!(
+                "`{value}` is not a number of requests a day",
+                "`{value}` は 1 日のリクエスト数ではありません",
+                value
+            ))
+        };
         let per_day = value.trim().parse::<u32>().map_err(bad);
-        per_day.map(Into::into).map_err(|bad| bad.with_hint("write for example 100"))
+        per_day.map(Into::into).map_err(|bad| bad.with_hint(phrase!("write for example 100", "例：100")))
     })
     .from_top(),
 ];
@@ -95,7 +105,14 @@ fn read_earliest<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Op
         if whole.is_none_or(|whole| whole.len() == 10 && whole.parse::<jiff::civil::Date>().is_ok()) {
             Ok(())
         } else {
-            Err("this is not a year, month or day\nhint: write for example \"2024\" or \"2024-04-01\"")
+            Err(BadValue::new(phrase!(
+                "this is not a year, month or day",
+                "年、月、日のいずれでもありません"
+            ))
+            .with_hint(phrase!(
+                "write for example \"2024\" or \"2024-04-01\"",
+                "例：\"2024\"、\"2024-04-01\""
+            )))
         }
     };
     checked(deserializer, is_date)
@@ -179,15 +196,22 @@ impl<'de> Deserialize<'de> for Recheck {
             type Value = Recheck;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("0 or a span of time such as \"30d\"")
+                let what = phrase!("0 or a span of time such as \"30d\"", "0 または期間（例：\"30d\"）");
+                f.write_str(&what.to_stored())
             }
 
             fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Recheck, E> {
                 match number {
                     0 => Ok(Recheck(None)),
-                    number => Err(E::custom(format!(
-                        "`{number}` has no unit\nhint: write for example \"{number}d\""
-                    ))),
+                    number => Err(E::custom(
+                        BadValue::new(phrase!(
+                            "`{number}` has no unit",
+                            "`{number}` に単位がありません",
+                            number
+                        ))
+                        .with_hint(phrase!("write for example \"{number}d\"", "例：\"{number}d\"", number))
+                        .for_serde(),
+                    )),
                 }
             }
 
@@ -221,7 +245,9 @@ fn max_per_run() -> u32 {
 }
 
 fn read_max_per_run<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    checked(deserializer, |count| (*count > 0).then_some(()).ok_or("`max_per_run` is at least 1"))
+    checked(deserializer, |count| {
+        (*count > 0).then_some(()).ok_or_else(|| BadValue::new(at_least_one("max_per_run")))
+    })
 }
 
 fn mail_limit() -> u32 {
@@ -258,21 +284,42 @@ pub fn check(section: &Section) -> Problems {
 pub fn list_warnings(job: &Job, config: &Config) -> Problems {
     let mut warnings = Problems::default();
     if lacks_key(&job.section) {
-        let message = "this job has no key for Google Books, which allows no requests without one";
-        warnings.push(job.section.header_problem(message).as_warning().with_hint(google::KEY_HINT));
+        let message = phrase!(
+            "this job has no key for Google Books, which allows no requests without one",
+            "このジョブには Google ブックスの API キーがありません。キーなしのリクエストは許可されません"
+        );
+        warnings.push(job.section.header_problem(message).as_warning().with_hint(google::key_hint()));
     }
     if !job.deliver.is_empty() && config.web.keys::<Web>().is_ok_and(Web::links_are_local) {
-        let warning = job.section.header_problem(LOCAL_LINKS).as_warning();
-        warnings.push(warning.with_hint(LOCAL_LINKS_HINT));
+        let warning = job.section.header_problem(local_links()).as_warning();
+        warnings.push(warning.with_hint(local_links_hint()));
     }
     warnings
 }
 
 /// What is wrong with links that lead to this machine.
-pub const LOCAL_LINKS: &str =
-    "the links to prompts point to this machine: readers of mails elsewhere cannot open them";
+pub fn local_links() -> Phrase {
+    phrase!(
+        "the links to prompts point to this machine: readers of mails elsewhere cannot open them",
+        "プロンプトへのリンクはこのマシンを指しており、ほかの端末でメールを読む人は開けません"
+    )
+}
+
 /// What to do about it.
-pub const LOCAL_LINKS_HINT: &str = "set `public_url` in [web] to the address under which `prompt_listen` can be reached, e.g. \"https://books.example.com\"";
+pub fn local_links_hint() -> Phrase {
+    phrase!(
+        "set `public_url` in [web] to the address under which `prompt_listen` can be reached, e.g. \"https://books.example.com\"",
+        "[web] の `public_url` に `prompt_listen` へ外から届くアドレスを設定してください（例：\"https://books.example.com\"）"
+    )
+}
+
+fn at_least_one(key: &str) -> Phrase {
+    phrase!("`{key}` is at least 1", "`{key}` は 1 以上です", key)
+}
+
+fn at_most(key: &str, most: u32) -> Phrase {
+    phrase!("`{key}` is at most {most}", "`{key}` は {most} 以下です", key, most)
+}
 
 /// Whether Google is asked without a key; another service at `api_url` may want none.
 pub fn lacks_key(section: &Section) -> bool {
@@ -290,34 +337,33 @@ impl Keys {
         if self.queries.is_empty() {
             problems.push(
                 section
-                    .problem("queries", "there is nothing to search for")
-                    .with_hint("write for example queries = [\"rust\"]"),
+                    .problem("queries", phrase!("there is nothing to search for", "検索語がありません"))
+                    .with_hint(phrase!("write for example queries = [\"rust\"]", "例：queries = [\"rust\"]")),
             );
         }
         for (number, query) in self.queries.iter().enumerate() {
             if query.trim().is_empty() {
-                problems.push(section.problem(&format!("queries.{number}"), "the query is empty"));
+                let message = phrase!("the query is empty", "検索語が空です");
+                problems.push(section.problem(&format!("queries.{number}"), message));
             }
         }
         for (key, value, most) in
             [("mail_limit", self.mail_limit, MAX_MAIL_LIMIT), ("token_days", self.token_days, MAX_TOKEN_DAYS)]
         {
             if value == 0 {
-                problems.push(section.problem(key, format!("`{key}` is at least 1")));
+                problems.push(section.problem(key, at_least_one(key)));
             } else if value > most {
-                problems.push(section.problem(key, format!("`{key}` is at most {most}")));
+                problems.push(section.problem(key, at_most(key, most)));
             }
         }
         if self.retries > MOST_RETRIES {
-            problems.push(section.problem("retries", format!("`retries` is at most {MOST_RETRIES}")));
+            problems.push(section.problem("retries", at_most("retries", MOST_RETRIES)));
         }
         if let Err(why) = prompt::load(self, section) {
             problems.push(section.problem("prompt", why));
         }
         if self.fallback_limit > MAX_MAIL_LIMIT {
-            problems.push(
-                section.problem("fallback_limit", format!("`fallback_limit` is at most {MAX_MAIL_LIMIT}")),
-            );
+            problems.push(section.problem("fallback_limit", at_most("fallback_limit", MAX_MAIL_LIMIT)));
         }
         problems
     }

@@ -94,7 +94,7 @@ impl Books {
     /// Makes the job of its table.
     pub fn new(job: &Job, env: &JobEnv) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+            .map_err(|error| job.section.problem("allow_private", error.phrase()));
         let keys: Keys = job.section.keys().cloned()?;
         let mut problems = keys.list_problems(&job.section);
         let allow_private = problems.note(allow_private).unwrap_or_else(AllowPrivate::none);
@@ -103,7 +103,12 @@ impl Books {
             Some(quota) => quota.clone(),
             None => {
                 let known = env.quotas.keys().map(String::as_str);
-                problems.push(job.section.unknown_name("quota", "quota", &keys.quota, known));
+                problems.push(job.section.unknown_name(
+                    "quota",
+                    crate::config::TableKind::Quota.noun(),
+                    &keys.quota,
+                    known,
+                ));
                 return Err(problems);
             }
         };
@@ -190,7 +195,7 @@ impl Books {
         let needs_config = matches!(funnel.collected.trouble, Some(Wrong::Config(_)));
         match funnel.collected.trouble {
             Some(Wrong::Credentials(why)) => {
-                return Err(Failure::Credentials(google::refused_key(&why).into()));
+                return Err(Failure::Credentials(google::refused_key(why)));
             }
             Some(Wrong::Config(why) | Wrong::Failed(why)) => {
                 problems.insert(0, phrase!("Google Books: {why}", "Google Books：{why}", why));

@@ -28,7 +28,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     every: super::EVERY,
     make,
     topics,
-    without_channel: WithoutChannel { instead: "", listing: "book ls" },
+    without_channel: WithoutChannel { instead: || "".into(), listing: "book ls" },
     check_jobs: |_| crate::config::Problems::default(),
     list_warnings: config::list_warnings,
     prune: &[],
@@ -63,10 +63,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         ja: "https://console.cloud.google.com/apis/library/books.googleapis.com で Books API を有効にし、\
              https://console.cloud.google.com/apis/credentials で API キーを作ります",
     }],
-    lacks: |section| {
-        let words = "Google Books needs an API key: without one it allows no requests";
-        config::lacks_key(section).then_some((words, "api_key"))
-    },
+    lacks: |section| config::lacks_key(section).then(|| (super::google::needs_key(), "api_key")),
     things: &[&Thing {
         word: BOOK,
         find: view::find,

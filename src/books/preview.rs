@@ -72,7 +72,7 @@ pub(super) async fn preview(
     let item = match plan.search.fetch(fetcher, ask, now).await {
         Ok(page) => describe(page, ask.start_index, what, job, db).await?,
         Err(SearchError::Credentials(why)) => {
-            return Err(Failure::Credentials(google::refused_key(&why).into()));
+            return Err(Failure::Credentials(google::refused_key(why)));
         }
         Err(
             SearchError::Quota { why, .. }

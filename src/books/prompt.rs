@@ -7,6 +7,8 @@ use super::config::Keys;
 use super::model::Book;
 use crate::channel::Template;
 use crate::config::Section;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text::Language;
 
 /// Who makes prompts: the program, or a template of the user.
@@ -40,15 +42,24 @@ impl Prompt {
 }
 
 /// The template that a job names, tried with a book that has everything and one that has little.
-pub fn load(keys: &Keys, section: &Section) -> Result<Option<Template>, String> {
+pub fn load(keys: &Keys, section: &Section) -> Result<Option<Template>, Phrase> {
     let Some(path) = &keys.prompt else { return Ok(None) };
     let path = section.resolve(path);
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| format!("the template {} cannot be read: {error}", path.display()))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        phrase!(
+            "the template {path} cannot be read: {error}",
+            "テンプレート {path} を読み込めません：{error}",
+            path = path.display().to_string(),
+            error = error.to_string()
+        )
+    })?;
     let template = Template::new(&text)?;
     for book in [sample(true), sample(false)] {
-        if template.render(&values(&book))?.trim().is_empty() {
-            return Err("the template makes an empty prompt".to_owned());
+        if template.render(&values(&book)).map_err(|error| Template::wrong(&error))?.trim().is_empty() {
+            return Err(phrase!(
+                "the template makes an empty prompt",
+                "テンプレートから空のプロンプトが作られます"
+            ));
         }
     }
     Ok(Some(template))

@@ -60,8 +60,8 @@ impl SendError {
     /// What `doctor` is told when looking at `what` ended so.
     pub(super) fn check(&self, what: &str) -> Check {
         match self {
-            SendError::Locked { why } => Check::locked(what, why.to_string()),
-            other => Check::bad(what, other.to_string()),
+            SendError::Locked { why } => Check::locked(what, why),
+            other => Check::bad(what, other.why()),
         }
     }
 

@@ -74,7 +74,7 @@ pub(super) async fn call(
     let ChannelEnv { clients, clock } = channel_env;
     let client = clients
         .client_for(request.url(), &settings.allow_private)
-        .map_err(|error| SendError::later(error.to_string()))?;
+        .map_err(|error| SendError::later(error.phrase()))?;
     if let Some(progress) = progress {
         if !progress.may_go_on() {
             return Err(SendError::later(out_of_time()));
@@ -116,9 +116,10 @@ pub(super) fn secret_text(secret: &Secret) -> String {
 }
 
 /// Whether the guard lets a channel reach `url`.
-pub(super) fn check_address(channel_env: &ChannelEnv, settings: &Settings, url: &Url) -> Result<(), String> {
-    channel_env.clients.client_for(url, &settings.allow_private).map(drop).map_err(|error| {
-        let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        format!("{error}{hint}")
-    })
+pub(super) fn check_address(channel_env: &ChannelEnv, settings: &Settings, url: &Url) -> Result<(), Phrase> {
+    channel_env
+        .clients
+        .client_for(url, &settings.allow_private)
+        .map(drop)
+        .map_err(|error| error.with_its_hint())
 }

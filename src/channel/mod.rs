@@ -44,6 +44,7 @@ use crate::config::{Problems, Section};
 pub use crate::fetch::Check;
 use crate::fetch::Clients;
 use crate::hash;
+use crate::phrase;
 use crate::time::Clock;
 use kind::Backend;
 use outbox::Row;
@@ -95,7 +96,9 @@ impl Channel {
     pub fn read(section: &Section, zone: &Zone) -> Result<Self, Problems> {
         let Some(kind) = KINDS.iter().find(|kind| kind.keys.name == section.kind) else {
             let known = KINDS.iter().map(|kind| kind.keys.name);
-            return Err(section.unknown_name("kind", "kind of channel", &section.kind, known).into());
+            return Err(section
+                .unknown_name("kind", phrase!("kind of channel", "チャンネルの種類"), &section.kind, known)
+                .into());
         };
         let (settings, backend) = (kind.open)(section, zone)?;
         Ok(Self { name: section.name.clone(), settings, kind, backend })

@@ -5,8 +5,9 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use super::outbox::OnUnknown;
-use crate::config::value::{QuietHours, checked};
+use crate::config::value::{BadValue, QuietHours, checked};
 use crate::fetch::AllowPrivate;
+use crate::phrase;
 
 /// How a channel is used, whatever its kind.
 #[derive(Clone, Debug)]
@@ -103,7 +104,7 @@ macro_rules! channel_config {
                 let mut problems = crate::config::Problems::default();
                 let private = self.allow_private.as_deref().unwrap_or_default();
                 let allow_private = crate::fetch::AllowPrivate::parse(private)
-                    .map_err(|error| section.problem("allow_private", error.to_string()));
+                    .map_err(|error| section.problem("allow_private", error.phrase()));
                 let allow_private = problems.note(allow_private).unwrap_or(defaults.allow_private);
                 problems.unless_any(crate::channel::settings::Settings {
                     pace: self.pace.map_or(defaults.pace, Into::into),
@@ -124,12 +125,23 @@ pub(super) use channel_config;
 pub(super) fn read_max_attempts<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u32>, D::Error> {
-    checked(deserializer, |count| (*count != Some(0)).then_some(()).ok_or("0 would send nothing at all"))
+    checked(deserializer, |count| (*count != Some(0)).then_some(()).ok_or_else(sends_nothing))
 }
 
 pub(super) fn read_max_per_day<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u32>, D::Error> {
-    let words = "0 would send nothing at all\nhint: remove the channel from `deliver` instead";
-    checked(deserializer, |count| (*count != Some(0)).then_some(()).ok_or(words))
+    let hint = || {
+        phrase!(
+            "remove the channel from `deliver` instead",
+            "代わりに `deliver` からチャンネルを外してください"
+        )
+    };
+    checked(deserializer, |count| {
+        (*count != Some(0)).then_some(()).ok_or_else(|| sends_nothing().with_hint(hint()))
+    })
+}
+
+fn sends_nothing() -> BadValue {
+    BadValue::new(phrase!("0 would send nothing at all", "0 では何も送られません"))
 }

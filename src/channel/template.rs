@@ -1,5 +1,7 @@
 //! Users' templates: they see the message and nothing else, and cannot run for ever.
 
+use crate::phrase;
+use crate::phrase::Phrase;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
@@ -16,13 +18,21 @@ pub struct Template {
 
 impl Template {
     /// Checks the syntax; whether the names exist shows at the first rendering.
-    pub fn new(source: &str) -> Result<Self, String> {
+    pub fn new(source: &str) -> Result<Self, Phrase> {
         if source.len() > MAX_TEMPLATE_BYTES {
-            return Err("the template is longer than 16 KiB".to_owned());
+            return Err(phrase!(
+                "the template is longer than 16 KiB",
+                "テンプレートが 16 KiB を超えています"
+            ));
         }
         let template = Self { source: source.to_owned() };
-        template.environment().template_from_str(source).map_err(|error| in_words(&error))?;
+        template.environment().template_from_str(source).map_err(|error| Self::wrong(&in_words(&error)))?;
         Ok(template)
+    }
+
+    /// What the template language says about a template.
+    pub fn wrong(error: &str) -> Phrase {
+        phrase!("{error}", "テンプレートの誤り：{error}", error)
     }
 
     /// Whether the template uses `name`.
@@ -65,7 +75,8 @@ mod tests {
     use super::*;
 
     fn render(source: &str) -> Result<String, String> {
-        Template::new(source)?
+        Template::new(source)
+            .map_err(|why| why.to_string())?
             .render(&serde_json::json!({ "headline": "{{ 1 + 1 }} {% include 'x' %}", "n": [1, 2] }))
     }
 

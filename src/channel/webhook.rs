@@ -138,7 +138,7 @@ impl Backend for Webhook {
             headers.insert(HeaderName::from_static(name), value);
         }
         if let Some(secret) = &self.config.secret {
-            let secret = secret.reveal().map_err(|missing| SendError::locked(missing.to_string()))?;
+            let secret = secret.reveal().map_err(|missing| SendError::locked(missing.phrase()))?;
             let signature = sign(secret.expose(), &row.key, now, &row.payload)?;
             let value = HeaderValue::from_str(&signature).map_err(|_| unusable_secret())?;
             headers.insert(HeaderName::from_static("webhook-signature"), value);
@@ -173,15 +173,18 @@ impl Backend for Webhook {
     async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
         let mut checks = vec![check_address(&self.config.url, channel, channel_env)];
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
-            None => Check::fine("signature", "none: the receiver cannot tell who posts"),
-            Some(Err(missing)) => Check::locked("signature", missing.to_string()),
+            None => Check::fine(
+                "signature",
+                phrase!("none: the receiver cannot tell who posts", "なし：受信側は送信元を確認できません"),
+            ),
+            Some(Err(missing)) => Check::locked("signature", missing.phrase()),
             Some(Ok(secret)) => match signing_key(secret.expose()) {
                 Ok(_) => Check::fine("signature", "Standard Webhooks"),
-                Err(why) => Check::locked("signature", why.to_string()),
+                Err(error) => Check::locked("signature", error.why()),
             },
         });
         if let Some(Err(missing)) = self.config.token.as_ref().map(Secret::reveal) {
-            checks.push(Check::locked("token", missing.to_string()));
+            checks.push(Check::locked("token", missing.phrase()));
         }
         checks
     }
@@ -189,7 +192,7 @@ impl Backend for Webhook {
 
 /// The address that a secret holds; an error never repeats it.
 pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
-    let revealed = secret.reveal().map_err(|missing| SendError::locked(missing.to_string()))?;
+    let revealed = secret.reveal().map_err(|missing| SendError::locked(missing.phrase()))?;
     let bad =
         || SendError::locked(phrase!("`url` is not a web address", "`url` が Web アドレスではありません"));
     Url::parse(revealed.expose().trim())

@@ -4,7 +4,7 @@ use super::doctor::keys;
 use super::{Context, Exit, Result};
 use crate::app::survey::survey;
 use crate::config::{Problems, Severity};
-use crate::text::counted;
+use crate::phrase;
 use crate::web;
 
 /// Options of `check`.
@@ -28,9 +28,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let path = context.config_path()?;
     let (config, mut problems) = survey(&path, &context.env, &context.clock).await;
     if let Some(config) = &config {
+        context.speak_as_in(config);
         // Nothing but `serve` listens, so nothing else refuses it.
         if let Ok(Err(error)) = config.web.keys().map(web::refuse_open) {
-            problems.push(config.web.problem("listen", error.to_string()).with_hint(error.hint()));
+            problems.push(config.web.problem("listen", error.phrase()).with_hint(error.hint()));
         }
         problems.extend(config.list_needed_setup().into_iter().map(|(missing, problem)| {
             match keys::where_to_get(&missing.kind, &missing.key) {
@@ -54,15 +55,29 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         context.out.problems(&problems);
     }
     let needed = match needed {
-        0 => String::new(),
-        needed => format!(", needs setup: {} not set", counted(needed, "secret")),
+        0 => "".into(),
+        needed => phrase!(
+            ", needs setup: {needed secret} not set",
+            "、設定不足：未設定の秘密情報 {needed} 件",
+            needed
+        ),
     };
-    match errors {
-        0 => {
-            let jobs = counted(jobs.len(), "job");
-            context.out.note(format!("{}: {jobs}, no errors{needed}", path.display()));
-        }
-        errors => context.out.note(format!("{}: {}{needed}", path.display(), counted(errors, "error"))),
-    }
+    let path = path.display().to_string();
+    context.out.note(match errors {
+        0 => phrase!(
+            "{path}: {jobs job}, no errors{needed}",
+            "{path}：ジョブ {jobs} 件、エラーなし{needed}",
+            path,
+            jobs = jobs.len(),
+            needed
+        ),
+        errors => phrase!(
+            "{path}: {errors error}{needed}",
+            "{path}：エラー {errors} 件{needed}",
+            path,
+            errors,
+            needed
+        ),
+    });
     Ok(exit)
 }

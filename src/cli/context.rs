@@ -85,12 +85,20 @@ impl Context {
 
     /// The config file, read anew.
     pub fn load_config(&self) -> Result<Config> {
-        let config = config::load(&self.config_path()?, app::kinds(), &self.env)?;
+        let (config, problems) = config::survey(&self.config_path()?, app::kinds(), &self.env);
+        if let Some(config) = &config {
+            self.speak_as_in(config);
+        }
+        let config = config.filter(|_| problems.is_empty()).ok_or(problems)?;
         config.hide_secrets();
+        Ok(config)
+    }
+
+    /// Speaks as a config says from now on; one with problems says it, too.
+    pub(super) fn speak_as_in(&self, config: &Config) {
         let language = self.global.lang.or(config.app.language).or_else(|| self.env.find_language());
         let zone = Some(config.app.timezone.time_zone().clone());
         self.out.speak(Speech { language: language.unwrap_or(Language::En), zone });
-        Ok(config)
     }
 
     /// The place of the database that the config names.
@@ -194,10 +202,16 @@ pub(super) fn place_of(config: &Config) -> Result<DbUrl> {
         };
         match place {
             Some(problem) => {
-                let problem = problem.with_hint("the address of the database needs it");
+                let problem = problem.with_hint(phrase!(
+                    "the address of the database needs it",
+                    "データベースのアドレスに必要です"
+                ));
                 Error { exit, ..Problems::from(problem).into() }
             }
-            None => Error::new(exit, format!("`url` in [store]: {error}")),
+            None => {
+                let why = error.phrase();
+                Error::new(exit, phrase!("`url` in [store]: {why}", "[store] の `url`：{why}", why))
+            }
         }
     })?;
     Ok(DbUrl::from(&location))

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::config::{Colour, Problems};
+use crate::config::Problems;
 use crate::engine::Failure;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -115,14 +115,18 @@ impl Error {
 
     /// What a command would do that cannot be undone; it is done when `--yes` stands behind it.
     pub(super) fn unconfirmed(what: impl Into<Phrase>, command: impl std::fmt::Display) -> Self {
-        Self::usage(what).hint(format!("run `tsuzuki {command} --yes` if that is what you want"))
+        Self::usage(what).hint(phrase!(
+            "run `tsuzuki {command} --yes` if that is what you want",
+            "それでよければ `tsuzuki {command} --yes` を実行してください",
+            command = command.to_string()
+        ))
     }
 
-    /// The words alone, without hints.
-    pub fn plain(&self, colour: Colour) -> String {
+    /// The words alone, without hints, in English: for logs and programs.
+    pub fn plain(&self) -> String {
         match &self.message {
             Message::Said(said) => said.to_string(),
-            Message::Problems(problems) => problems.render(colour),
+            Message::Problems(problems) => problems.to_string(),
             Message::ClosedPipe => String::new(),
         }
     }
@@ -141,7 +145,7 @@ impl Error {
                 error["message"] = "the config file is wrong".into();
                 error["problems"] = serde_json::to_value(problems).unwrap_or_default();
             }
-            _ => error["message"] = self.plain(Colour::Never).into(),
+            _ => error["message"] = self.plain().into(),
         }
         serde_json::json!({ "error": error })
     }
@@ -168,7 +172,7 @@ impl From<db::Error> for Error {
             _ => Exit::Failed,
         };
         let hint = error.hint();
-        let error = Self::new(exit, error.to_string());
+        let error = Self::new(exit, error.phrase());
         match hint {
             Some(hint) => error.hint(hint),
             None => error,
@@ -182,17 +186,20 @@ impl From<app::Error> for Error {
             app::Error::Config(problems) => problems.into(),
             app::Error::Fetch(error) => error.into(),
             error @ app::Error::MissingProxy(_) => {
-                Self::new(Exit::Credentials, error.to_string()).hint("set the variable or file that it names")
+                Self::new(Exit::Credentials, error.phrase()).hint(phrase!(
+                    "set the variable or file that it names",
+                    "指定された環境変数またはファイルを用意してください"
+                ))
             }
-            error @ app::Error::BadProxy => Self::new(Exit::Config, error.to_string()),
+            error @ app::Error::BadProxy => Self::new(Exit::Config, error.phrase()),
         }
     }
 }
 
 impl From<fetch::Error> for Error {
     fn from(error: fetch::Error) -> Self {
-        let hints = error.hint().into_iter().map(Phrase::from).collect();
-        Self { hints, ..Self::failed(error.to_string()) }
+        let hints = error.hint().into_iter().collect();
+        Self { hints, ..Self::failed(error.phrase()) }
     }
 }
 
@@ -203,7 +210,7 @@ impl From<web::Error> for Error {
             web::Error::Secret(_) => Exit::Credentials,
             web::Error::Listen { .. } => Exit::Failed,
         };
-        Self::new(exit, error.to_string()).hint(error.hint())
+        Self::new(exit, error.phrase()).hint(error.hint())
     }
 }
 

@@ -2,7 +2,8 @@
 
 use clap::Command;
 
-use super::{Global, complete, examples};
+use super::{Global, complete, examples, japanese};
+use crate::text::Language;
 
 /// The commands in the order in which a newcomer needs them.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -17,43 +18,61 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Setup", &["config", "token", "completions", "man", "version"]),
 ];
 
+const EXAMPLES: &str = "Examples";
+
 /// Other words for commands, wherever they stand in the tree.
 const ALIASES: &[(&str, &str)] = &[("ls", "list"), ("rm", "delete")];
 
-/// Adds what the definitions of single commands do not say.
-pub(super) fn dress(root: Command) -> Command {
-    let groups = render_groups(&root);
+/// Adds what the definitions of single commands do not say, and turns them into `language`.
+pub(super) fn dress(root: Command, language: Language) -> Command {
+    let in_language = |command: Command| match language {
+        Language::En => command,
+        Language::Ja => japanese::translate(command),
+    };
+    let root = in_language(root);
+    let groups = render_groups(&root, language);
     // The placeholder for options knows no headings.
-    let alone = <Global as clap::Args>::augment_args(Command::new("tsuzuki")).help_template("{all-args}");
-    let options = alone.version("").clone().render_help().to_string();
+    let alone = in_language(<Global as clap::Args>::augment_args(Command::new("tsuzuki")));
+    let options = alone.help_template("{all-args}").version("").clone().render_help().to_string();
     let template =
         format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}{}{{after-help}}", options.trim_end());
     let exit_codes = root.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let root = dress_below(root, "").help_template(template);
+    let root = dress_below(root, "", language).help_template(template);
     let examples = root.get_after_help().map(ToString::to_string).unwrap_or_default();
     root.after_help(format!("{examples}\n\n{exit_codes}"))
 }
 
-fn dress_below(command: Command, path: &str) -> Command {
+fn dress_below(command: Command, path: &str, language: Language) -> Command {
     let name = command.get_name().to_owned();
     let mut command = complete::add_names(command, path);
     if let Some(examples) = examples::find(path) {
         let lines = examples.map(|example| format!("  tsuzuki {example}"));
-        command = command.after_help(format!("Examples:\n{}", lines.join("\n")));
+        command = command.after_help(format!("{}:\n{}", heading(EXAMPLES, language), lines.join("\n")));
     }
     if let Some((_, alias)) = ALIASES.iter().find(|(known, _)| *known == name) {
         command = command.visible_alias(*alias);
     }
     command.mut_subcommands(|below| {
         let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
-        dress_below(below, &path)
+        dress_below(below, &path, language)
     })
 }
 
-fn render_groups(root: &Command) -> String {
+fn heading(english: &str, language: Language) -> String {
+    let found = (language == Language::Ja).then(|| japanese::find(english)).flatten();
+    found.unwrap_or_else(|| english.to_owned())
+}
+
+/// The headings that no definition of a command has.
+#[cfg(test)]
+pub(super) fn list_headings() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().map(|(title, _)| *title).chain([EXAMPLES])
+}
+
+fn render_groups(root: &Command, language: Language) -> String {
     let mut text = String::new();
     for (title, names) in GROUPS {
-        text.push_str(&format!("{title}:\n"));
+        text.push_str(&format!("{}:\n", heading(title, language)));
         for command in names.iter().filter_map(|name| root.find_subcommand(name)) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             text.push_str(&format!("  {:<12} {about}\n", command.get_name()));

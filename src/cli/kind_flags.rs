@@ -95,6 +95,18 @@ pub(super) fn list_names<K: Kinds>() -> Vec<&'static str> {
     K::list().iter().map(|(name, _)| *name).collect()
 }
 
+/// The Japanese of what kinds and their options say in the help, found by the English.
+pub(super) fn find_japanese(help: &str) -> Option<String> {
+    let mut abouts = app::PIPELINES.iter().map(|of| (of.about)());
+    if let Some(about) = abouts.find(|about| *about == help) {
+        return Some(super::japanese::SPEECH.phrase(&about));
+    }
+    let (kinds, english) = help.split_once(": ")?;
+    let all = [Jobs::list(), Channels::list()].concat();
+    let flag = all.iter().flat_map(|(_, flags)| *flags).find(|flag| (flag.help)() == english)?;
+    Some(format!("{kinds}：{}", super::japanese::SPEECH.phrase(&(flag.help)())))
+}
+
 /// How `add` is called.
 pub(super) fn usage<K: Kinds>() -> String {
     format!("write `tsuzuki {} add KIND NAME`; kinds: {}", K::WHAT, list_names::<K>().join(", "))

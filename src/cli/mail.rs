@@ -124,8 +124,8 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     }
     let mail = deliver::preview(plan, name, &choice, now);
     if plan.web.links_are_local() {
-        context.out.warn(books::config::LOCAL_LINKS);
-        context.out.note(format!("hint: {}", books::config::LOCAL_LINKS_HINT));
+        context.out.warn(books::config::local_links());
+        context.out.note(phrase!("hint: {hint}", "ヒント: {hint}", hint = books::config::local_links_hint()));
     }
     match (context.out.is_json(), part) {
         (true, _) => context.out.json(&mail)?,

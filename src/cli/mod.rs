@@ -24,6 +24,7 @@ mod import;
 mod init;
 pub mod inspect;
 mod item;
+mod japanese;
 mod job;
 mod kind_flags;
 mod log;
@@ -49,6 +50,7 @@ mod why;
 
 use std::ffi::OsString;
 use std::future::{Future, ready};
+use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::pin::Pin;
 
@@ -61,6 +63,7 @@ pub use reference::render_reference;
 use signals::Stopping;
 pub use table::{Cell, Column};
 
+use crate::config::Env;
 use crate::phrase;
 use crate::text::Language;
 
@@ -250,10 +253,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     heap::share();
     complete::answer_shell();
     let args: Vec<OsString> = args.into_iter().collect();
-    let parsed = tree().try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let language = find_language(&args);
+    let tree = tree_in(language);
+    let parsed = tree.try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error, args.iter().any(|arg| arg == "--json")).into(),
+        Err(error) => return refuse(&error, args.iter().any(|arg| arg == "--json"), language).into(),
     };
     let mut context = Context::new(cli.global);
     signals::listen(context.stop.clone(), context.out.clone(), cli.command.stopping());
@@ -282,10 +287,20 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     exit.into()
 }
 
+/// The language of help and usage errors: as the command line says, then the environment. No config file is read for them.
+fn find_language(args: &[OsString]) -> Language {
+    let words = args.iter().map(|arg| arg.to_string_lossy());
+    let named = words.clone().zip(words.skip(1)).find_map(|(word, next)| match word.strip_prefix("--lang") {
+        Some("") => next.parse().ok(),
+        _ => next.strip_prefix("--lang=")?.parse().ok(),
+    });
+    named.or_else(|| Env::of_process().find_language()).unwrap_or(Language::En)
+}
+
 /// Prints what clap has to say. Help and version are data; a usage error is not, and clap knows which is which.
-fn refuse(error: &clap::Error, is_json: bool) -> Exit {
+fn refuse(error: &clap::Error, is_json: bool, language: Language) -> Exit {
     if !error.use_stderr() {
-        let _ = error.print();
+        print(error, language);
         return Exit::Fine;
     }
     if is_json {
@@ -299,9 +314,25 @@ fn refuse(error: &clap::Error, is_json: bool) -> Exit {
             );
         }
     } else {
-        let _ = error.print();
+        print(error, language);
     }
     Exit::Usage
+}
+
+/// Writes it where clap would, with colours where clap would. Nobody is left to tell when that fails.
+fn print(error: &clap::Error, language: Language) {
+    if language == Language::En {
+        return drop(error.print());
+    }
+    let mut stream: Box<dyn Write> =
+        if error.use_stderr() { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) };
+    let is_terminal =
+        if error.use_stderr() { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
+    let rendered = match is_terminal && std::env::var_os("NO_COLOR").is_none() {
+        true => error.render().ansi().to_string(),
+        false => error.render().to_string(),
+    };
+    let _ = stream.write_all(japanese::translate_output(error, &rendered).as_bytes());
 }
 
 /// The command as a future of one type: polled in place, each would be compiled once per kind of runtime.
@@ -354,5 +385,10 @@ fn print_version(context: &Context) -> Result {
 
 /// The command tree, for completions, manual pages and the reference.
 pub fn tree() -> clap::Command {
-    help::dress(Cli::command())
+    tree_in(Language::En)
+}
+
+/// The same with the texts of `language`.
+fn tree_in(language: Language) -> clap::Command {
+    help::dress(Cli::command(), language)
 }

@@ -207,7 +207,7 @@ impl Output {
     pub fn problems(&self, problems: &Problems) {
         let colour = if self.colour_err { Colour::Always } else { Colour::Never };
         if !problems.is_empty() {
-            self.to_stderr(problems.render(colour).trim_end());
+            self.to_stderr(problems.render_in(self.speech().language, colour).trim_end());
         }
     }
 

@@ -5,6 +5,7 @@ use crate::app::{self, Sent};
 use crate::channel::outbox::WaitCause;
 use crate::config;
 use crate::phrase;
+use crate::phrase::Phrase;
 
 /// Says what was sent, and what keeps the rest.
 pub(super) fn report(sent: &Sent, out: &Output) {
@@ -58,11 +59,10 @@ pub(super) fn exit_code(sent: &Sent, exit: Exit) -> Exit {
 /// What to say of jobs that notify nobody: how to see what they bring.
 pub(super) fn list_without_channel<'a>(
     jobs: impl IntoIterator<Item = &'a config::Job>,
-) -> impl Iterator<Item = String> {
-    jobs.into_iter().filter_map(app::warn_without_channel).map(|warning| {
-        let hint = warning.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-        format!("{}{hint}", warning.message)
-    })
+) -> impl Iterator<Item = Phrase> {
+    jobs.into_iter()
+        .filter_map(app::warn_without_channel)
+        .map(|warning| super::doctor::with_hint(&warning.message, warning.hint.as_ref()))
 }
 
 /// Says it, unless the user wants quiet.

@@ -8,8 +8,8 @@ use tracing::{info, warn};
 use super::{Context, Exit, Result, log, sending};
 use crate::app::App;
 use crate::app::daemon::Shared;
+use crate::config;
 use crate::config::value::Span;
-use crate::config::{self, Colour};
 use crate::db::{self, Open};
 use crate::engine::{Finder, Progress, Runner, daemon, store};
 use crate::text::counted;
@@ -90,15 +90,12 @@ async fn reload(context: &Context, app: &App) -> Option<(App, Finder)> {
         Ok((app, finder)) => {
             info!("The config has changed: {} now", counted(app.jobs.len(), "job"));
             if let Err(error) = report_next(context, &app).await {
-                warn!("Cannot see what is due: {}", error.plain(Colour::Never));
+                warn!("Cannot see what is due: {}", error.plain());
             }
             Some((app, finder))
         }
         Err(error) => {
-            warn!(
-                "The config has changed but cannot be used; the old one stays: {}",
-                error.plain(Colour::Never)
-            );
+            warn!("The config has changed but cannot be used; the old one stays: {}", error.plain());
             None
         }
     }

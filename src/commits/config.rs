@@ -9,8 +9,10 @@ use serde::Deserialize;
 
 use super::host::{self, HostKind, TokenKind};
 use super::people::{self, Person};
-use crate::config::value::{HttpUrl, Since, checked};
+use crate::config::value::{BadValue, HttpUrl, Since, checked};
 use crate::config::{self, Problems, Secret, Section};
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// Branches collected at the same time, unless the job says otherwise.
 const CONCURRENCY: usize = 4;
@@ -18,9 +20,19 @@ const CONCURRENCY: usize = 4;
 const MOST_CONCURRENCY: usize = 16;
 
 /// Keys of every job that mean nothing here, and why.
-pub const UNUSED: &[(&str, &str)] = &[
-    ("hold_above", "a run is told in one message, however many commits are new"),
-    ("first_run", "the first run is told like every other, in one message; `since` leaves older commits out"),
+pub const UNUSED: &[(&str, fn() -> Phrase)] = &[
+    ("hold_above", || {
+        phrase!(
+            "a run is told in one message, however many commits are new",
+            "新しいコミットが何件あっても、1 回の実行につき通知は 1 通です"
+        )
+    }),
+    ("first_run", || {
+        phrase!(
+            "the first run is told like every other, in one message; `since` leaves older commits out",
+            "初回もほかの実行と同じく 1 通で通知します。古いコミットは `since` で除けます"
+        )
+    }),
 ];
 
 /// The keys of a job: the address of one of the hosts, and what is the same for all of them.
@@ -114,11 +126,15 @@ fn read_groups<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<
         type Value = Vec<ProjectName>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a path such as \"team\", a number, or a list of them")
+            let what = phrase!(
+                "a path such as \"team\", a number, or a list of them",
+                "パス（例：\"team\"）、番号、またはその配列"
+            );
+            f.write_str(&what.to_stored())
         }
 
         fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
-            Ok(vec![text.parse().map_err(E::custom)?])
+            Ok(vec![text.parse().map_err(|bad: BadValue| E::custom(bad.for_serde()))?])
         }
 
         fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Self::Value, E> {
@@ -137,8 +153,14 @@ fn concurrency() -> usize {
 }
 
 fn read_concurrency<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    let words = format!("`concurrency` is 1 to {MOST_CONCURRENCY}");
-    checked(deserializer, |count| (1..=MOST_CONCURRENCY).contains(count).then_some(()).ok_or(words))
+    let bad = || {
+        BadValue::new(phrase!(
+            "`concurrency` is 1 to {most}",
+            "`concurrency` は 1 から {most} までです",
+            most = MOST_CONCURRENCY
+        ))
+    };
+    checked(deserializer, |count| (1..=MOST_CONCURRENCY).contains(count).then_some(()).ok_or_else(bad))
 }
 
 /// A project or group, as its host knows it: a path or a number.
@@ -164,12 +186,16 @@ impl fmt::Display for ProjectName {
 }
 
 impl FromStr for ProjectName {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let name = text.trim().trim_matches('/');
         if name.is_empty() || name.contains(char::is_whitespace) || name.contains("://") {
-            Err(format!("`{text}` is not the path or number of a project"))
+            Err(BadValue::new(phrase!(
+                "`{text}` is not the path or number of a project",
+                "`{text}` はプロジェクトのパスでも番号でもありません",
+                text
+            )))
         } else {
             Ok(Self(name.to_owned()))
         }
@@ -183,18 +209,23 @@ impl<'de> Deserialize<'de> for ProjectName {
             type Value = ProjectName;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a path such as \"group/project\" or a number")
+                let what = phrase!(
+                    "a path such as \"group/project\" or a number",
+                    "パス（例：\"group/project\"）または番号"
+                );
+                f.write_str(&what.to_stored())
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ProjectName, E> {
-                text.parse().map_err(E::custom)
+                text.parse().map_err(|bad: BadValue| E::custom(bad.for_serde()))
             }
 
             fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<ProjectName, E> {
                 if number > 0 {
                     Ok(ProjectName(number.to_string()))
                 } else {
-                    Err(E::custom("project numbers begin at 1"))
+                    let bad = phrase!("project numbers begin at 1", "プロジェクトの番号は 1 からです");
+                    Err(E::custom(bad.to_stored()))
                 }
             }
         }
@@ -221,25 +252,38 @@ impl Keys {
         let named: Vec<&str> =
             hosts.iter().filter(|(_, url, _)| url.is_some()).map(|(key, ..)| *key).collect();
         if let [_, other, ..] = named[..] {
-            problems.push(job.section.problem(other, "a job collects from one host: make two jobs of it"));
+            let message = phrase!(
+                "a job collects from one host: make two jobs of it",
+                "1 つのジョブが収集するホストは 1 つです。ジョブを 2 つに分けてください"
+            );
+            problems.push(job.section.problem(other, message));
         }
         if named.is_empty() {
             let keys: Vec<String> = hosts.iter().map(|(key, ..)| format!("`{key}`")).collect();
             let keys = keys.join(" or ");
-            let problem = job.section.header_problem(format!("the key {keys} is missing"));
-            problems.push(problem.with_label(format!("{keys} belongs here")));
+            let message = phrase!("the key {keys} is missing", "キー {keys} がありません", keys = &keys);
+            let label = phrase!("{keys} belongs here", "ここに {keys} が必要です", keys);
+            problems.push(job.section.header_problem(message).with_label(label));
         }
         for (number, branch) in keys.branches.iter().enumerate() {
             if branch.trim().is_empty() || branch.contains(|c: char| c.is_whitespace() || c.is_control()) {
                 let key = format!("branches.{number}");
-                problems.push(job.section.problem(&key, format!("`{branch}` is not a branch or a pattern")));
+                let message = phrase!(
+                    "`{branch}` is not a branch or a pattern",
+                    "`{branch}` はブランチ名でもパターンでもありません",
+                    branch
+                );
+                problems.push(job.section.problem(&key, message));
             }
         }
         for (number, person) in keys.person.iter().enumerate() {
             if person.name.trim().is_empty() || (person.emails.is_empty() && person.names.is_empty()) {
                 let problem = job.section.problem(
                     &format!("person.{number}"),
-                    "a person has a `name` and the `emails` or `names` of their commits",
+                    phrase!(
+                        "a person has a `name` and the `emails` or `names` of their commits",
+                        "person には `name` と、コミットの `emails` または `names` が必要です"
+                    ),
                 );
                 problems.push(problem);
             }
@@ -263,11 +307,16 @@ pub fn check(section: &Section) -> Problems {
         return Problems::default();
     }
     let name = &section.name;
-    let message = format!(
-        "the job `{name}` names neither `projects` nor a `group` nor `membership`: it collects nothing by itself"
+    let message = phrase!(
+        "the job `{name}` names neither `projects` nor a `group` nor `membership`: it collects nothing by itself",
+        "ジョブ `{name}` には `projects`、`group`、`membership` のいずれもないため、このままでは何も収集しません",
+        name
     );
-    let hint =
-        format!("add one of them, or single branches with `tsuzuki branch add PROJECT BRANCH --job {name}`");
+    let hint = phrase!(
+        "add one of them, or single branches with `tsuzuki branch add PROJECT BRANCH --job {name}`",
+        "いずれかを追加するか、`tsuzuki branch add PROJECT BRANCH --job {name}` でブランチを追加してください",
+        name
+    );
     section.header_problem(message).as_warning().with_hint(hint).into()
 }
 

@@ -57,7 +57,7 @@ use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::{Subject, presence};
 use crate::phrase;
-use crate::text::counted;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The kind's name in the config file.
@@ -93,7 +93,7 @@ impl GitSource {
     /// Reads a job of the config file.
     pub fn read(job: &crate::config::Job) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+            .map_err(|error| job.section.problem("allow_private", error.phrase()));
         let (keys, allow_private) = Problems::both(Keys::read(job), allow_private)?;
         let zone = job.timezone.time_zone().clone();
         let (address, kind) = keys.find_host().expect("the keys are refused without one");
@@ -131,7 +131,7 @@ impl GitSource {
     pub fn client(&self, env: &JobEnv) -> Result<Arc<dyn Host>, Failure> {
         let token = match &self.keys.token {
             Some(token) => {
-                let token = token.reveal().map_err(|error| Failure::Credentials(error.to_string().into()))?;
+                let token = token.reveal().map_err(|error| Failure::Credentials(error.phrase()))?;
                 Some(token.expose().to_owned().into())
             }
             None => None,
@@ -250,27 +250,35 @@ impl Commits {
         let client = match self.source.client(&self.env) {
             Ok(client) if server.is_fine => client,
             Ok(_) => return vec![server],
-            Err(Failure::Credentials(why)) => return vec![server, Check::locked("token", why.to_string())],
-            Err(failure) => return vec![server, Check::bad("token", failure.to_string())],
+            Err(Failure::Credentials(why)) => return vec![server, Check::locked("token", why)],
+            Err(failure) => return vec![server, Check::bad("token", failure.phrase())],
         };
         let stop = tokio_util::sync::CancellationToken::new();
         let asked = async {
             let Some(project) = keys.projects.first() else {
                 let Some(listing) = sync::list_listings(keys).next() else {
-                    return Ok("no project is named".to_owned());
+                    return Ok(phrase!("no project is named", "プロジェクトの指定がありません"));
                 };
                 let found = client.fetch_listed(listing, &stop).await?;
-                let place = listing.group.unwrap_or("your memberships");
-                return Ok(format!("can read {} of {place}", counted(found.len(), "project")));
+                let place = listing.group.map_or_else(
+                    || phrase!("your memberships", "参加しているプロジェクト"),
+                    Phrase::verbatim,
+                );
+                return Ok(phrase!(
+                    "can read {count project} of {place}",
+                    "{place} の {count} 件のプロジェクトを読めます",
+                    count = found.len(),
+                    place
+                ));
             };
             let project = client.fetch_project(project.as_str(), &stop).await?;
-            Ok(format!("can read {}", project.path))
+            Ok(phrase!("can read {path}", "{path} を読めます", path = project.path))
         };
         let access = match tokio::time::timeout(CHECK_TIMEOUT, asked).await {
             Ok(Ok(seen)) => Check::fine("token", seen),
-            Ok(Err(host::Error::Credentials(why))) => Check::locked("token", why.to_string()),
-            Ok(Err(error)) => Check::bad("token", error.to_string()),
-            Err(_) => Check::bad("token", "no answer in time"),
+            Ok(Err(host::Error::Credentials(why))) => Check::locked("token", why),
+            Ok(Err(error)) => Check::bad("token", error.phrase()),
+            Err(_) => Check::bad("token", phrase!("no answer in time", "時間内に応答がありません")),
         };
         vec![server, access]
     }

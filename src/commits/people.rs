@@ -9,6 +9,7 @@ use super::config::Keys;
 use super::mailmap::Mailmap;
 use super::pattern::{any_matches_loosely, is_pattern};
 use crate::config::{Config, Problems, Section};
+use crate::phrase;
 
 /// The longest mailmap that is read, in bytes.
 const MOST_BYTES: u64 = 4 << 20;
@@ -114,14 +115,19 @@ pub(super) fn load_mailmap(keys: &Keys, section: &Section) -> Result<Mailmap, Pr
     let path = section.resolve(path);
     let is_too_long = || std::fs::metadata(&path).is_ok_and(|facts| facts.len() > MOST_BYTES);
     let read = if is_too_long() {
-        Err("it is longer than 4 MiB".to_owned())
+        Err(phrase!("it is longer than 4 MiB", "4 MiB を超えています"))
     } else {
-        std::fs::read(&path).map_err(|error| error.to_string())
+        std::fs::read(&path).map_err(|error| error.to_string().into())
     };
     match read {
         Ok(bytes) => Ok(Mailmap::parse(&String::from_utf8_lossy(&bytes))),
         Err(why) => {
-            let message = format!("the mailmap {} cannot be read: {why}", path.display());
+            let message = phrase!(
+                "the mailmap {path} cannot be read: {why}",
+                "mailmap {path} を読み込めません：{why}",
+                path = path.display().to_string(),
+                why
+            );
             Err(section.problem("mailmap", message).into())
         }
     }

@@ -100,7 +100,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     every: super::EVERY,
     make,
     topics: |topics| topics,
-    without_channel: WithoutChannel { instead: "", listing: "commits stats" },
+    without_channel: WithoutChannel { instead: || "".into(), listing: "commits stats" },
     check_jobs: |_| crate::config::Problems::default(),
     list_warnings: |_, _| crate::config::Problems::default(),
     prune: &[],
@@ -112,7 +112,11 @@ pub static PIPELINE: Pipeline = Pipeline {
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
     secrets: host::hosts!(tokens),
     lacks: |section| {
-        (!section.has("token")).then_some(("without a token only public projects can be read", "token"))
+        let words = phrase!(
+            "without a token only public projects can be read",
+            "トークンがないと公開プロジェクトしか読めません"
+        );
+        (!section.has("token")).then_some((words, "token"))
     },
     things: &[
         &Thing {

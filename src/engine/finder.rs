@@ -39,7 +39,7 @@ pub struct Finder {
     /// Daily limits, by provider.
     pub quotas: BTreeMap<String, Quota>,
     /// What has to be set before a job can do its work, by job.
-    pub missing: BTreeMap<String, Vec<String>>,
+    pub missing: BTreeMap<String, Vec<Phrase>>,
     /// Events and rows that are shown at most.
     pub limit: usize,
     /// The present moment.

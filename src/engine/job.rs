@@ -251,7 +251,7 @@ impl Failure {
                 phrase!("another process has taken over this job", "別のプロセスがこのジョブを引き継ぎました")
             }
             Failure::Credentials(why) | Failure::Config(why) | Failure::Failed(why) => why.clone(),
-            Failure::Db(error) => Phrase::verbatim(error.to_string()),
+            Failure::Db(error) => error.phrase(),
         }
     }
 }

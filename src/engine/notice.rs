@@ -108,13 +108,13 @@ pub(super) fn list_notices(
         notice(State::Paused, about, text, &command, Vec::new())
     });
     // One secret may be missing in many jobs, and a channel that says so is enough.
-    let is_said = |why: &str| waits.iter().any(|wait| wait.why == *why);
-    let mut missing: Vec<(&str, &str)> = jobs
+    let is_said = |why: &Phrase| waits.iter().any(|wait| wait.why == *why);
+    let mut missing: Vec<(&Phrase, &str)> = jobs
         .iter()
-        .flat_map(|job| job.needs_setup.iter().map(|why| (why.as_str(), job.job.as_str())))
+        .flat_map(|job| job.needs_setup.iter().map(|why| (why, job.job.as_str())))
         .filter(|(why, _)| !is_said(why))
         .collect();
-    missing.sort_unstable();
+    missing.sort_by_cached_key(|(why, job)| (why.to_string(), *job));
     missing.dedup_by_key(|(why, _)| *why);
     let setup = missing.into_iter().map(|(why, job)| {
         let text = phrase!("needs setup: {why}", "設定不足：{why}", why);

@@ -64,7 +64,7 @@ pub struct JobOverview {
     pub failures_in_a_row: i64,
     /// What has to be set before it can do its work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub needs_setup: Vec<String>,
+    pub needs_setup: Vec<Phrase>,
     /// Messages of the job that wait for a person.
     pub messages_held: i64,
     /// Messages of the job that failed for good, not long ago.
@@ -164,7 +164,7 @@ pub fn find_job(
         is_running: holder.is_some(),
         moved_to: moved.map(|moved| moved.to.as_str()),
         paused: paused.as_ref().map(|pause| &pause.reason),
-        needs_setup: needs_setup.first().map(String::as_str),
+        needs_setup: needs_setup.first(),
         state,
         held: waiting.held,
         own: job.collector.find_standing(tx, &job.name, now)?,

@@ -55,7 +55,7 @@ pub struct Pipeline {
     /// Where its secrets are to be had.
     pub secrets: &'static [SecretHint],
     /// What a job would do better with, and the key that is missing.
-    pub lacks: fn(&Section) -> Option<(&'static str, &'static str)>,
+    pub lacks: fn(&Section) -> Option<(Phrase, &'static str)>,
     /// What `why` and the pages can show of it.
     pub things: &'static [&'static Thing],
     pub tables: &'static [&'static Table],
@@ -98,7 +98,7 @@ pub type Words = fn(&Event) -> Option<Phrase>;
 /// What a job does that has no channel.
 pub struct WithoutChannel {
     /// What it leaves out, if anything.
-    pub instead: &'static str,
+    pub instead: fn() -> Phrase,
     /// The command that lists what it brings.
     pub listing: &'static str,
 }

@@ -57,7 +57,7 @@ pub struct JobFacts<'a> {
     /// Why it is paused.
     pub paused: Option<&'a Phrase>,
     /// What has to be set before it can do its work.
-    pub needs_setup: Option<&'a str>,
+    pub needs_setup: Option<&'a Phrase>,
     /// What is remembered of its runs.
     pub state: Option<&'a JobState>,
     /// Messages of it that wait for a person.
@@ -89,7 +89,7 @@ pub fn decide(known: JobFacts<'_>) -> Standing {
         return Standing::new(State::Paused).because(why.clone());
     }
     if let Some(why) = known.needs_setup {
-        return Standing::new(State::Setup).because(Phrase::verbatim(why)).needing_you();
+        return Standing::new(State::Setup).because(why.clone()).needing_you();
     }
     match outcome {
         Some(RunOutcome::Failed) if failures > 1 => {
@@ -165,12 +165,13 @@ mod tests {
     #[test]
     fn what_goes_on_comes_before_what_a_person_has_to_do_and_that_before_the_schedule() {
         let (failed, holiday) = (ran(Some(RunOutcome::Failed), 2), Phrase::verbatim("holiday"));
+        let missing = Phrase::verbatim("KEY is not set");
         let mut known = JobFacts {
             is_running: true,
             is_enabled: false,
             moved_to: Some("sqlite:b"),
             paused: Some(&holiday),
-            needs_setup: Some("KEY is not set"),
+            needs_setup: Some(&missing),
             held: 1,
             own: Some(Standing::new(State::Done)),
             ..known(Some(&failed))

@@ -9,6 +9,8 @@ use crate::config;
 use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::ledger::quota::{Grant, Quota};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The limits of one provider.
@@ -38,12 +40,12 @@ pub struct OverBudget {
     /// When it will.
     pub until: Timestamp,
     /// What is used up.
-    pub why: String,
+    pub why: Phrase,
 }
 
 impl From<OverBudget> for Unavailable {
     fn from(refused: OverBudget) -> Self {
-        Self { until: refused.until, why: refused.why.into(), because: PauseReason::UsedUp }
+        Self { until: refused.until, why: refused.why, because: PauseReason::UsedUp }
     }
 }
 
@@ -83,26 +85,36 @@ impl Budget {
     ) -> db::Result<Option<OverBudget>> {
         let until = self.day.next_day_at(now);
         let date = self.day.date_at(now).to_string();
-        let refused = |why: String| Ok(Some(OverBudget { until, why: format!("`{provider}` waits: {why}") }));
+        let refused = |why: Phrase| Ok(Some(OverBudget { until, why: waits(provider, why) }));
         let day = store::sum_usage(tx, provider, &date)?;
         let own = store::find_usage(tx, provider, &date, job)?;
         let exceeds = |used: i64, more: i64, limit: Option<u64>| {
             limit.is_some_and(|limit| used.saturating_add(more) > i64::try_from(limit).unwrap_or(i64::MAX))
         };
         if exceeds(day.tokens, tokens, self.keys.tokens_per_day) {
-            return refused(format!(
-                "{} tokens were used today, and {tokens} more may be needed",
-                day.tokens
+            return refused(phrase!(
+                "{used} tokens were used today, and {tokens} more may be needed",
+                "本日 {used} トークンを使用済みで、さらに {tokens} トークンが必要になる見込みです",
+                used = day.tokens,
+                tokens
             ));
         }
         if exceeds(own.tokens, tokens, self.keys.tokens_per_job) {
-            return refused(format!(
-                "`{job}` has used {} tokens today, and {tokens} more may be needed",
-                own.tokens
+            return refused(phrase!(
+                "`{job}` has used {used} tokens today, and {tokens} more may be needed",
+                "`{job}` は本日 {used} トークンを使用済みで、さらに {tokens} トークンが必要になる見込みです",
+                job,
+                used = own.tokens,
+                tokens
             ));
         }
         if exceeds(own.requests, 1, self.keys.requests_per_job) {
-            return refused(format!("`{job}` has made {} requests today", own.requests));
+            return refused(phrase!(
+                "`{job}` has made {count} requests today",
+                "`{job}` は本日 {count} 回リクエスト済みです",
+                job,
+                count = own.requests
+            ));
         }
         for quota in self.quotas_of(model) {
             if quota.used(tx, now)? >= i64::from(quota.rule.per_day) {
@@ -117,8 +129,14 @@ impl Budget {
     }
 }
 
-fn used_up(provider: &str, quota: &Quota) -> String {
-    format!("`{provider}` waits: the quota `{}` is used up for today", quota.provider)
+fn used_up(provider: &str, quota: &Quota) -> Phrase {
+    let name = &quota.provider;
+    let why = phrase!("the quota `{name}` is used up for today", "`{name}` の本日の上限に達しました", name);
+    waits(provider, why)
+}
+
+fn waits(provider: &str, why: Phrase) -> Phrase {
+    phrase!("`{provider}` waits: {why}", "`{provider}` は待機中です：{why}", provider, why)
 }
 
 /// Tokens of one page of a document, as Gemini counts them.

@@ -11,6 +11,7 @@ use super::config::Tuning;
 use super::prompt::Prompt;
 use crate::config::Secret;
 use crate::fetch::{self, AllowPrivate, ApiReply, Clients, NoAnswer, header};
+use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Clock;
 
@@ -69,9 +70,9 @@ impl TokenUsage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallError {
     /// The provider works; with this document it has no answer for us.
-    Unusable { why: String, usage: TokenUsage, repair: Repair },
+    Unusable { why: Phrase, usage: TokenUsage, repair: Repair },
     /// The provider does not take what we sent, and does not say whether the document or the request is wrong.
-    Refused { why: String },
+    Refused { why: Phrase },
     /// The provider is to be left alone for a while.
     ProviderPause(ProviderPause),
 }
@@ -102,26 +103,26 @@ pub(super) struct Question<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProviderPause {
     /// Too many requests at this moment; it says, or we guess, how long.
-    Busy { why: String, after: Duration },
+    Busy { why: Phrase, after: Duration },
     /// Its quota of the day is used up.
-    UsedUp { why: String },
+    UsedUp { why: Phrase },
     /// It fails or cannot be reached.
-    Down { why: String, after: Option<Duration>, may_have_counted: bool },
+    Down { why: Phrase, after: Option<Duration>, may_have_counted: bool },
     /// It does not accept our key, or we have none.
-    Locked { why: String },
+    Locked { why: Phrase },
     /// It does not take such requests, whatever they are about: an unknown model, a key of the config that it does not
     /// know. The config has to change, and not the key.
-    Refused { why: String },
+    Refused { why: Phrase },
 }
 
 impl ProviderPause {
-    pub(super) fn down(why: impl Into<String>) -> Self {
-        ProviderPause::Down { why: why.into(), after: None, may_have_counted: false }
+    pub(super) fn down(why: Phrase) -> Self {
+        ProviderPause::Down { why, after: None, may_have_counted: false }
     }
 
     /// An answer came, and it is not what the API promises.
     pub(super) fn unclear() -> Self {
-        let why = "the answer is not what the API promises".to_owned();
+        let why = phrase!("the answer is not what the API promises", "API の仕様と異なる応答です");
         ProviderPause::Down { why, after: None, may_have_counted: true }
     }
 
@@ -145,11 +146,12 @@ impl Line<'_> {
         timeout: Duration,
     ) -> Result<ApiReply, CallError> {
         let (client, request) = request.build_split();
-        let request = request.map_err(|_| ProviderPause::down("the request cannot be made"))?;
+        let request = request.map_err(|_| {
+            ProviderPause::down(phrase!("the request cannot be made", "リクエストを作れません"))
+        })?;
         let called = fetch::call(&client, request, self.clock, timeout, MAX_ANSWER_BYTES).await;
-        let down = |why: Phrase, may_have_counted| {
-            ProviderPause::Down { why: why.to_string(), after: None, may_have_counted }.into()
-        };
+        let down =
+            |why: Phrase, may_have_counted| ProviderPause::Down { why, after: None, may_have_counted }.into();
         let reply = called.map_err(|NoAnswer { why, may_have_arrived }| down(why, may_have_arrived))?;
         match reply.cut.clone() {
             Some(why) => Err(down(why, true)),
@@ -170,16 +172,50 @@ impl Line<'_> {
 
     /// A client for `url`, which the address guard has judged.
     pub(super) fn client(&self, url: &Url) -> Result<reqwest::Client, CallError> {
-        self.clients.client_for(url, self.allow_private).map_err(|error| {
-            let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            ProviderPause::down(format!("{error}{hint}")).into()
-        })
+        self.clients
+            .client_for(url, self.allow_private)
+            .map_err(|error| ProviderPause::down(error.with_its_hint()).into())
     }
 }
 
 /// The secret as a header value that logs do not show.
 pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue, CallError> {
     header::secret(secret, prefix).map_err(|why| CallError::ProviderPause(ProviderPause::Locked { why }))
+}
+
+/// What a service says about a request that it does not take.
+pub(super) fn refusal(status: u16, message: &str) -> Phrase {
+    phrase!("status {status}: {said}", "HTTP {status}：{said}", status, said = quote(message))
+}
+
+/// The same about a model or an address that it does not know.
+pub(super) fn unknown_model(why: Phrase) -> Phrase {
+    phrase!("there is no such model or API: {why}", "モデルまたは API がありません：{why}", why)
+}
+
+/// What is wrong with the address of the config.
+pub(super) fn bad_base_url(error: &url::ParseError) -> CallError {
+    let why = phrase!(
+        "`base_url` does not work: {error}",
+        "`base_url` が正しくありません：{error}",
+        error = error.to_string()
+    );
+    ProviderPause::down(why).into()
+}
+
+/// An answer with nothing in it.
+pub(super) fn empty_answer() -> Phrase {
+    phrase!("the answer is empty", "回答が空です")
+}
+
+/// An answer that a filter held back.
+pub(super) fn blocked_answer(reason: &str) -> Phrase {
+    phrase!("the answer was blocked ({reason})", "回答がブロックされました（{reason}）", reason)
+}
+
+/// An answer that was too long.
+pub(super) fn cut_off_answer(reason: &str) -> Phrase {
+    phrase!("the answer was cut off ({reason})", "回答が途中で切れました（{reason}）", reason)
 }
 
 /// What somebody else wrote, on one short line and without our secrets.

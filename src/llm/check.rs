@@ -6,6 +6,8 @@ use super::Llm;
 use super::call::{CallError, Line, ProviderPause, quote};
 use super::models::suggest;
 use crate::fetch::Check;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// How long a provider has to answer.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -29,10 +31,14 @@ impl Llm {
         let mut checks = Vec::new();
         for model in models {
             checks.push(match &listed {
-                None => Check::fine(model, "the provider answers and takes the key; it lists no models"),
-                Some(names) if names.contains(model) => {
-                    Check::fine(model, "the provider takes the key and has the model")
-                }
+                None => Check::fine(
+                    model,
+                    phrase!(
+                        "the provider answers and takes the key; it lists no models",
+                        "応答あり、キーは有効です（モデルの一覧はありません）"
+                    ),
+                ),
+                Some(names) if names.contains(model) => Check::fine(model, has_model()),
                 Some(names) => self.check_unlisted(&line, model, names).await,
             });
         }
@@ -42,21 +48,47 @@ impl Llm {
     /// Looks whether there is a model that is not listed, and says what to take instead.
     async fn check_unlisted(&self, line: &Line<'_>, model: &str, names: &[String]) -> Check {
         match self.provider.knows(line, model, CHECK_TIMEOUT).await {
-            Ok(true) => Check::fine(model, "the provider takes the key and has the model"),
+            Ok(true) => Check::fine(model, has_model()),
             Ok(false) => {
                 let key = if model == self.screen_model { "screen_model" } else { "summary_model" };
                 let hint = match suggest(model, names).as_slice() {
-                    [] => format!("set `{key}` in [llm.{}] to one that it has", self.name),
+                    [] => phrase!(
+                        "set `{key}` in [llm.{name}] to one that it has",
+                        "[llm.{name}] の `{key}` に、あるモデルを指定してください",
+                        key,
+                        name = &self.name
+                    ),
                     [first, others @ ..] => {
-                        let others: String = others.iter().map(|other| format!(", or \"{other}\"")).collect();
-                        format!("set `{key} = \"{first}\"` in [llm.{}]{others}", self.name)
+                        let other = |other: &&str| {
+                            phrase!(", or \"{other}\"", "、または \"{other}\"", other = quote(other))
+                        };
+                        let others = others.iter().map(other).fold("".into(), |all: Phrase, one| {
+                            phrase!("{all}{one}", "{all}{one}", all, one)
+                        });
+                        phrase!(
+                            "set `{key} = \"{first}\"` in [llm.{name}]{others}",
+                            "[llm.{name}] に `{key} = \"{first}\"` と書いてください{others}",
+                            key,
+                            first = quote(first),
+                            name = &self.name,
+                            others
+                        )
                     }
                 };
-                Check::bad(model, quote(&format!("the provider has no such model (hint: {hint})")))
+                let detail = phrase!(
+                    "the provider has no such model (hint: {hint})",
+                    "このモデルはありません（ヒント：{hint}）",
+                    hint
+                );
+                Check::bad(model, detail)
             }
             Err(error) => failed(model, error),
         }
     }
+}
+
+fn has_model() -> Phrase {
+    phrase!("the provider takes the key and has the model", "キーは有効で、モデルもあります")
 }
 
 fn failed(model: &str, error: CallError) -> Check {
@@ -66,7 +98,7 @@ fn failed(model: &str, error: CallError) -> Check {
     }
 }
 
-fn words(error: CallError) -> String {
+fn words(error: CallError) -> Phrase {
     match error {
         CallError::Unusable { why, .. } | CallError::Refused { why } => why,
         CallError::ProviderPause(

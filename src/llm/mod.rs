@@ -43,6 +43,7 @@ use crate::fetch::{AllowPrivate, Clients};
 use crate::hash;
 use crate::id::JobName;
 use crate::parse::pdf;
+use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
@@ -158,7 +159,7 @@ pub enum AskError {
     #[error("{why}")]
     Rejected {
         /// What was wrong with the answers.
-        why: String,
+        why: Phrase,
     },
     /// The database refused.
     #[error(transparent)]
@@ -324,7 +325,7 @@ impl Llm {
                     Err(why) => {
                         self.record_usage(reserved, prompt.purpose, usage, None).await?;
                         complaint = Some(why.clone());
-                        why
+                        Phrase::verbatim(why)
                     }
                 },
                 Err(CallError::Unusable { why, usage, repair }) => {
@@ -332,13 +333,13 @@ impl Llm {
                     match (repair, tuning.with_more_room()) {
                         (Repair::None, _) => return Err(AskError::Rejected { why }),
                         (Repair::MoreRoom, Some(roomy)) => tuning = roomy,
-                        (Repair::MoreRoom | Repair::Complain, _) => complaint = Some(why.clone()),
+                        (Repair::MoreRoom | Repair::Complain, _) => complaint = Some(why.to_string()),
                     }
                     why
                 }
                 Err(CallError::Refused { why }) => {
                     self.record_usage(reserved, prompt.purpose, TokenUsage::Nothing, None).await?;
-                    if self.blame(prompt.purpose, &options.about, &why).await? == Blame::Request
+                    if self.blame(prompt.purpose, &options.about, &why.to_string()).await? == Blame::Request
                         && let Some(reserved) = self.ask_control(job, &question, options).await?
                     {
                         let pause = ProviderPause::Refused { why };
@@ -351,7 +352,9 @@ impl Llm {
                 }
             };
             if is_repair {
-                return Err(AskError::Rejected { why: format!("{why} (asked twice)") });
+                return Err(AskError::Rejected {
+                    why: phrase!("{why} (asked twice)", "{why}（2 回試しました）", why),
+                });
             }
             is_repair = true;
         }

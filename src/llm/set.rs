@@ -19,7 +19,6 @@ use crate::fetch::{AllowPrivate, Clients};
 use crate::ledger::quota::Quota;
 use crate::ledger::{Subject, event, pause};
 use crate::phrase;
-use crate::phrase::Phrase;
 
 /// Rests after failures in a row, shortest first; the last one repeats.
 const PAUSES: [Duration; 4] = [
@@ -80,7 +79,9 @@ fn read_one(
 ) -> Result<Llm, Problems> {
     let Some(kind) = KINDS.iter().find(|kind| kind.keys.name == section.kind) else {
         let known = KINDS.iter().map(|kind| kind.keys.name);
-        return Err(section.unknown_name("kind", "kind of LLM", &section.kind, known).into());
+        return Err(section
+            .unknown_name("kind", phrase!("kind of LLM", "LLM の種類"), &section.kind, known)
+            .into());
     };
     let Opened { provider, screen_model, summary_model, shared } = (kind.open)(section)?;
     let own = |model: &String| Some((model.clone(), quotas.get(model)?.clone()));
@@ -100,17 +101,25 @@ fn read_one(
         clock: db.clock().clone(),
         clients: clients.clone(),
         allow_private: AllowPrivate::parse(&shared.allow_private)
-            .map_err(|error| section.problem("allow_private", error.to_string()))?,
+            .map_err(|error| section.problem("allow_private", error.phrase()))?,
     })
 }
 
 fn check_tuning(section: &Section, tuning: Tuning) -> Result<Tuning, Problems> {
     if tuning.temperature.is_some_and(|value| !(0.0..=2.0).contains(&value)) {
-        return Err(section.problem("temperature", "a temperature is between 0 and 2".to_owned()).into());
+        return Err(section
+            .problem(
+                "temperature",
+                phrase!("a temperature is between 0 and 2", "temperature は 0 から 2 までです"),
+            )
+            .into());
     }
     if tuning.max_output_tokens.is_some_and(|tokens| tokens == 0) {
         return Err(section
-            .problem("max_output_tokens", "an answer needs at least 1 token".to_owned())
+            .problem(
+                "max_output_tokens",
+                phrase!("an answer needs at least 1 token", "回答には 1 トークン以上が必要です"),
+            )
             .into());
     }
     Ok(tuning)
@@ -129,7 +138,12 @@ fn budget(
                 .get(name)
                 .ok_or_else(|| {
                     let known = quotas.keys().map(String::as_str);
-                    Problems::from(section.unknown_name("quota", "quota", name, known))
+                    Problems::from(section.unknown_name(
+                        "quota",
+                        config::TableKind::Quota.noun(),
+                        name,
+                        known,
+                    ))
                 })?
                 .clone(),
         ),
@@ -213,25 +227,17 @@ impl Llm {
                 let failures = store::find_health(tx, &paused)?.failures_in_a_row;
                 let growing = PAUSES[usize::try_from(failures).unwrap_or(0).min(PAUSES.len() - 1)];
                 let (until, because, why) = match &pause {
-                    ProviderPause::Busy { why, after } => {
-                        (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why))
-                    }
+                    ProviderPause::Busy { why, after } => (now.plus(*after), PauseReason::Busy, why.clone()),
                     ProviderPause::UsedUp { why } => (
                         day_ends,
                         PauseReason::UsedUp,
                         phrase!("used up for today: {why}", "本日の上限に達しました：{why}", why),
                     ),
-                    ProviderPause::Down { why, after, .. } => (
-                        now.plus(after.unwrap_or(growing).max(growing)),
-                        PauseReason::Down,
-                        Phrase::verbatim(why),
-                    ),
-                    ProviderPause::Locked { why } => {
-                        (now.plus(LOCKED), PauseReason::Locked, Phrase::verbatim(why))
+                    ProviderPause::Down { why, after, .. } => {
+                        (now.plus(after.unwrap_or(growing).max(growing)), PauseReason::Down, why.clone())
                     }
-                    ProviderPause::Refused { why } => {
-                        (now.plus(LOCKED), PauseReason::Refused, Phrase::verbatim(why))
-                    }
+                    ProviderPause::Locked { why } => (now.plus(LOCKED), PauseReason::Locked, why.clone()),
+                    ProviderPause::Refused { why } => (now.plus(LOCKED), PauseReason::Refused, why.clone()),
                 };
                 let failed = i64::from(because == PauseReason::Down);
                 store::put_health(tx, &paused, failures + failed, Some((&print, because)))?;

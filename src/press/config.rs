@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::decide::{NotValuable, RetryLimits};
-use crate::config::value::{ByteSize, HttpUrl, Pattern, Patterns, Several, Span, checked};
+use crate::config::value::{BadValue, ByteSize, HttpUrl, Pattern, Patterns, Several, Span, checked};
 use crate::config::{Job, NO_LLM, Problems};
 use crate::llm::LlmSet;
 use crate::parse::html;
+use crate::phrase;
 
 /// A `press` job: a feed whose entries are screened, summarised and posted.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -118,13 +119,22 @@ fn summary_chars() -> u32 {
 }
 
 fn read_items_per_run<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let words = "0 would look at nothing at all\nhint: write `enabled = false` to stop the job";
-    checked(deserializer, |count| (*count > 0).then_some(()).ok_or(words))
+    let bad = || {
+        BadValue::new(phrase!("0 would look at nothing at all", "0 では何も処理されません")).with_hint(
+            phrase!(
+                "write `enabled = false` to stop the job",
+                "ジョブを止めるには `enabled = false` と書きます"
+            ),
+        )
+    };
+    checked(deserializer, |count| (*count > 0).then_some(()).ok_or_else(bad))
 }
 
 fn read_summary_chars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let words = "a summary has 20 to 5000 characters";
-    checked(deserializer, |count| (20..=5000).contains(count).then_some(()).ok_or(words))
+    let bad = || {
+        BadValue::new(phrase!("a summary has 20 to 5000 characters", "要約は 20 文字から 5000 文字までです"))
+    };
+    checked(deserializer, |count| (20..=5000).contains(count).then_some(()).ok_or_else(bad))
 }
 
 impl Keys {
@@ -138,28 +148,45 @@ impl Keys {
             (Some(name), _) if name == NO_LLM => None,
             (Some(name), known) if known.contains(&name.as_str()) => Some(name.clone()),
             (Some(name), known) => {
-                problems.push(section.unknown_name("llm", "LLM", name, known.iter().copied()));
+                problems.push(section.unknown_name(
+                    "llm",
+                    crate::config::TableKind::Llm.noun(),
+                    name,
+                    known.iter().copied(),
+                ));
                 None
             }
             (None, [only]) => Some((*only).to_owned()),
             (None, []) => {
-                let problem =
-                    section.problem("llm", "a press job needs a model to ask, and the file defines none");
-                let hint = "add `[llm.gemini]` with `kind` and `api_key`, or write `llm = \"none\"` to post titles and excerpts";
+                let problem = section.problem(
+                    "llm",
+                    phrase!(
+                        "a press job needs a model to ask, and the file defines none",
+                        "press ジョブには問い合わせるモデルが必要ですが、設定ファイルにありません"
+                    ),
+                );
+                let hint = phrase!(
+                    "add `[llm.gemini]` with `kind` and `api_key`, or write `llm = \"none\"` to post titles and excerpts",
+                    "`kind` と `api_key` を書いた `[llm.gemini]` を追加するか、`llm = \"none\"` と書いてタイトルと抜粋を投稿してください"
+                );
                 problems.push(problem.with_hint(hint));
                 None
             }
             (None, known) => {
-                let problem = section.problem("llm", "which model is to be asked?");
-                problems
-                    .push(problem.with_hint(format!("write `llm = \"{}\"`", known.join("\"` or `llm = \""))));
+                let problem = section
+                    .problem("llm", phrase!("which model is to be asked?", "どのモデルに問い合わせますか？"));
+                problems.push(problem.with_hint(phrase!(
+                    "write {keys}",
+                    "{keys} と書きます",
+                    keys = format!("`llm = \"{}\"`", known.join("\"` or `llm = \""))
+                )));
                 None
             }
         };
         if let Some(selector) = &keys.content
             && let Err(bad) = html::check_selector(selector)
         {
-            problems.push(section.problem("content", bad.to_string()));
+            problems.push(section.problem("content", bad.phrase()));
         }
         if let Some(template) = &keys.post
             && let Err(why) = super::post::check_template(template)

@@ -8,18 +8,20 @@ use sha2::{Digest, Sha256};
 
 use super::Press;
 use super::collect::asked_wait;
-use super::page::{Linked, MAX_FILES};
+use super::page::{Linked, MAX_FILES, nothing_sent};
 use super::workspace::Workspace;
 use crate::fetch::limits::Size;
 use crate::fetch::{Error, Limits, Request, Response};
 use crate::hash;
 use crate::llm::{Content, File, Llm};
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// Why there is nothing to summarise from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoFiles {
     /// A file could not be fetched.
-    Failed(String, Option<Duration>),
+    Failed(Phrase, Option<Duration>),
     /// Every file is too large.
     AllTooLarge,
 }
@@ -59,7 +61,13 @@ pub(super) async fn fetch_all(
                 }
                 Err(_) if broken == Broken::IsLeftOut => (file.bytes, Content::Missing),
                 Err(error) => {
-                    return Err(NoFiles::Failed(format!("{}: {error}", file.name), asked_wait(&error)));
+                    let why = phrase!(
+                        "{name}: {error}",
+                        "{name}：{error}",
+                        name = &file.name,
+                        error = error.phrase()
+                    );
+                    return Err(NoFiles::Failed(why, asked_wait(&error)));
                 }
             }
         };
@@ -73,7 +81,8 @@ pub(super) async fn fetch_all(
             return Err(NoFiles::AllTooLarge);
         }
         if !has_text {
-            return Err(NoFiles::Failed("no file could be fetched".to_owned(), None));
+            let why = phrase!("no file could be fetched", "ファイルを 1 つも取得できませんでした");
+            return Err(NoFiles::Failed(why, None));
         }
     }
     Ok(files)
@@ -85,25 +94,28 @@ async fn fetch_one(
     media_type: &'static str,
     path: &Path,
 ) -> Result<(u64, Content), Error> {
-    let broken = |why: &str| Error::Broken {
-        host: file.url.host_str().unwrap_or_default().to_owned(),
-        why: why.to_owned(),
-    };
+    let broken =
+        |why: Phrase| Error::Broken { host: file.url.host_str().unwrap_or_default().to_owned(), why };
     let limits = Limits::default().with_body_bytes(press.keys.max_file.as_u64());
     let request = Request::get(file.url.clone()).allow_private(&press.allow_private).limits(limits);
     let (head, saved) = match press.env.fetcher.fetch_to_file(&request, path).await? {
         Response::Fetched(head, saved) => (head, saved),
-        Response::Unchanged(_) => return Err(broken("nothing was sent")),
+        Response::Unchanged(_) => return Err(broken(nothing_sent())),
     };
     let says_html = head
         .content_type()
         .is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/html"));
     let owned = path.to_owned();
     let read = tokio::task::spawn_blocking(move || read_beginning(&owned)).await;
-    let (beginning, hash) = read.map_err(|_| broken("it cannot be read"))?.map_err(Error::Disk)?;
+    let (beginning, hash) =
+        read.map_err(|_| broken(phrase!("it cannot be read", "読み込めません")))?.map_err(Error::Disk)?;
     if !is_what_it_says(media_type, &beginning, says_html) {
-        let what = if says_html || looks_like_html(&beginning) { "a web page" } else { "something else" };
-        return Err(broken(&format!("{what} came in place of the file")));
+        let why = if says_html || looks_like_html(&beginning) {
+            phrase!("a web page came in place of the file", "ファイルではなく Web ページが返されました")
+        } else {
+            phrase!("something else came in place of the file", "ファイルではなく別のものが返されました")
+        };
+        return Err(broken(why));
     }
     Ok((saved.bytes, Content::Saved { path: path.to_owned(), media_type, hash }))
 }

@@ -114,7 +114,7 @@ impl Press {
     /// Reads a job's table.
     pub fn new(job: &Job, env: &JobEnv) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+            .map_err(|error| job.section.problem("allow_private", error.phrase()));
         let ((keys, llm), allow_private) = Problems::both(Keys::read(job, &env.llms), allow_private)?;
         Ok(Self {
             name: job.name.clone(),

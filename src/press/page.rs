@@ -9,6 +9,8 @@ use crate::fetch::{self, Head, Request, Response};
 use crate::hash;
 use crate::llm::{Content, File, ModelInput};
 use crate::parse::html::Html;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// The most files of a page that are read.
 pub(super) const MAX_FILES: usize = 10;
@@ -73,7 +75,8 @@ impl ItemPage {
 
 /// Fetches the page of an item and asks for the sizes of its files.
 pub(super) async fn fetch(press: &Press, item: &Item) -> Result<ItemPage, fetch::Error> {
-    let url = Url::parse(&item.url).map_err(|error| fetch::Error::BadUrl { why: error.to_string() })?;
+    let url =
+        Url::parse(&item.url).map_err(|error| fetch::Error::BadUrl { why: error.to_string().into() })?;
     if let Some(extension) = attached_as(&url, &press.keys.attachments) {
         match find_head(press, &url).await {
             Ok(head) if !says_html(&head) => {
@@ -97,7 +100,7 @@ pub(super) async fn fetch(press: &Press, item: &Item) -> Result<ItemPage, fetch:
 
 /// The page of an entry, for a look at how it is read; `None` when the entry is a file itself.
 pub(super) async fn preview(press: &Press, address: &str) -> Result<Option<ItemPage>, fetch::Error> {
-    let url = Url::parse(address).map_err(|error| fetch::Error::BadUrl { why: error.to_string() })?;
+    let url = Url::parse(address).map_err(|error| fetch::Error::BadUrl { why: error.to_string().into() })?;
     match attached_as(&url, &press.keys.attachments) {
         Some(_) => Ok(None),
         None => read_at(press, address, &url).await.map(Some),
@@ -109,7 +112,7 @@ async fn read_at(press: &Press, title: &str, url: &Url) -> Result<ItemPage, fetc
     let (head, body) = match press.env.fetcher.fetch(&request).await {
         Ok(Response::Fetched(head, body)) => (head, body),
         Ok(Response::Unchanged(_)) => {
-            return Err(fetch::Error::Broken { host: String::new(), why: "nothing was sent".to_owned() });
+            return Err(fetch::Error::Broken { host: String::new(), why: nothing_sent() });
         }
         // Too large for a page may be right for a file, which `max_file` limits.
         Err(error @ fetch::Error::TooBig { .. }) => match find_head(press, url).await {
@@ -128,11 +131,13 @@ async fn read_at(press: &Press, title: &str, url: &Url) -> Result<ItemPage, fetc
     // Reading a large page takes a while and is no work for the threads that wait for sockets.
     let (selector, extensions) = (press.keys.content.clone(), press.keys.attachments.clone());
     let broken =
-        |why: String| fetch::Error::Broken { host: url.host_str().unwrap_or_default().to_owned(), why };
+        |why: Phrase| fetch::Error::Broken { host: url.host_str().unwrap_or_default().to_owned(), why };
     let read = tokio::task::spawn_blocking(move || {
         read(&body, content_type.as_deref(), &head.final_url, selector.as_deref(), &extensions)
     });
-    read.await.map_err(|_| broken("the page cannot be read".to_owned()))?.map_err(broken)
+    read.await
+        .map_err(|_| broken(phrase!("the page cannot be read", "ページを読み込めません")))?
+        .map_err(broken)
 }
 
 /// Text and files of a page, or why it has none. Where `selector` matches nothing, both are those of the whole page.
@@ -142,10 +147,14 @@ fn read(
     url: &Url,
     selector: Option<&str>,
     extensions: &[String],
-) -> Result<ItemPage, String> {
+) -> Result<ItemPage, Phrase> {
     let html = Html::read(body, content_type, Some(url));
     if let Some(to) = html.refresh().and_then(|refresh| refresh.url.as_ref()).filter(|to| *to != url) {
-        return Err(format!("the page forwards its readers to {to}"));
+        return Err(phrase!(
+            "the page forwards its readers to {to}",
+            "ページは {to} へ転送されます",
+            to = to.as_str()
+        ));
     }
     let block = selector.filter(|selector| html.has_block(selector).unwrap_or(false));
     let text = html.main_text(block).unwrap_or_default();
@@ -157,10 +166,18 @@ fn read(
     });
     let page = ItemPage::new(text, linked.collect(), selector.is_some() && block.is_none());
     if page.text.trim().is_empty() && page.files.is_empty() {
-        Err("the page has no text; if it is drawn by JavaScript, that is not run".to_owned())
+        Err(phrase!(
+            "the page has no text; if it is drawn by JavaScript, that is not run",
+            "ページに本文がありません（JavaScript で描画されるページには対応していません）"
+        ))
     } else {
         Ok(page)
     }
+}
+
+/// What is wrong with an answer that says that nothing has changed, though nobody asked.
+pub(super) fn nothing_sent() -> Phrase {
+    phrase!("nothing was sent", "何も送られてきませんでした")
 }
 
 /// The ending of an address, if it is one of those that belong to files.

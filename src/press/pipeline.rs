@@ -22,7 +22,12 @@ pub static PIPELINE: Pipeline = Pipeline {
     make,
     topics,
     without_channel: WithoutChannel {
-        instead: "it collects and screens, but summarises and posts nothing; ",
+        instead: || {
+            phrase!(
+                "it collects and screens, but summarises and posts nothing; ",
+                "収集と判定だけを行い、要約も投稿もしません。"
+            )
+        },
         listing: "item ls",
     },
     check_jobs: |_| crate::config::Problems::default(),

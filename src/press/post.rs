@@ -40,13 +40,15 @@ pub(super) enum PostText {
 const DEFAULT_TEMPLATE: &str = "{{ summary }}";
 
 /// Whether a template of the config can be used.
-pub(super) fn check_template(template: &str) -> Result<(), String> {
-    fill(template, "title", "summary", "2026-01-15").map(drop)
+pub(super) fn check_template(template: &str) -> Result<(), Phrase> {
+    Template::new(template)?;
+    fill(template, "title", "summary", "2026-01-15").map(drop).map_err(|error| Template::wrong(&error))
 }
 
 fn fill(template: &str, title: &str, summary: &str, published: &str) -> Result<String, String> {
     let values = json!({ "title": title, "summary": summary, "published": published });
-    Template::new(template)?.render(&values).map(|text| text.trim().to_owned())
+    let template = Template::new(template).map_err(|why| why.to_string())?;
+    template.render(&values).map(|text| text.trim().to_owned())
 }
 
 pub(super) fn notice(press: &Press, item: &Item, body: &PostText) -> Result<Notice, String> {
@@ -191,9 +193,9 @@ mod tests {
         assert_eq!(fill("{{ summary }}", "t", "{{ title }}", "").unwrap(), "{{ title }}");
         assert!(check_template("{{ secret }}").is_err());
         assert!(check_template("{{ title").is_err());
-        assert!(check_template("{{ title }}\n{{ nothing }}").unwrap_err().contains("in line 2"));
+        assert!(check_template("{{ title }}\n{{ nothing }}").unwrap_err().to_string().contains("in line 2"));
         assert!(check_template("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}").is_err());
-        assert!(check_template(&" ".repeat(20_000)).unwrap_err().contains("16 KiB"));
+        assert!(check_template(&" ".repeat(20_000)).unwrap_err().to_string().contains("16 KiB"));
         assert!(check_template("{% include '/etc/passwd' %}").is_err());
     }
 }

@@ -21,7 +21,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
         Err(error) => {
-            let detail = json!({ "why": error.to_string(), "code": error.why_code() });
+            let detail = json!({ "why": error.phrase().to_stored(), "code": error.why_code() });
             return press.put_off(ctx, &item, detail, asked_wait(&error), None).await;
         }
     };
@@ -34,7 +34,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
             Ok(waiting) => return Ok(waiting),
             Err(why) => {
                 let seen = SeenPage { page_hash: page.hash, verdict: None };
-                let detail = json!({ "why": why, "step": "screen" });
+                let detail = json!({ "why": why.to_stored(), "step": "screen" });
                 return press.finish(ctx, &item, Event::ModelFailed, detail, Some(seen)).await;
             }
         },

@@ -219,7 +219,7 @@ pub(super) struct SeenPage {
 }
 
 /// An answer that is none: the step waits, the run fails, or the item is to blame.
-pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Failure> {
+pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, Phrase>, Failure> {
     match error {
         AskError::Paused(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
         AskError::Paused(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),

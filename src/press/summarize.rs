@@ -30,7 +30,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
         Err(error) => {
-            let detail = json!({ "why": error.to_string(), "code": error.why_code() });
+            let detail = json!({ "why": error.phrase().to_stored(), "code": error.why_code() });
             return press.put_off(ctx, &item, detail, asked_wait(&error), None).await;
         }
     };
@@ -61,11 +61,16 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         Err(trouble) => {
             return match trouble {
                 NoFiles::Failed(why, wait) => {
-                    press.put_off(ctx, &item, json!({ "why": why }), wait, Some(seen)).await
+                    press.put_off(ctx, &item, json!({ "why": why.to_stored() }), wait, Some(seen)).await
                 }
                 NoFiles::AllTooLarge => {
-                    let why = format!("every file is larger than {}", press.keys.max_file);
-                    press.finish(ctx, &item, Event::FilesTooLarge, json!({ "why": why }), Some(seen)).await
+                    let why = phrase!(
+                        "every file is larger than {most}",
+                        "すべてのファイルが {most} を超えています",
+                        most = press.keys.max_file.to_string()
+                    );
+                    let detail = json!({ "why": why.to_stored() });
+                    press.finish(ctx, &item, Event::FilesTooLarge, detail, Some(seen)).await
                 }
             };
         }
@@ -85,9 +90,9 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         Err(AskError::Paused(obstacle)) => return without_model(press, ctx, &item, obstacle).await,
         Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
-            Err(why) if press.keys.post_rejected => PostText::None { why },
+            Err(why) if press.keys.post_rejected => PostText::None { why: why.to_string() },
             Err(why) => {
-                let detail = json!({ "why": why, "step": "summary" });
+                let detail = json!({ "why": why.to_stored(), "step": "summary" });
                 return press.finish(ctx, &item, Event::ModelFailed, detail, Some(seen)).await;
             }
         },

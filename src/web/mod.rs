@@ -57,6 +57,8 @@ use crate::db::Db;
 use crate::engine::daemon::{self, StartRequests, Starter};
 use crate::engine::page::ExtraPage;
 use crate::engine::{Finder, Progress};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::Clock;
 use guard::Guard;
@@ -131,19 +133,15 @@ impl Pages {
 }
 
 /// Why pages cannot be served.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Error {
     /// The dashboard would be open to everybody.
-    #[error("`listen = \"{0}\"` in [web] is reachable from other machines, but nobody would have to log in")]
     Open(SocketAddr),
     /// The password cannot be had.
-    #[error("the password of [web.auth]: {0}")]
-    Secret(#[from] MissingSecret),
+    Secret(MissingSecret),
     /// The hash of the password cannot be used.
-    #[error("the password of [web.auth]: {0}")]
-    Password(#[from] password::BadHash),
+    Password(password::BadHash),
     /// The address cannot be had.
-    #[error("cannot listen on {address}: {why}")]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -153,16 +151,63 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the user can do about it.
-    pub fn hint(&self) -> &'static str {
+    /// What is wrong, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        let password =
+            |why: Phrase| phrase!("the password of [web.auth]: {why}", "[web.auth] のパスワード：{why}", why);
         match self {
-            Error::Open(_) => {
-                "set `user` and `password` in [web.auth], let a proxy log people in with `sso_header`, listen on 127.0.0.1, or open only the prompt pages with `prompt_listen`"
-            }
-            Error::Secret(_) => "set the variable or file that [web.auth] names",
-            Error::Password(_) => "`tsuzuki config hash-password` makes one",
-            Error::Listen { .. } => "another program may be using the address; choose another in [web]",
+            Error::Open(address) => phrase!(
+                "`listen = \"{address}\"` in [web] is reachable from other machines, but nobody would have to log in",
+                "[web] の `listen = \"{address}\"` はほかのマシンから届きますが、ログインが不要になっています",
+                address = address.to_string()
+            ),
+            Error::Secret(missing) => password(missing.phrase()),
+            Error::Password(bad) => password(bad.phrase()),
+            Error::Listen { address, why } => phrase!(
+                "cannot listen on {address}: {why}",
+                "{address} で待ち受けできません：{why}",
+                address = address.to_string(),
+                why = why.to_string()
+            ),
         }
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self) -> Phrase {
+        match self {
+            Error::Open(_) => phrase!(
+                "set `user` and `password` in [web.auth], let a proxy log people in with `sso_header`, listen on 127.0.0.1, or open only the prompt pages with `prompt_listen`",
+                "[web.auth] に `user` と `password` を設定するか、`sso_header` でプロキシにログインを任せるか、127.0.0.1 で待ち受けるか、`prompt_listen` でプロンプトのページだけを公開してください"
+            ),
+            Error::Secret(_) => phrase!(
+                "set the variable or file that [web.auth] names",
+                "[web.auth] が指定する環境変数またはファイルを用意してください"
+            ),
+            Error::Password(_) => {
+                phrase!(
+                    "`tsuzuki config hash-password` makes one",
+                    "`tsuzuki config hash-password` で作れます"
+                )
+            }
+            Error::Listen { .. } => phrase!(
+                "another program may be using the address; choose another in [web]",
+                "別のプログラムが使っているかもしれません。[web] で別のアドレスを指定してください"
+            ),
+        }
+    }
+}
+
+crate::error_in_english!(Error);
+
+impl From<MissingSecret> for Error {
+    fn from(missing: MissingSecret) -> Self {
+        Error::Secret(missing)
+    }
+}
+
+impl From<password::BadHash> for Error {
+    fn from(bad: password::BadHash) -> Self {
+        Error::Password(bad)
     }
 }
 

@@ -8,6 +8,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
 use crate::hash::sha256_parts;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// How the hash of a password begins.
 const MARK: &str = "$argon2";
@@ -15,15 +17,30 @@ const MARK: &str = "$argon2";
 const MAX_MEMORY: u32 = 64 * 1024;
 
 /// What [`hash`] makes cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadHash {
     /// It is no hash.
-    #[error("it begins like an argon2 hash but is none")]
     Malformed,
     /// Its cost is not for us.
-    #[error("it asks for more than 64 MiB of memory")]
     TooLarge,
 }
+
+impl BadHash {
+    /// What is wrong, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            BadHash::Malformed => phrase!(
+                "it begins like an argon2 hash but is none",
+                "argon2 のハッシュのように始まりますが、そうではありません"
+            ),
+            BadHash::TooLarge => {
+                phrase!("it asks for more than 64 MiB of memory", "64 MiB を超えるメモリを要求しています")
+            }
+        }
+    }
+}
+
+crate::error_in_english!(BadHash);
 
 /// A user and a password that were configured.
 #[derive(Debug)]

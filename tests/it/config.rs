@@ -207,7 +207,7 @@ fn both_forms_of_blogs_point_at_their_places() {
         ("ai-books", "deliver.1", 70, 24),
         ("mic", "deliver.0", 47, 12),
     ] {
-        let problem = config.find_job(name).unwrap().section.problem(key, "wrong");
+        let problem = config.find_job(name).unwrap().section.problem(key, "wrong".into());
         assert_eq!((problem.line(), problem.column()), (line, column), "{name} {key}");
     }
 }
@@ -361,7 +361,9 @@ fn missing_secrets_are_reported_with_their_places_and_badly_kept_ones_too() {
     let env = Env::of([("SHORT", "ab ")]);
     let config = config::parse(text, &directory.path().join("t.toml"), KINDS, &env).unwrap();
     let missing = config.list_missing_secrets();
-    let said: Vec<_> = missing.iter().map(|one| (one.line, one.key.as_str(), one.why.as_str())).collect();
+    let whys: Vec<String> = missing.iter().map(|one| one.why.to_string()).collect();
+    let said: Vec<_> =
+        missing.iter().zip(&whys).map(|(one, why)| (one.line, one.key.as_str(), why.as_str())).collect();
     let gone = format!(
         "the secret file `{}` cannot be read: No such file or directory (os error 2)",
         directory.path().join("gone").display()
@@ -376,7 +378,7 @@ fn missing_secrets_are_reported_with_their_places_and_badly_kept_ones_too() {
         ]
     );
     let warnings = config.list_secret_warnings();
-    assert!(warnings[0].contains("chmod 600"), "{}", warnings[0]);
+    assert!(warnings[0].to_string().contains("chmod 600"), "{}", warnings[0]);
     assert_eq!(
         warnings[1..],
         ["the secret is too short to be hidden in logs", "the secret begins or ends with white space"]
@@ -412,7 +414,7 @@ fn an_owner_adds_checks_of_its_own() {
         let mut problems = Problems::default();
         for (index, blog) in blogs.blog.iter().enumerate() {
             if blogs.blog[..index].iter().any(|other| other.id == blog.id) {
-                problems.push(section.problem(&format!("blog.{index}.id"), "two blogs have this id"));
+                problems.push(section.problem(&format!("blog.{index}.id"), "two blogs have this id".into()));
             }
         }
         problems
@@ -430,7 +432,7 @@ fn a_thousand_mistakes_are_not_a_thousand_messages() {
     let text = format!("[[job]]\nname = \"b\"\nkind = \"blogs\"\nblog = [\n{blogs}]\n");
     let problems = parse(&text).unwrap_err();
     assert_eq!(problems.len(), 101, "{}", problems.len());
-    assert!(problems.iter().any(|problem| problem.message.contains("may be more")));
+    assert!(problems.iter().any(|problem| problem.message.to_string().contains("may be more")));
 }
 
 #[test]

@@ -13,9 +13,9 @@ use tsuzuki::time::Clock;
 fn a_first_file_passes_the_check_and_is_never_overwritten() {
     for (args, jobs) in [
         (&["init"][..], "0 jobs"),
-        (&["init", "--lang", "ja"], "0 jobs"),
+        (&["init", "--lang", "ja"], "ジョブ 0 件"),
         (&["init", "blogs"], "1 job,"),
-        (&["init", "press", "books", "blogs", "commits", "--lang", "ja"], "4 jobs"),
+        (&["init", "press", "books", "blogs", "commits", "--lang", "ja"], "ジョブ 4 件"),
     ] {
         let test_env = TestEnv::empty();
         ends_with(&test_env.run(args), 0);

@@ -40,6 +40,7 @@ mod commits_runs;
 mod commits_together;
 mod concurrency;
 mod config;
+mod config_japanese;
 mod config_keys;
 mod demo;
 mod dictionary;

@@ -167,7 +167,7 @@ on_both_databases! {
         assert!(html.contains("name=\"flag.query\"") && html.contains("name=\"flag.book-lang\""), "{html}");
         let add = |body: &'static str| site.ask("POST", "/settings/jobs", FORM, body);
         for (body, words) in [
-            ("kind=books&name=ministry&flag.query=x", "there is a job"),
+            ("kind=books&name=ministry&flag.query=x", "ジョブ `ministry` はすでにあります"),
             ("kind=books&name=more", "queries"),
             ("kind=books&name=more&flag.query=x&every=soon", "every"),
             ("kind=books&name=more&flag.query=x&deliver=nobody", "nobody"),

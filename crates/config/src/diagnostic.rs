@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde::ser::SerializeStruct;
+use stdx::phrase;
+use stdx::phrase::{Phrase, Speech};
+use stdx::text::Language;
 
 use super::kind::Kind;
 use super::mask;
@@ -90,29 +93,22 @@ pub struct Problem {
     /// Whether the file can still be used.
     pub severity: Severity,
     /// What is wrong, in one sentence without a full stop.
-    pub message: String,
+    pub message: Phrase,
     /// What to say right under the place, often the correction.
-    pub label: Option<String>,
+    pub label: Option<Phrase>,
     /// What to do about it.
-    pub hint: Option<String>,
+    pub hint: Option<Phrase>,
 }
 
 impl Problem {
     /// An error at `span` of `source`.
-    pub fn at(source: &ConfigSource, span: Range<usize>, message: impl Into<String>) -> Self {
+    pub fn at(source: &ConfigSource, span: Range<usize>, message: Phrase) -> Self {
         let span = Some(floor_boundary(&source.text, span.start)..ceil_boundary(&source.text, span.end));
-        Self {
-            source: source.clone(),
-            span,
-            severity: Severity::Error,
-            message: message.into(),
-            label: None,
-            hint: None,
-        }
+        Self { source: source.clone(), span, severity: Severity::Error, message, label: None, hint: None }
     }
 
     /// An error of the file as a whole.
-    pub fn of_file(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+    pub fn of_file(path: impl Into<PathBuf>, message: Phrase) -> Self {
         Self { span: None, ..Self::at(&ConfigSource::new(path, ""), 0..0, message) }
     }
 
@@ -129,14 +125,14 @@ impl Problem {
     }
 
     /// The same problem with a remark right under the place.
-    pub fn with_label(mut self, label: impl Into<String>) -> Self {
-        self.label = Some(label.into());
+    pub fn with_label(mut self, label: Phrase) -> Self {
+        self.label = Some(label);
         self
     }
 
     /// The same problem with advice.
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    pub fn with_hint(mut self, hint: Phrase) -> Self {
+        self.hint = Some(hint);
         self
     }
 
@@ -155,20 +151,22 @@ impl Problem {
         self.span.as_ref().map_or(0, |span| self.source.line_and_column(span.start).1)
     }
 
-    /// The problem as people read it, with the line of the file and the place underlined.
+    /// The problem in English as people read it, with the line of the file and the place underlined.
     pub fn render(&self, colour: Colour) -> String {
-        self.render_in(&self.source.masked(), colour)
+        self.render_shown(&self.source.masked(), Language::En, colour)
     }
 
     /// The same with the text of its file as it may be shown.
-    fn render_in(&self, shown: &str, colour: Colour) -> String {
+    fn render_shown(&self, shown: &str, language: Language, colour: Colour) -> String {
+        let speech = Speech { language, zone: None };
         let level = match self.severity {
-            Severity::Error => Level::ERROR,
-            Severity::Setup => Level::WARNING.with_name("needs setup"),
-            Severity::Warning => Level::WARNING,
+            Severity::Error => Level::ERROR.with_name(speech.choose("error", "エラー")),
+            Severity::Setup => Level::WARNING.with_name(speech.choose("needs setup", "設定不足")),
+            Severity::Warning => Level::WARNING.with_name(speech.choose("warning", "警告")),
         };
+        let label = self.label.as_ref().map(|label| speech.phrase(label));
         let path = self.source.path.display().to_string();
-        let title = level.primary_title(self.message.as_str());
+        let title = level.primary_title(speech.phrase(&self.message));
         let mut group = match &self.span {
             Some(span) => {
                 // Only the lines in question go to the renderer: a long file costs nothing, and what
@@ -176,7 +174,7 @@ impl Problem {
                 let lines = self.lines_around(span);
                 let mark = AnnotationKind::Primary
                     .span(span.start - lines.start..span.end - lines.start)
-                    .label(self.label.as_deref());
+                    .label(label.as_deref());
                 title.element(
                     Snippet::source(shown[lines.clone()].to_owned())
                         .line_start(self.source.line_and_column(lines.start).0)
@@ -187,7 +185,8 @@ impl Problem {
             None => title.element(annotate_snippets::Origin::path(path)),
         };
         if let Some(hint) = &self.hint {
-            group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
+            group = group
+                .element(Level::HELP.with_name(speech.choose("hint", "ヒント")).message(speech.phrase(hint)));
         }
         let renderer = match colour {
             Colour::Never => Renderer::plain(),
@@ -263,9 +262,9 @@ impl Problems {
         if let Some(first_left_out) = self.0.get(MOST_PROBLEMS).cloned() {
             self.truncate(MOST_PROBLEMS);
             self.push(Problem {
-                message: "there are more problems from here on".to_owned(),
+                message: phrase!("there are more problems from here on", "ここから先にも問題があります"),
                 label: None,
-                hint: Some("they show once those before are mended".to_owned()),
+                hint: Some(phrase!("they show once those before are mended", "前の問題を直すと表示されます")),
                 ..first_left_out
             });
         }
@@ -315,8 +314,13 @@ impl Problems {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }
 
-    /// All problems as people read them.
+    /// All problems in English as people read them.
     pub fn render(&self, colour: Colour) -> String {
+        self.render_in(Language::En, colour)
+    }
+
+    /// All problems as people read them in `language`.
+    pub fn render_in(&self, language: Language, colour: Colour) -> String {
         // Blotting out secrets takes a look at the whole file, so it is done once and not for each problem.
         let mut masked: Option<(&Arc<str>, String)> = None;
         let mut rendered = Vec::new();
@@ -326,7 +330,7 @@ impl Problems {
                 Some(known) if Arc::ptr_eq(known.0, text) => known,
                 _ => (text, problem.source.masked()),
             };
-            rendered.push(problem.render_in(&shown.1, colour));
+            rendered.push(problem.render_shown(&shown.1, language, colour));
             masked = Some(shown);
         }
         rendered.join("\n\n")

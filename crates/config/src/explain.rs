@@ -7,7 +7,11 @@ use super::kind::{Kind, TableKind};
 use super::reading::Misfit;
 use super::schema::list_tables;
 use super::section::Section;
+use super::section::did_you_mean;
 use super::tree::TomlTable;
+use super::value::BadValue;
+use stdx::phrase;
+use stdx::phrase::{Phrase, Value};
 use stdx::text::nearest;
 
 /// What is known about the table that an error comes from.
@@ -21,20 +25,23 @@ pub(super) struct Explainer<'a> {
 /// The problem behind a deserialisation error, with a suggestion where one can be made.
 pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
     let span = err.span().unwrap_or_else(|| about.section.span.clone());
-    let problem = |message: String| Problem::at(&about.section.file.source, span.clone(), message);
-    let (message, hint) = match err.message().split_once("\nhint: ") {
-        Some((message, hint)) => (message, Some(hint)),
-        None => (err.message(), None),
-    };
+    let problem = |message: Phrase| Problem::at(&about.section.file.source, span.clone(), message);
+    let message = err.message();
     if let Some(rest) = message.strip_prefix("unknown field ") {
         let (key, known) = split_expected(rest);
-        return unknown_key(&problem(format!("unknown key `{key}`")), key, &known, &span, about);
+        return unknown_key(problem(unknown_key_phrase(key)), key, &known, &span, about);
     }
     if let Some(rest) = message.strip_prefix("unknown variant ") {
         let (word, known) = split_expected(rest);
-        let problem = problem(format!("`{word}` is not one of {}", quote_all(&known)));
+        let words = known.iter().map(|word| Value::from(format!("`{word}`"))).collect::<Vec<_>>();
+        let problem = problem(phrase!(
+            "`{word}` is not one of {words}",
+            "`{word}` は指定できません（{words} のいずれか）",
+            word,
+            words
+        ));
         return match nearest(word, known.iter().copied()) {
-            Some(near) => problem.with_label(format!("did you mean `{near}`?")),
+            Some(near) => problem.with_label(did_you_mean(near)),
             None => problem,
         };
     }
@@ -43,55 +50,84 @@ pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
             message.strip_prefix(prefix).and_then(|rest| rest.rsplit_once(", expected "))
         {
             let (expected, found) = (plain_expected(expected), plain_found(found));
-            return problem(format!("expected {expected}, found {found}"));
+            return problem(phrase!(
+                "expected {expected}, found {found}",
+                "{expected}が必要ですが、{found}が書かれています",
+                expected,
+                found
+            ));
         }
     }
-    match hint {
-        Some(hint) => problem(message.to_owned()).with_hint(hint),
-        None => problem(message.to_owned()),
-    }
+    let bad = BadValue::from_serde(message);
+    let problem = problem(bad.message().clone());
+    bad.hint().cloned().map_or(problem.clone(), |hint| problem.with_hint(hint))
+}
+
+/// What is wrong with a key that nobody reads.
+pub(super) fn unknown_key_phrase(key: &str) -> Phrase {
+    phrase!("unknown key `{key}`", "不明なキー `{key}`", key)
 }
 
 /// The problem of a table at `span` that lacks a key.
 pub(super) fn missing_key(section: &Section, span: &Range<usize>, key: &str) -> Problem {
-    Problem::at(&section.file.source, span.clone(), format!("the key `{key}` is missing"))
-        .with_label(format!("`{key}` belongs here"))
+    let message = phrase!("the key `{key}` is missing", "キー `{key}` がありません", key);
+    let label = phrase!("`{key}` belongs here", "ここに `{key}` が必要です", key);
+    Problem::at(&section.file.source, span.clone(), message).with_label(label)
 }
 
 fn unknown_key(
-    problem: &Problem,
+    problem: Problem,
     key: &str,
     known: &[&str],
     span: &Range<usize>,
     about: &Explainer<'_>,
 ) -> Problem {
-    let problem = problem.clone();
     let outermost = about.table.find_key_span(key).is_some_and(|at| at == *span);
     let mut candidates = known.to_vec();
     if outermost {
         candidates.extend(about.taken);
     }
     if let Some(near) = nearest(key, candidates.iter().copied()) {
-        return problem.with_label(format!("did you mean `{near}`?"));
+        return problem.with_label(did_you_mean(near));
     }
     let (place, kinds) = (about.section.place, about.section.file.kinds);
     let is_own = |kind: &&Kind| kind.place == place && kind.name == about.section.kind;
     let own = kinds.iter().find(is_own);
     if !outermost && (about.taken.contains(&key) || own.is_some_and(|own| own.has_key(key))) {
-        return problem.with_hint(format!(
-            "`{key}` belongs to the {} itself: move it up, before any line that opens a table inside it",
-            place.noun()
+        return problem.with_hint(phrase!(
+            "`{key}` belongs to the {what} itself: move it up, before any line that opens a table inside it",
+            "`{key}` は{what}自体のキーです。内側の表を始める行より前に移してください",
+            key,
+            what = place.noun()
         ));
     }
     let others = kinds.iter().filter(|kind| kind.place == place && !is_own(kind));
     let owners: Vec<&str> = others.filter(|kind| kind.has_key(key)).map(|kind| kind.name).collect();
     if outermost && !owners.is_empty() {
-        return problem.with_hint(format!("`{key}` belongs to kind = \"{}\"", owners.join("\" or \"")));
+        let owners = either(owners.iter().map(|owner| format!("\"{owner}\"")));
+        return problem.with_hint(phrase!(
+            "`{key}` belongs to kind = {owners}",
+            "`{key}` は kind = {owners} のキーです",
+            key,
+            owners
+        ));
     }
     match list_homes(key, kinds).as_slice() {
         homes if homes.is_empty() || !outermost => problem.with_hint(list_keys(&candidates)),
-        homes => problem.with_hint(format!("`{key}` belongs in {}", homes.join(" or "))),
+        homes => problem.with_hint(belongs_in(key, homes)),
     }
+}
+
+/// Where a key belongs.
+pub(super) fn belongs_in(key: &str, homes: &[String]) -> Phrase {
+    let homes = either(homes.iter().cloned());
+    phrase!("`{key}` belongs in {homes}", "`{key}` は {homes} に書きます", key, homes)
+}
+
+/// One of several.
+fn either(words: impl Iterator<Item = String>) -> Phrase {
+    let more = |before, word: String| phrase!("{before} or {word}", "{before} または {word}", before, word);
+    words.map(Phrase::verbatim).reduce(|before, word| more(before, word.to_string())).unwrap_or("".into())
 }
 
 /// The headers of the tables that have `key`, at most three.
@@ -112,45 +148,40 @@ fn split_expected(text: &str) -> (&str, Vec<&str>) {
     (text[..word_end].trim_matches('`'), known)
 }
 
-fn list_keys(keys: &[&str]) -> String {
+fn list_keys(keys: &[&str]) -> Phrase {
     match keys {
-        [] => "this table takes no keys".to_owned(),
-        keys => format!("keys that belong here: {}", keys.join(", ")),
+        [] => phrase!("this table takes no keys", "この表にキーはありません"),
+        keys => phrase!("keys that belong here: {keys}", "ここに書けるキー：{keys}", keys = keys.join(", ")),
     }
 }
 
-fn quote_all(words: &[&str]) -> String {
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
-}
-
 /// serde's words for what was wanted, in TOML's words.
-fn plain_expected(expected: &str) -> &str {
+fn plain_expected(expected: &str) -> Phrase {
     match expected {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, not negative",
-        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
-        "f32" | "f64" => "a number",
-        "a boolean" => "true or false",
-        "a string" => "a text in quotes",
-        "a sequence" => "an array",
-        "a map" => "a table",
-        other => match other.strip_prefix("struct ") {
-            Some(_) => "a table",
-            None => other,
-        },
+        "u8" | "u16" | "u32" | "u64" | "usize" => phrase!("a whole number, not negative", "0 以上の整数"),
+        "i8" | "i16" | "i32" | "i64" | "isize" => phrase!("a whole number", "整数"),
+        "f32" | "f64" => phrase!("a number", "数値"),
+        "a boolean" => phrase!("true or false", "true または false "),
+        "a string" => phrase!("a text in quotes", "引用符で囲んだ文字列"),
+        "a sequence" => phrase!("an array", "配列"),
+        "a map" => phrase!("a table", "表"),
+        other if other.starts_with("struct ") => phrase!("a table", "表"),
+        other => Phrase::from_stored(other),
     }
 }
 
 /// serde's words for what was found, in TOML's words.
-fn plain_found(found: &str) -> String {
+fn plain_found(found: &str) -> Phrase {
+    let number = |number: &str| phrase!("the number {number}", "数値 {number} ", number);
     match found {
-        "map" => "a table".to_owned(),
-        "sequence" => "an array".to_owned(),
+        "map" => phrase!("a table", "表"),
+        "sequence" => phrase!("an array", "配列"),
         found => match found.split_once(' ') {
-            Some(("string", text)) => format!("the text {text}"),
-            Some(("integer", number)) => format!("the number {number}"),
-            Some(("floating", number)) => format!("the number {}", number.trim_start_matches("point ")),
-            Some(("boolean", value)) => value.to_owned(),
-            _ => found.to_owned(),
+            Some(("string", text)) => phrase!("the text {text}", "文字列 {text} ", text),
+            Some(("integer", text)) => number(text),
+            Some(("floating", text)) => number(text.trim_start_matches("point ")),
+            Some(("boolean", value)) => phrase!("{value}", "{value} ", value),
+            _ => Phrase::verbatim(found),
         },
     }
 }

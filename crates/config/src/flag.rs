@@ -27,7 +27,7 @@ pub enum FlagShape {
     /// As a reference to the environment variable of that name; this is what it is usually called.
     Variable(&'static str),
     /// As this makes of it; the flag may be repeated.
-    Made(fn(&[String]) -> Result<toml::Value, String>),
+    Made(fn(&[String]) -> Result<toml::Value, Phrase>),
 }
 
 impl Flag {
@@ -44,7 +44,7 @@ impl Flag {
         }
     }
 
-    fn render(&self, given: &[String]) -> Result<toml::Value, String> {
+    fn render(&self, given: &[String]) -> Result<toml::Value, Phrase> {
         let last = || given.last().map(String::as_str).unwrap_or_default();
         Ok(match self.shape {
             FlagShape::Text => toml::Value::from(last()),
@@ -58,7 +58,7 @@ impl Flag {
     pub fn keys(
         flags: &[Flag],
         given: &[(&Flag, Vec<String>)],
-    ) -> Result<Vec<(String, toml::Value)>, String> {
+    ) -> Result<Vec<(String, toml::Value)>, Phrase> {
         let mut keys = Vec::new();
         for flag in flags {
             let named = given.iter().find(|(known, _)| known.name == flag.name);

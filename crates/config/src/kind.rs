@@ -14,6 +14,8 @@ use super::model::HEAD_KEYS;
 use super::overrides::EnvOverride;
 use super::section::Section;
 use super::tree::TomlTable;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 word_enum! {
     /// The part of the file that a table stands in, by its key; in the order in which a file is best written.
@@ -48,11 +50,15 @@ impl TableKind {
     }
 
     /// The word for one of them.
-    pub fn noun(self) -> &'static str {
+    pub fn noun(self) -> Phrase {
         match self {
-            TableKind::Llm => "LLM",
-            TableKind::App | TableKind::Store | TableKind::Web | TableKind::Defaults => "table",
-            place => place.word(),
+            TableKind::Llm => phrase!("LLM", "LLM "),
+            TableKind::Quota => phrase!("quota", "上限"),
+            TableKind::Channel => phrase!("channel", "チャンネル"),
+            TableKind::Job => phrase!("job", "ジョブ"),
+            TableKind::App | TableKind::Store | TableKind::Web | TableKind::Defaults => {
+                phrase!("table", "表")
+            }
         }
     }
 
@@ -77,7 +83,7 @@ pub struct Kind {
     /// The value of `kind`; empty for `[web]`.
     pub name: &'static str,
     /// Keys that all tables of its place have and that mean nothing to it, each with the reason.
-    pub unused: &'static [(&'static str, &'static str)],
+    pub unused: &'static [(&'static str, fn() -> Phrase)],
     /// Variables of the environment that stand above its keys.
     pub(super) env: &'static [EnvOverride],
     schema: fn(&mut SchemaGenerator) -> Schema,
@@ -153,7 +159,7 @@ impl Kind {
     /// The same kind, which makes no use of these common keys: the key, and why it means nothing here.
     ///
     /// A table that sets one itself is refused; one that has it from `[defaults]` is not.
-    pub const fn without(mut self, unused: &'static [(&'static str, &'static str)]) -> Self {
+    pub const fn without(mut self, unused: &'static [(&'static str, fn() -> Phrase)]) -> Self {
         self.unused = unused;
         self
     }
@@ -180,8 +186,17 @@ impl Kind {
     pub(super) fn list_unused(&self, section: &Section, own: &TomlTable) -> Vec<Problem> {
         let set = self.unused.iter().filter(|(key, _)| own.find(key).is_some());
         set.map(|(key, why)| {
-            let message = format!("`{key}` has no effect in a {} of kind `{}`", self.place.noun(), self.name);
-            section.problem(key, message).with_label("remove it").with_hint(*why)
+            let message = phrase!(
+                "`{key}` has no effect in a {what} of kind `{kind}`",
+                "種類 `{kind}` の{what}では `{key}` は無視されます",
+                key = *key,
+                what = self.place.noun(),
+                kind = self.name
+            );
+            section
+                .problem(key, message)
+                .with_label(phrase!("remove it", "削除してください"))
+                .with_hint(why())
         })
         .collect()
     }

@@ -13,6 +13,7 @@ use super::explain::{Explainer, explain, missing_key};
 use super::reading::{Misfit, Pairs, Reading, SeenSecret};
 use super::section::Section;
 use super::tree::TomlTable;
+use stdx::phrase;
 
 /// After this many problems in one table, the rest can wait: each costs another reading.
 const MOST_PROBLEMS: usize = 100;
@@ -55,8 +56,13 @@ pub(super) fn read_lenient<T: DeserializeOwned + JsonSchema>(
         };
         let is_full = problems.len() >= MOST_PROBLEMS;
         if is_full {
-            let more = section.header_problem("there may be more problems in this table");
-            problems.push(more.with_hint("they show once these are mended"));
+            let more = section.header_problem(phrase!(
+                "there may be more problems in this table",
+                "この表にはほかにも問題があるかもしれません"
+            ));
+            problems.push(
+                more.with_hint(phrase!("they show once these are mended", "これらを直すと表示されます")),
+            );
         }
         match skip.filter(|_| !is_full) {
             Some(skip) => skipped.push(skip),
@@ -98,9 +104,16 @@ fn list_stray_references(
         &mut |span, text| {
             let is_known = skipped.contains(span) || secrets.iter().any(|seen| seen.span == *span);
             if !is_known && super::lookup::has_reference(text) {
-                let message = "`${…}` is filled in only where a secret belongs";
+                let message = phrase!(
+                    "{reference} is filled in only where a secret belongs",
+                    "{reference} は秘密情報のキーでだけ置き換えられます",
+                    reference = "`${…}`"
+                );
                 let problem = Problem::at(&about.section.file.source, span.clone(), message);
-                stray.push(problem.with_hint("write the value itself; it is no secret"));
+                stray.push(problem.with_hint(phrase!(
+                    "write the value itself; it is no secret",
+                    "秘密情報ではないので、値をそのまま書いてください"
+                )));
             }
         },
     );

@@ -23,6 +23,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use stdx::phrase;
+use stdx::phrase::Phrase;
+
 mod diagnostic;
 mod edit;
 mod env;
@@ -58,7 +61,7 @@ pub use reference::render_reference;
 pub use schema::schema;
 pub use secret::{MissingSecret, Revealed, Secret};
 pub use secret_url::{BadLocation, Location, SecretUrl};
-pub use section::Section;
+pub use section::{Section, did_you_mean};
 pub use web::{Web, WebAuth};
 
 /// The largest config file that is read: thousands of blogs fit, and what is larger is something else.
@@ -122,7 +125,7 @@ pub struct MissingAt {
     /// Its line in the file.
     pub line: usize,
     /// What is missing.
-    pub why: String,
+    pub why: Phrase,
 }
 
 impl Config {
@@ -141,7 +144,7 @@ impl Config {
             .iter()
             .filter(in_file)
             .find(|used| used.secret.reveal().as_ref().err() == Some(missing))?;
-        Some(Problem::at(&self.source, used.span.clone(), missing.to_string()))
+        Some(Problem::at(&self.source, used.span.clone(), missing.phrase()))
     }
 
     /// Every secret that cannot be had, with the key that names it and the kind of its table.
@@ -156,8 +159,8 @@ impl Config {
             let line = self.source.line_and_column(span.start).0;
             let source = &self.source;
             secret.list_missing().into_iter().map(move |missing| {
-                let why = missing.to_string();
-                let problem = Problem::at(source, span.clone(), why.as_str()).as_setup();
+                let why = missing.phrase();
+                let problem = Problem::at(source, span.clone(), why.clone()).as_setup();
                 let (kind, owner, key) = (kind.clone(), owner.clone(), key.clone());
                 (MissingAt { place, kind, owner, key, line, why }, problem)
             })
@@ -166,8 +169,8 @@ impl Config {
     }
 
     /// What should be better about how secrets are kept.
-    pub fn list_secret_warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> =
+    pub fn list_secret_warnings(&self) -> Vec<Phrase> {
+        let mut warnings: Vec<Phrase> =
             self.secrets.iter().flat_map(|used| used.secret.list_warnings()).collect();
         warnings.dedup();
         warnings
@@ -248,15 +251,31 @@ pub fn survey(path: &Path, kinds: &'static [Kind], env: &Env) -> (Option<Config>
 fn load_text(path: &Path) -> Result<String, Problems> {
     match load_bytes(path).map(String::from_utf8) {
         Ok(Ok(text)) => Ok(text),
-        Ok(Err(_)) => {
-            Err(Problem::of_file(path, "the file is not UTF-8").with_hint("save it as UTF-8").into())
-        }
+        Ok(Err(_)) => Err(Problem::of_file(
+            path,
+            phrase!("the file is not UTF-8", "ファイルの文字コードが UTF-8 ではありません"),
+        )
+        .with_hint(phrase!("save it as UTF-8", "UTF-8 で保存してください"))
+        .into()),
         Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
-            Err(Problem::of_file(path, "there is no such file")
-                .with_hint("`tsuzuki init` writes one; `-c FILE` names another")
+            Err(Problem::of_file(path, phrase!("there is no such file", "ファイルがありません"))
+                .with_hint(phrase!(
+                    "`tsuzuki init` writes one; `-c FILE` names another",
+                    "`tsuzuki init` で作るか、`-c FILE` で別のファイルを指定してください"
+                ))
                 .into())
         }
-        Err(err) => Err(Problem::of_file(path, format!("the file cannot be read: {err}")).into()),
+        Err(err) => {
+            let why = match err.kind() {
+                std::io::ErrorKind::FileTooLarge => phrase!(
+                    "it is larger than 4 MiB, so it is no config file",
+                    "4 MiB を超えており、設定ファイルではありません"
+                ),
+                _ => Phrase::verbatim(err.to_string()),
+            };
+            let message = phrase!("the file cannot be read: {why}", "ファイルを読み込めません：{why}", why);
+            Err(Problem::of_file(path, message).into())
+        }
     }
 }
 
@@ -265,11 +284,7 @@ fn load_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        Err(std::io::Error::other("it is larger than 4 MiB, so it is no config file"))
-    } else {
-        Ok(bytes)
-    }
+    if bytes.len() as u64 > MAX_BYTES { Err(std::io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
 /// Checks `text`, which stands or would stand at `path`.

@@ -4,8 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use stdx::phrase;
+use stdx::phrase::Phrase;
+
 use super::env::Env;
 use super::secret::MissingSecret;
+use super::value::BadValue;
 
 /// The longest secret we read from a file.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
@@ -42,24 +46,33 @@ impl SecretPart {
 
 /// A `${…}` that names nothing we know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct BadReference {
-    message: String,
-}
+#[error("{0}")]
+pub struct BadReference(Phrase);
 
 impl BadReference {
-    pub(super) fn with_hint(&self) -> String {
-        format!(
-            "{}\nhint: write ${{NAME}} for a variable, ${{file:path}} for a file, ${{cred:name}} for a systemd credential, $${{ for `${{` itself",
-            self.message
-        )
+    /// What is wrong, in one sentence.
+    pub fn phrase(&self) -> &Phrase {
+        &self.0
+    }
+
+    pub(super) fn for_serde(&self) -> String {
+        let hint = phrase!(
+            "write {name} for a variable, {file} for a file, {cred} for a systemd credential, {escape} for {open} itself",
+            "環境変数は {name}、ファイルは {file}、systemd のクレデンシャルは {cred} と書きます（{open} という文字そのものは {escape}）",
+            name = "${NAME}",
+            file = "${file:path}",
+            cred = "${cred:name}",
+            escape = "$${",
+            open = "`${`"
+        );
+        BadValue::new(self.0.clone()).with_hint(hint).for_serde()
     }
 }
 
 pub(super) fn parse_parts(text: &str, context: &Surroundings) -> Result<Vec<SecretPart>, BadReference> {
-    let bad = |message: String| Err(BadReference { message });
+    let bad = |message: Phrase| Err(BadReference(message));
     if text.is_empty() {
-        return bad("a secret cannot be empty".to_owned());
+        return bad(phrase!("a secret cannot be empty", "秘密情報は空にできません"));
     }
     let mut parts = Vec::new();
     let mut plain = String::new();
@@ -73,7 +86,12 @@ pub(super) fn parse_parts(text: &str, context: &Surroundings) -> Result<Vec<Secr
         }
         plain.push_str(&rest[..at]);
         let Some(close) = rest[at..].find('}') else {
-            return bad("`${` is never closed with `}`".to_owned());
+            return bad(phrase!(
+                "`{open}` is never closed with `{close}`",
+                "`{open}` が `{close}` で閉じられていません",
+                open = "${",
+                close = "}"
+            ));
         };
         let name = &rest[at + 2..at + close];
         if !plain.is_empty() {
@@ -90,7 +108,14 @@ pub(super) fn parse_parts(text: &str, context: &Surroundings) -> Result<Vec<Secr
             None if is_variable_name(name) => {
                 SecretPart::Env { name: name.to_owned(), value: context.env.find(name) }
             }
-            _ => return bad(format!("`${{{name}}}` is no reference that is known")),
+            _ => {
+                let reference = format!("${{{name}}}");
+                return bad(phrase!(
+                    "`{reference}` is no reference that is known",
+                    "`{reference}` という参照の書き方はありません",
+                    reference
+                ));
+            }
         });
         rest = &rest[at + close + 1..];
     }
@@ -115,17 +140,23 @@ pub(super) fn has_reference(text: &str) -> bool {
 
 fn load_secret_file(path: &Path) -> Result<String, MissingSecret> {
     use std::io::Read;
-    let missing = |why: String| MissingSecret::File { path: path.display().to_string(), why };
+    let missing = |why: Phrase| MissingSecret::File { path: path.display().to_string(), why };
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|err| missing(err.to_string()))?;
-    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(|err| missing(err.to_string()))?;
+    let file = std::fs::File::open(path).map_err(|err| missing(Phrase::verbatim(err.to_string())))?;
+    file.take(MAX_FILE_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|err| missing(Phrase::verbatim(err.to_string())))?;
     if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(missing(format!("it is larger than {MAX_FILE_BYTES} bytes")));
+        return Err(missing(phrase!(
+            "it is larger than {most} bytes",
+            "{most} バイトを超えています",
+            most = MAX_FILE_BYTES
+        )));
     }
     let trimmed =
         text.strip_suffix('\n').map_or(text.as_str(), |text| text.strip_suffix('\r').unwrap_or(text));
     if trimmed.is_empty() {
-        return Err(missing("it is empty".to_owned()));
+        return Err(missing(phrase!("it is empty", "空です")));
     }
     Ok(trimmed.to_owned())
 }

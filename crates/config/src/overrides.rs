@@ -9,6 +9,7 @@ use super::lookup::Surroundings;
 use super::secret_url::SecretUrl;
 use super::tree::{Data, TomlEntry, TomlTable, TomlValue};
 use super::value::{BadValue, Zone};
+use stdx::phrase;
 
 /// A variable that replaces a key of the file.
 #[derive(Clone, Copy)]
@@ -56,8 +57,8 @@ const OF_ALL: &[EnvOverride] = &[
         .from_top(),
     EnvOverride::new("TSUZUKI_STORE_URL", "store.url", |value, _| {
         let nowhere = Surroundings { directory: ".".into(), env: Env::of([]) };
-        let url = SecretUrl::parse(value, &nowhere).map_err(|err| BadValue::new(err.to_string()))?;
-        url.check().map_err(|err| BadValue::new(err.to_string()))?;
+        let url = SecretUrl::parse(value, &nowhere).map_err(|err| BadValue::new(err.phrase().clone()))?;
+        url.check().map_err(|err| BadValue::new(err.phrase()))?;
         Ok(value.into())
     })
     .from_top(),
@@ -94,9 +95,10 @@ pub(super) fn write(root: &mut TomlTable, kinds: &[Kind], env: &Env) -> Problems
         });
         if let Err(bad) = written {
             let source = ConfigSource::new(format!("${}", over.env), value.as_str());
-            let mut problem = Problem::at(&source, 0..value.len(), bad.message());
-            problem.label = Some(format!("the environment sets `{key}`"));
-            problem.hint = bad.hint().map(str::to_owned);
+            let mut problem = Problem::at(&source, 0..value.len(), bad.message().clone());
+            problem.label =
+                Some(phrase!("the environment sets `{key}`", "環境変数が `{key}` を設定しています", key));
+            problem.hint = bad.hint().cloned();
             problems.push(problem);
         }
     }

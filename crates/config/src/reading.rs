@@ -7,6 +7,7 @@ use std::ops::Range;
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
+use stdx::phrase;
 use toml::de::DeValue;
 
 use super::lookup::Surroundings;
@@ -98,13 +99,28 @@ impl Reading<'_> {
     fn find_secret(&self, value: &TomlValue, name: &str) -> Result<SecretParts, Misfit> {
         let text = match &value.data {
             Data::Text(text) => text,
-            Data::Plain(_) => return Err(Misfit::custom("a secret is a text: put it in quotes")),
+            Data::Plain(_) => {
+                return Err(Misfit::custom(
+                    phrase!(
+                        "a secret is a text: put it in quotes",
+                        "秘密情報は文字列です。引用符で囲んでください"
+                    )
+                    .to_stored(),
+                ));
+            }
             _ => {
                 let found = value.type_name();
-                return Err(Misfit::custom(format!("expected a secret in quotes, found {found}")));
+                return Err(Misfit::custom(
+                    phrase!(
+                        "expected a secret in quotes, found {found}",
+                        "引用符で囲んだ秘密情報が必要ですが、{found}が書かれています",
+                        found
+                    )
+                    .to_stored(),
+                ));
             }
         };
-        let found = SecretParts::parse(text, self.context).map_err(|err| Misfit::custom(err.with_hint()))?;
+        let found = SecretParts::parse(text, self.context).map_err(|err| Misfit::custom(err.for_serde()))?;
         let is_url = name == SECRET_URL;
         let hides = if is_url { Hides::Password } else { Hides::Whole };
         let secret = Secret::of(found.parts.clone(), hides);

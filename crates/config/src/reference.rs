@@ -54,7 +54,7 @@ pub fn render_reference(kinds: &[Kind]) -> String {
             let hide_head = place == TableKind::Job;
             page.add_table(&table.schema, hide_head);
             for (key, why) in table.unused {
-                page.add(format_args!("\n`{key}` is refused here: {why}.\n"));
+                page.add(format_args!("\n`{key}` is refused here: {}.\n", why()));
             }
         }
     }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 use super::lookup::{BadReference, SecretPart, Surroundings, is_world_readable, parse_parts};
 use super::redact;
@@ -58,23 +60,41 @@ pub(super) enum Hides {
 pub struct Revealed(SecretString);
 
 /// A secret that is named but cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingSecret {
     /// The environment lacks a variable.
-    #[error("{0} is not set")]
     Env(String),
     /// A file cannot be read.
-    #[error("the secret file `{path}` cannot be read: {why}")]
     File {
         /// The file, as looked for.
         path: String,
-        /// What the system said.
-        why: String,
+        why: Phrase,
     },
     /// We were not started by systemd with credentials.
-    #[error("the credential `{0}` is not there: `$CREDENTIALS_DIRECTORY` is not set")]
     NoCredentials(String),
 }
+
+impl MissingSecret {
+    /// What is missing, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Self::Env(name) => phrase!("{name} is not set", "{name} が設定されていません", name),
+            Self::File { path, why } => phrase!(
+                "the secret file `{path}` cannot be read: {why}",
+                "秘密情報のファイル `{path}` を読み込めません：{why}",
+                path,
+                why
+            ),
+            Self::NoCredentials(name) => phrase!(
+                "the credential `{name}` is not there: `$CREDENTIALS_DIRECTORY` is not set",
+                "クレデンシャル `{name}` がありません（`$CREDENTIALS_DIRECTORY` が設定されていません）",
+                name
+            ),
+        }
+    }
+}
+
+stdx::error_in_english!(MissingSecret);
 
 impl Secret {
     /// A secret from its text in the config file.
@@ -122,15 +142,16 @@ impl Secret {
     }
 
     /// What `check` should say about how the secret is kept; does not complain about its absence.
-    pub fn list_warnings(&self) -> Vec<String> {
+    pub fn list_warnings(&self) -> Vec<Phrase> {
         let mut warnings = Vec::new();
         for part in &self.parts {
             if let SecretPart::File { path, .. } = part
                 && is_world_readable(path)
             {
-                warnings.push(format!(
-                    "everyone on this machine can read the secret file `{0}`; `chmod 600 {0}` ends that",
-                    path.display()
+                warnings.push(phrase!(
+                    "everyone on this machine can read the secret file `{path}`; `chmod 600 {path}` ends that",
+                    "秘密情報のファイル `{path}` はこのマシンの誰でも読めます。`chmod 600 {path}` で制限できます",
+                    path = path.display().to_string()
                 ));
             }
         }
@@ -139,10 +160,16 @@ impl Secret {
         {
             let value = revealed.expose();
             if value.chars().count() < redact::SHORTEST {
-                warnings.push("the secret is too short to be hidden in logs".to_owned());
+                warnings.push(phrase!(
+                    "the secret is too short to be hidden in logs",
+                    "秘密情報が短すぎるため、ログで伏せられません"
+                ));
             }
             if value.trim() != value {
-                warnings.push("the secret begins or ends with white space".to_owned());
+                warnings.push(phrase!(
+                    "the secret begins or ends with white space",
+                    "秘密情報の先頭か末尾に空白があります"
+                ));
             }
         }
         warnings

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 use super::env::Env;
 use super::lookup::{BadReference, Surroundings};
@@ -30,19 +32,40 @@ pub enum Location {
 }
 
 /// A database address that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadLocation {
     /// A secret inside it cannot be had.
-    #[error(transparent)]
-    Secret(#[from] MissingSecret),
+    Secret(MissingSecret),
     /// It names no database that we know.
-    #[error("`{shown}` is not a database address: {why}")]
     Address {
         /// The address without its password.
         shown: String,
         /// What is wrong.
-        why: &'static str,
+        why: Phrase,
     },
+}
+
+impl BadLocation {
+    /// What is wrong, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Self::Secret(missing) => missing.phrase(),
+            Self::Address { shown, why } => phrase!(
+                "`{shown}` is not a database address: {why}",
+                "`{shown}` はデータベースのアドレスではありません：{why}",
+                shown,
+                why
+            ),
+        }
+    }
+}
+
+stdx::error_in_english!(BadLocation);
+
+impl From<MissingSecret> for BadLocation {
+    fn from(missing: MissingSecret) -> Self {
+        Self::Secret(missing)
+    }
 }
 
 impl SecretUrl {
@@ -86,16 +109,16 @@ impl Store {
 impl SecretUrl {
     /// The database that a person names on the command line, as an address or as the path of a file, and its place;
     /// relative paths start from the working directory.
-    pub fn named(text: &str, env: &Env) -> Result<(Self, Location), String> {
+    pub fn named(text: &str, env: &Env) -> Result<(Self, Location), Phrase> {
         let is_address =
             ["sqlite:", "postgres://", "postgresql://"].iter().any(|word| text.starts_with(word));
         let text =
             if is_address || text.contains("://") { text.to_owned() } else { format!("sqlite:{text}") };
         let secret_context = Surroundings { directory: PathBuf::from("."), env: env.clone() };
-        let url = Self::parse(&text, &secret_context).map_err(|error| error.to_string())?;
-        let directory = std::env::current_dir().map_err(|error| error.to_string())?;
+        let url = Self::parse(&text, &secret_context).map_err(|error| error.phrase().clone())?;
+        let directory = std::env::current_dir().map_err(|error| Phrase::verbatim(error.to_string()))?;
         let store = Store { url, directory, keep_history: None };
-        let location = store.location().map_err(|error| error.to_string())?;
+        let location = store.location().map_err(|error| error.phrase())?;
         Ok((store.url, location))
     }
 
@@ -120,17 +143,30 @@ fn locate(address: &str, directory: &Path, shown: &str) -> Result<Option<PathBuf
         return Ok(None);
     }
     let Some(path) = address.strip_prefix("sqlite:") else {
-        return bad("it begins with neither `sqlite:` nor `postgres://`");
+        return bad(phrase!(
+            "it begins with neither `sqlite:` nor `postgres://`",
+            "`sqlite:` でも `postgres://` でも始まっていません"
+        ));
     };
     let path = match path.strip_prefix("//") {
         Some(absolute) if absolute.starts_with('/') => absolute,
-        Some(_) => return bad("write `sqlite:PATH`, or `sqlite:///PATH` for an absolute one"),
+        Some(_) => {
+            return bad(phrase!(
+                "write `sqlite:PATH`, or `sqlite:///PATH` for an absolute one",
+                "`sqlite:PATH` と書きます（絶対パスなら `sqlite:///PATH`）"
+            ));
+        }
         None => path,
     };
     match path {
-        "" => bad("the path is missing"),
-        ":memory:" => bad("what is kept in memory is forgotten at the end; name a file"),
-        path if path.contains(['?', '#']) => bad("a path takes no options"),
+        "" => bad(phrase!("the path is missing", "パスがありません")),
+        ":memory:" => bad(phrase!(
+            "what is kept in memory is forgotten at the end; name a file",
+            "メモリ上のデータは終了時に失われます。ファイルを指定してください"
+        )),
+        path if path.contains(['?', '#']) => {
+            bad(phrase!("a path takes no options", "パスにオプションは付けられません"))
+        }
         path => Ok(Some(directory.join(path))),
     }
 }
@@ -160,7 +196,7 @@ impl<'de> serde::Deserialize<'de> for SecretUrl {
         struct SecretUrlText(SecretParts);
         let SecretUrlText(found) = SecretUrlText::deserialize(deserializer)?;
         let url = Self::of(found);
-        url.check().map_err(serde::de::Error::custom)?;
+        url.check().map_err(|bad| serde::de::Error::custom(bad.phrase().to_stored()))?;
         Ok(url)
     }
 }

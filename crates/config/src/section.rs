@@ -15,6 +15,8 @@ use super::model::HEAD_KEYS;
 use super::reading::SeenSecret;
 use super::tree::{Data, TomlTable};
 use super::value::BadValue;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 /// The file that sections are tables of.
 pub(super) struct File {
@@ -105,20 +107,20 @@ impl Section {
     /// An error about the value of `key`, which may be a path such as `deliver.0` or `blog.2.url`.
     ///
     /// Points at the header when there is no such key.
-    pub fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
+    pub fn problem(&self, key: &str, message: Phrase) -> Problem {
         let span = self.find_span(key).unwrap_or_else(|| self.span.clone());
         Problem::at(&self.file.source, span, message)
     }
 
     /// An error about a value of `key` that cannot be read.
     pub fn bad_value(&self, key: &str, bad: &BadValue) -> Problem {
-        let mut problem = self.problem(key, bad.message());
-        problem.hint = bad.hint().map(str::to_owned);
+        let mut problem = self.problem(key, bad.message().clone());
+        problem.hint = bad.hint().cloned();
         problem
     }
 
     /// An error about the section as a whole.
-    pub fn header_problem(&self, message: impl Into<String>) -> Problem {
+    pub fn header_problem(&self, message: Phrase) -> Problem {
         Problem::at(&self.file.source, self.span.clone(), message)
     }
 
@@ -126,16 +128,25 @@ impl Section {
     pub fn unknown_name<'a>(
         &self,
         key: &str,
-        what: &str,
+        what: Phrase,
         name: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) -> Problem {
         let known: Vec<&str> = known.into_iter().collect();
-        let problem = self.problem(key, format!("there is no {what} `{name}`"));
+        let problem = self.problem(
+            key,
+            phrase!("there is no {what} `{name}`", "{what} `{name}` はありません", what = &what, name),
+        );
         match stdx::text::nearest(name, known.iter().copied()) {
-            Some(near) => problem.with_label(format!("did you mean `{near}`?")),
-            None if known.is_empty() => problem.with_hint(format!("this file defines no {what} at all")),
-            None => problem.with_hint(format!("known: {}", known.join(", "))),
+            Some(near) => problem.with_label(did_you_mean(near)),
+            None if known.is_empty() => problem.with_hint(phrase!(
+                "this file defines no {what} at all",
+                "この設定ファイルには{what}が 1 つも定義されていません",
+                what
+            )),
+            None => {
+                problem.with_hint(phrase!("known: {names}", "定義済み：{names}", names = known.join(", ")))
+            }
         }
     }
 
@@ -192,6 +203,11 @@ impl Section {
         };
         secrets.into_iter().filter_map(in_file).collect()
     }
+}
+
+/// The word that is meant, probably.
+pub fn did_you_mean(word: &str) -> Phrase {
+    phrase!("did you mean `{word}`?", "`{word}` ではありませんか？", word)
 }
 
 impl fmt::Debug for Section {

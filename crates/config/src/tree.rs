@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use serde::de::Error as _;
 use serde_json::Value as Json;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 use toml::de::DeTable;
 use toml_spanner::{Arena, ArrayStyle, Item, Key, Span, Table, TableStyle, Value};
 
@@ -216,12 +218,12 @@ impl TomlValue {
     }
 
     /// What this value is, in TOML's words.
-    pub(super) fn type_name(&self) -> &'static str {
+    pub(super) fn type_name(&self) -> Phrase {
         match &self.data {
-            Data::Text(_) => "a text",
-            Data::Plain(_) => "a plain value",
-            Data::Array(_) => "an array",
-            Data::TomlTable(_) => "a table",
+            Data::Text(_) => phrase!("a text", "文字列"),
+            Data::Plain(_) => phrase!("a plain value", "数値や true・false など"),
+            Data::Array(_) => phrase!("an array", "配列"),
+            Data::TomlTable(_) => phrase!("a table", "表"),
         }
     }
 

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use stdx::phrase;
 
 use super::diagnostic::Problems;
 use super::kind::Kind;
@@ -57,11 +58,23 @@ fn check(section: &Section) -> Problems {
     };
     let problem = match &web.sso_header {
         Some(name) if !is_header(name) => section
-            .problem("sso_header", format!("`{name}` is not the name of a header"))
-            .with_hint("write one such as \"Remote-User\""),
+            .problem(
+                "sso_header",
+                phrase!("`{name}` is not the name of a header", "`{name}` はヘッダー名ではありません", name),
+            )
+            .with_hint(phrase!("write one such as \"Remote-User\"", "\"Remote-User\" のように書きます")),
         Some(_) if web.trusted_proxies.is_empty() => section
-            .problem("sso_header", "anybody could write this header: no proxy is trusted to")
-            .with_hint("name the proxy that logs people in in `trusted_proxies`, such as \"127.0.0.1\""),
+            .problem(
+                "sso_header",
+                phrase!(
+                    "anybody could write this header: no proxy is trusted to",
+                    "信頼するプロキシの指定がないため、誰でもこのヘッダーを偽装できます"
+                ),
+            )
+            .with_hint(phrase!(
+                "name the proxy that logs people in in `trusted_proxies`, such as \"127.0.0.1\"",
+                "ログインを担うプロキシを `trusted_proxies` に指定してください（例：\"127.0.0.1\"）"
+            )),
         _ => return Problems::default(),
     };
     problem.into()

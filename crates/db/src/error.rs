@@ -1,26 +1,25 @@
 //! What can go wrong with a database, named by what to do next.
 
+use stdx::phrase;
+use stdx::phrase::Phrase;
+
 /// The result of anything that touches the database.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A database error. `Display` says what and why, [`Error::hint`] the way out.
-#[derive(Debug, Clone, thiserror::Error)]
+/// A database error. [`Error::phrase`] says what and why, [`Error::hint`] the way out.
+#[derive(Debug, Clone)]
 pub enum Error {
     /// The address cannot be read.
-    #[error("{0}")]
     BadAddress(String),
     /// There is no database and we may not create one.
-    #[error("there is no database at {0}")]
     Missing(String),
     /// It holds tables, but not ours.
-    #[error("{place} is not a tsuzuki database: {why}")]
     NotOurs {
         place: String,
         /// What gives it away.
         why: String,
     },
     /// A newer version of the program has changed the schema.
-    #[error("the database has schema version {found}, this program knows only up to {known}")]
     Newer {
         /// The version in the database.
         found: i64,
@@ -28,7 +27,6 @@ pub enum Error {
         known: i64,
     },
     /// The schema is older than the program and we may not change it now.
-    #[error("the database has schema version {found}, this program needs {known}")]
     Outdated {
         /// The version in the database.
         found: i64,
@@ -36,62 +34,46 @@ pub enum Error {
         known: i64,
     },
     /// A migration that ran once has been edited since, or was edited by hand.
-    #[error("migration {version} in the database is not the one this program has")]
     Altered {
         /// The migration's number.
         version: i64,
     },
     /// A move into this database was begun and has not ended.
-    #[error("the database is being filled by a move from {from} that has not ended")]
     Arriving {
         /// Where its rows come from.
         from: String,
     },
     /// Everything in this database was moved elsewhere, so nothing may happen here any more.
-    #[error("everything in this database was moved to {to} at {at}")]
     MovedAway {
         /// Where it went.
         to: String,
         at: String,
     },
     /// The file is damaged. It is never recreated or repaired behind the user's back.
-    #[error("the database file is damaged: {0}")]
     Damaged(String),
     /// The file is something else. It is never overwritten.
-    #[error("the file is not a SQLite database: {0}")]
     NotADatabase(String),
     /// The file, its directory or the server refuses writes.
-    #[error("the database cannot be written: {0}")]
     ReadOnly(String),
     /// The disk is full; nothing was changed.
-    #[error("the disk is full: nothing was changed ({0})")]
     Full(String),
     /// The disk failed to read or write.
-    #[error("the disk reports an error: {0}")]
     Disk(String),
     /// The file cannot be opened at all.
-    #[error("cannot open the database: {0}")]
     CannotOpen(String),
     /// Another process, which the system may name, kept the file locked for longer than we wait.
-    #[error("{} keeps the database locked", .0.as_deref().unwrap_or("another process"))]
     Busy(Option<String>),
     /// The file was removed, or another one stands in its place: what we write would be lost.
-    #[error("{0} was removed or replaced while it was open")]
     Replaced(String),
     /// The server does not answer, or the connection broke before anything was committed.
-    #[error("no connection to the database: {0}")]
     Unreachable(String),
     /// The connection broke during COMMIT and the server cannot say how it ended.
-    #[error("the connection broke during COMMIT and its outcome is not known: {0}")]
     UnknownOutcome(String),
     /// Other transactions got in the way on every try; the closure runs again.
-    #[error("the transaction collided with others too often: {0}")]
     Collided(String),
     /// A constraint of the schema refused a row.
-    #[error("the database refused a row: {0}")]
     Constraint(String),
     /// A stored value is not of the expected kind.
-    #[error("column {column} holds {found}, not {wanted}")]
     Unexpected {
         /// Its position in the row.
         column: usize,
@@ -101,57 +83,211 @@ pub enum Error {
         found: String,
     },
     /// Any other refusal of a statement: a defect of ours.
-    #[error("statement failed: {0}")]
     Statement(String),
     /// A write was tried on a database that was opened to look only.
-    #[error("this run changes nothing, so the database refuses writes")]
     OpenedReadOnly,
     /// A dry run has ended, and everything it did is undone.
-    #[error("a dry run was undone, as it should be")]
     Rehearsed,
     /// The file of another program cannot be read.
-    #[error("{0}")]
     Foreign(String),
     /// The closure panicked; the panic is passed on to the caller.
-    #[error("a database closure panicked")]
     Panicked,
     /// The database is being closed.
-    #[error("the database is closed")]
     Closed,
 }
 
 impl Error {
+    /// What is wrong, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Error::BadAddress(why) | Error::Foreign(why) => Phrase::verbatim(why),
+            Error::Missing(place) => {
+                phrase!("there is no database at {place}", "{place} にデータベースがありません", place)
+            }
+            Error::NotOurs { place, why } => phrase!(
+                "{place} is not a tsuzuki database: {why}",
+                "{place} は tsuzuki のデータベースではありません：{why}",
+                place,
+                why
+            ),
+            Error::Newer { found, known } => phrase!(
+                "the database has schema version {found}, this program knows only up to {known}",
+                "データベースのスキーマはバージョン {found} ですが、このプログラムが対応しているのは {known} までです",
+                found = *found,
+                known = *known
+            ),
+            Error::Outdated { found, known } => phrase!(
+                "the database has schema version {found}, this program needs {known}",
+                "データベースのスキーマはバージョン {found} ですが、このプログラムには {known} が必要です",
+                found = *found,
+                known = *known
+            ),
+            Error::Altered { version } => phrase!(
+                "migration {version} in the database is not the one this program has",
+                "データベースのマイグレーション {version} がこのプログラムのものと異なります",
+                version = *version
+            ),
+            Error::Arriving { from } => phrase!(
+                "the database is being filled by a move from {from} that has not ended",
+                "{from} からの移行が終わっていないデータベースです",
+                from
+            ),
+            Error::MovedAway { to, at } => phrase!(
+                "everything in this database was moved to {to} at {at}",
+                "このデータベースの内容はすべて {to} に移行されました（{at}）",
+                to,
+                at
+            ),
+            Error::Damaged(why) => phrase!(
+                "the database file is damaged: {why}",
+                "データベースのファイルが壊れています：{why}",
+                why
+            ),
+            Error::NotADatabase(why) => phrase!(
+                "the file is not a SQLite database: {why}",
+                "SQLite のデータベースではありません：{why}",
+                why
+            ),
+            Error::ReadOnly(why) => {
+                phrase!("the database cannot be written: {why}", "データベースに書き込めません：{why}", why)
+            }
+            Error::Full(why) => phrase!(
+                "the disk is full: nothing was changed ({why})",
+                "ディスクの空きがないため、何も変更していません（{why}）",
+                why
+            ),
+            Error::Disk(why) => {
+                phrase!("the disk reports an error: {why}", "ディスクのエラーです：{why}", why)
+            }
+            Error::CannotOpen(why) => {
+                phrase!("cannot open the database: {why}", "データベースを開けません：{why}", why)
+            }
+            Error::Busy(Some(who)) => {
+                phrase!("{who} keeps the database locked", "{who} がデータベースをロックしています", who)
+            }
+            Error::Busy(None) => phrase!(
+                "another process keeps the database locked",
+                "別のプロセスがデータベースをロックしています"
+            ),
+            Error::Replaced(place) => phrase!(
+                "{place} was removed or replaced while it was open",
+                "{place} が使用中に削除されたか、置き換えられました",
+                place
+            ),
+            Error::Unreachable(why) => {
+                phrase!("no connection to the database: {why}", "データベースに接続できません：{why}", why)
+            }
+            Error::UnknownOutcome(why) => phrase!(
+                "the connection broke during COMMIT and its outcome is not known: {why}",
+                "COMMIT の途中で接続が切れ、結果が分かりません：{why}",
+                why
+            ),
+            Error::Collided(why) => phrase!(
+                "the transaction collided with others too often: {why}",
+                "トランザクションの競合が続きました：{why}",
+                why
+            ),
+            Error::Constraint(why) => {
+                phrase!("the database refused a row: {why}", "データベースが行を拒否しました：{why}", why)
+            }
+            Error::Unexpected { column, wanted, found } => phrase!(
+                "column {column} holds {found}, not {wanted}",
+                "{column} 列目の値は {wanted} ではなく {found} です",
+                column = *column,
+                found,
+                wanted = *wanted
+            ),
+            Error::Statement(why) => {
+                phrase!("statement failed: {why}", "SQL の実行に失敗しました：{why}", why)
+            }
+            Error::OpenedReadOnly => phrase!(
+                "this run changes nothing, so the database refuses writes",
+                "変更を行わない実行のため、データベースには書き込めません"
+            ),
+            Error::Rehearsed => {
+                phrase!("a dry run was undone, as it should be", "試行の内容は予定どおり取り消されました")
+            }
+            Error::Panicked => {
+                phrase!("a database closure panicked", "データベースの処理が異常終了しました")
+            }
+            Error::Closed => phrase!("the database is closed", "データベースは閉じられています"),
+        }
+    }
+
     /// What the user can do about it, if anything.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<Phrase> {
         Some(match self {
-            Error::BadAddress(_) => {
-                "write `sqlite:path/to/tsuzuki.db` or `postgres://user@host/name` as [store] url"
+            Error::BadAddress(_) => phrase!(
+                "write `sqlite:path/to/tsuzuki.db` or `postgres://user@host/name` as [store] url",
+                "[store] の url に `sqlite:path/to/tsuzuki.db` または `postgres://user@host/name` と書きます"
+            ),
+            Error::Missing(_) => phrase!(
+                "run `tsuzuki db migrate` to create it, or check [store] url",
+                "`tsuzuki db migrate` で作るか、[store] の url を確認してください"
+            ),
+            Error::NotOurs { .. } => phrase!(
+                "point [store] url at a new file or an empty schema",
+                "[store] の url には新しいファイルか空のスキーマを指定してください"
+            ),
+            Error::Newer { .. } => phrase!(
+                "update tsuzuki, or restore a backup made by this version",
+                "tsuzuki を更新するか、このバージョンで作ったバックアップを復元してください"
+            ),
+            Error::Outdated { .. } => {
+                phrase!("run `tsuzuki db migrate` first", "先に `tsuzuki db migrate` を実行してください")
             }
-            Error::Missing(_) => "run `tsuzuki db migrate` to create it, or check [store] url",
-            Error::NotOurs { .. } => "point [store] url at a new file or an empty schema",
-            Error::Newer { .. } => "update tsuzuki, or restore a backup made by this version",
-            Error::Outdated { .. } => "run `tsuzuki db migrate` first",
-            Error::Altered { .. } => "this database was made by another build; use that build or a backup",
-            Error::Arriving { .. } => {
-                "point [store] url at the database it comes from and run the same `tsuzuki db move --to …` again"
-            }
-            Error::MovedAway { .. } => {
-                "set [store] url to the new place; `tsuzuki db move --reopen` makes this one usable again"
-            }
-            Error::NotADatabase(_) => "nothing was changed; check [store] url",
-            Error::Damaged(_) => "nothing was changed; restore a backup with `tsuzuki db restore FILE`",
-            Error::ReadOnly(_) => "check the permissions of the database file and of its directory",
-            Error::Full(_) => "free some space and run the same command again; nothing is lost",
-            Error::Disk(_) => "check the disk and the system log before running again",
-            Error::CannotOpen(_) => "check that the path exists and that this user may read and write it",
-            Error::Busy(_) => {
-                "a `tsuzuki db move` may be under way; else find the process with `fuser` on the database file"
-            }
-            Error::Replaced(_) => {
-                "nothing more is written or sent; start again with the database that is there now"
-            }
-            Error::Unreachable(_) => "check that PostgreSQL runs and that [store] url is right",
-            Error::UnknownOutcome(_) => "run the same command again; what was committed is not done twice",
+            Error::Altered { .. } => phrase!(
+                "this database was made by another build; use that build or a backup",
+                "別のビルドで作られたデータベースです。そのビルドかバックアップを使ってください"
+            ),
+            Error::Arriving { .. } => phrase!(
+                "point [store] url at the database it comes from and run the same `tsuzuki db move --to …` again",
+                "[store] の url を移行元に戻し、同じ `tsuzuki db move --to …` をもう一度実行してください"
+            ),
+            Error::MovedAway { .. } => phrase!(
+                "set [store] url to the new place; `tsuzuki db move --reopen` makes this one usable again",
+                "[store] の url を移行先に変更してください。`tsuzuki db move --reopen` でこちらを再び使えるようにもできます"
+            ),
+            Error::NotADatabase(_) => phrase!(
+                "nothing was changed; check [store] url",
+                "何も変更していません。[store] の url を確認してください"
+            ),
+            Error::Damaged(_) => phrase!(
+                "nothing was changed; restore a backup with `tsuzuki db restore FILE`",
+                "何も変更していません。`tsuzuki db restore FILE` でバックアップを復元してください"
+            ),
+            Error::ReadOnly(_) => phrase!(
+                "check the permissions of the database file and of its directory",
+                "データベースのファイルとディレクトリの権限を確認してください"
+            ),
+            Error::Full(_) => phrase!(
+                "free some space and run the same command again; nothing is lost",
+                "空き容量を確保して、同じコマンドをもう一度実行してください。失われたデータはありません"
+            ),
+            Error::Disk(_) => phrase!(
+                "check the disk and the system log before running again",
+                "ディスクとシステムログを確認してから実行してください"
+            ),
+            Error::CannotOpen(_) => phrase!(
+                "check that the path exists and that this user may read and write it",
+                "パスがあること、このユーザーに読み書きの権限があることを確認してください"
+            ),
+            Error::Busy(_) => phrase!(
+                "a `tsuzuki db move` may be under way; else find the process with `fuser` on the database file",
+                "`tsuzuki db move` の実行中かもしれません。そうでなければ、データベースのファイルに `fuser` を使うとプロセスが分かります"
+            ),
+            Error::Replaced(_) => phrase!(
+                "nothing more is written or sent; start again with the database that is there now",
+                "これ以上の書き込みも送信も行いません。今あるデータベースで起動し直してください"
+            ),
+            Error::Unreachable(_) => phrase!(
+                "check that PostgreSQL runs and that [store] url is right",
+                "PostgreSQL が動いていること、[store] の url が正しいことを確認してください"
+            ),
+            Error::UnknownOutcome(_) => phrase!(
+                "run the same command again; what was committed is not done twice",
+                "同じコマンドをもう一度実行してください。確定済みの処理が二重に行われることはありません"
+            ),
             _ => return None,
         })
     }
@@ -161,3 +297,5 @@ impl Error {
         matches!(self, Error::Collided(_) | Error::Unreachable(_) | Error::Busy(_))
     }
 }
+
+stdx::error_in_english!(Error);

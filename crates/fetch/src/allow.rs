@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use stdx::phrase;
+use stdx::phrase::Phrase;
 use url::Host;
 
 use super::ranges::Range;
@@ -27,9 +29,21 @@ enum What {
 }
 
 /// An `allow_private` entry that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an address, a range such as 10.0.0.0/8, a host name or one of these with :port")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnEntry(String);
+
+impl NotAnEntry {
+    /// What is wrong, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        phrase!(
+            "`{entry}` is not an address, a range such as 10.0.0.0/8, a host name or one of these with :port",
+            "`{entry}` は IP アドレス、範囲（例：10.0.0.0/8）、ホスト名のいずれでもありません（それぞれ :ポート を付けられます）",
+            entry = &self.0
+        )
+    }
+}
+
+stdx::error_in_english!(NotAnEntry);
 
 impl AllowPrivate {
     /// Nothing beyond the open internet.

@@ -3,6 +3,9 @@
 use std::error::Error as StdError;
 use std::io;
 
+use stdx::phrase;
+use stdx::phrase::Phrase;
+
 use super::body::WireTooBig;
 use super::call::quote;
 use super::coding::BadCoding;
@@ -23,7 +26,11 @@ pub(super) fn from_client(error: &reqwest::Error, host: &str) -> Error {
         return Error::Dns { host, why: deepest(error) };
     }
     if error.is_connect() {
-        let why = if error.is_timeout() { "it did not answer in time".to_owned() } else { deepest(error) };
+        let why = if error.is_timeout() {
+            phrase!("it did not answer in time", "時間内に応答がありません")
+        } else {
+            deepest(error)
+        };
         return Error::Connect { host, why };
     }
     if error.is_builder() {
@@ -34,7 +41,10 @@ pub(super) fn from_client(error: &reqwest::Error, host: &str) -> Error {
             return Error::TooBig { limit: Size::Headers(Limits::default().header_bytes) };
         }
         if http.is_incomplete_message() {
-            return Error::Broken { host, why: "the connection ended too early".to_owned() };
+            return Error::Broken {
+                host,
+                why: phrase!("the connection ended too early", "接続が途中で切れました"),
+            };
         }
     }
     Error::Broken { host, why: deepest(error) }
@@ -52,9 +62,15 @@ pub(super) fn from_body(error: &io::Error, host: &str) -> Error {
         return from_client(client, host);
     }
     let why = match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the compressed body ends too early".to_owned(),
+        io::ErrorKind::UnexpectedEof => {
+            phrase!("the compressed body ends too early", "圧縮された本文が途中で終わっています")
+        }
         _ if is_zstd_window(error) => return Error::TooBig { limit: Size::Window },
-        _ => format!("the compressed body does not decode ({})", deepest(error)),
+        _ => phrase!(
+            "the compressed body does not decode ({why})",
+            "圧縮された本文を展開できません（{why}）",
+            why = deepest(error)
+        ),
     };
     Error::Broken { host: host.to_owned(), why }
 }
@@ -63,7 +79,7 @@ pub(super) fn from_body(error: &io::Error, host: &str) -> Error {
 pub(super) fn from_coding(bad: &BadCoding, host: &str) -> Error {
     match bad {
         BadCoding::Unknown(_) | BadCoding::Mismatch => {
-            Error::Broken { host: host.to_owned(), why: bad.to_string() }
+            Error::Broken { host: host.to_owned(), why: bad.phrase() }
         }
         BadCoding::TooMany(limit) => Error::TooBig { limit: Size::Encodings(*limit) },
         BadCoding::Window => Error::TooBig { limit: Size::Window },
@@ -76,26 +92,43 @@ fn is_zstd_window(error: &io::Error) -> bool {
 }
 
 /// The innermost cause in words, on one line; never an address, which may hold secrets.
-pub(super) fn deepest(error: &(dyn StdError + 'static)) -> String {
+pub(super) fn deepest(error: &(dyn StdError + 'static)) -> Phrase {
     let mut last = error;
     while let Some(next) = inner(last) {
         last = next;
     }
     match last.downcast_ref::<reqwest::Error>() {
         // It would name the address; its kind says enough.
-        Some(client) if client.is_timeout() => "too slow".to_owned(),
-        Some(client) if client.is_builder() => "the request cannot be made".to_owned(),
-        Some(_) => "the connection broke".to_owned(),
+        Some(client) if client.is_timeout() => phrase!("too slow", "時間がかかりすぎです"),
+        Some(client) if client.is_builder() => {
+            phrase!("the request cannot be made", "リクエストを作れません")
+        }
+        Some(_) => phrase!("the connection broke", "接続が切れました"),
         None => in_words(last),
     }
 }
 
-fn in_words(error: &(dyn StdError + 'static)) -> String {
+/// What the system or a library says. What people meet most often has words of ours; the rest stays as it is.
+fn in_words(error: &(dyn StdError + 'static)) -> Phrase {
     let words = match error.downcast_ref::<io::Error>() {
         Some(system) if system.raw_os_error().is_some() => system.kind().to_string(),
         _ => error.to_string(),
     };
-    quote(&words, 200)
+    match words.as_str() {
+        "connection refused" => phrase!("connection refused", "接続を拒否されました"),
+        "connection reset" => phrase!("connection reset", "接続が切断されました"),
+        "timed out" => phrase!("timed out", "タイムアウトしました"),
+        "host unreachable" => phrase!("host unreachable", "ホストに到達できません"),
+        "network unreachable" => phrase!("network unreachable", "ネットワークに到達できません"),
+        "unexpected end of file" => phrase!("unexpected end of file", "途中で終わっています"),
+        words if words.contains("Name or service not known") => {
+            phrase!("{words}", "名前が見つかりません（{words}）", words)
+        }
+        words if words.contains("Temporary failure in name resolution") => {
+            phrase!("{words}", "名前が見つかりません（{words}）", words)
+        }
+        words => Phrase::verbatim(quote(words, 200)),
+    }
 }
 
 /// The first error of type `T` among the causes of `error`.

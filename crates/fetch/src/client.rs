@@ -135,7 +135,7 @@ impl Clients {
                 Guarded { names, look_ups, allow: allow.clone(), proxy_host: None }
                     .look_up(host)
                     .await
-                    .map_err(|error| Error::Dns { host: host.to_owned(), why: error.to_string() })?
+                    .map_err(|error| Error::Dns { host: host.to_owned(), why: error.to_string().into() })?
             }
         };
         guard::check_resolved(host, &addresses, &allow)?;

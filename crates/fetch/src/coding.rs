@@ -6,6 +6,8 @@
 use std::io::{self, Cursor};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 use async_compression::tokio::bufread::{
     BrotliDecoder, DeflateDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder,
@@ -37,17 +39,38 @@ pub(super) enum Coding {
 }
 
 /// A coding that we do not undo.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum BadCoding {
-    #[error("its content coding `{0}` is not one we asked for")]
     Unknown(String),
-    #[error("it is encoded more than {0} times over")]
     TooMany(usize),
-    #[error("it says that it is gzip, and is not")]
     Mismatch,
-    #[error("it needs too large a window")]
     Window,
 }
+
+impl BadCoding {
+    pub(super) fn phrase(&self) -> Phrase {
+        match self {
+            BadCoding::Unknown(word) => phrase!(
+                "its content coding `{word}` is not one we asked for",
+                "要求していない圧縮方式 `{word}` です",
+                word
+            ),
+            BadCoding::TooMany(most) => phrase!(
+                "it is encoded more than {most} times over",
+                "{most} 重を超えて圧縮されています",
+                most = *most
+            ),
+            BadCoding::Mismatch => {
+                phrase!("it says that it is gzip, and is not", "gzip とされていますが、そうではありません")
+            }
+            BadCoding::Window => {
+                phrase!("it needs too large a window", "展開に大きすぎるウィンドウが必要です")
+            }
+        }
+    }
+}
+
+stdx::error_in_english!(BadCoding);
 
 /// The codings of a response in the order they were applied.
 ///

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use super::limits::{Pace, Size, span_text};
+use stdx::phrase;
+use stdx::phrase::Phrase;
+
+use super::limits::{Pace, Size, span_phrase};
 
 /// A fetch that brought nothing. Texts are for people and never carry a secret.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// Come back after the span: the host asked for it, or it keeps failing.
-    #[error("{host} is to be left alone for {}: {why}", span_text(*after))]
     Later {
         /// The host that is paused.
         host: String,
@@ -19,112 +21,103 @@ pub enum Error {
         why: Why,
     },
     /// The server answered and will not hand it out.
-    #[error("the server refused with status {status}")]
     Refused {
         /// The HTTP status.
         status: u16,
     },
     /// The page is not there (404); it may come back.
-    #[error("the server does not know this address (status 404)")]
     NotFound,
     /// The page was removed for good (410): stop asking.
-    #[error("the page is gone for good (status 410)")]
     Gone,
     /// The address guard does not let us go there.
-    #[error("{target} is refused: {why}")]
     Blocked {
         /// The host or address that was asked for.
-        target: String,
+        target: Phrase,
         /// Which rule refuses it.
-        why: String,
+        why: Phrase,
         /// The `allow_private` entry that would allow it, if one can.
         allow: Option<String>,
     },
     /// More than we take.
-    #[error("too big: {limit}")]
     TooBig {
         /// The limit that was hit.
         limit: Size,
     },
     /// Slower than we wait.
-    #[error("too slow: {limit}")]
     TooSlow {
         /// The limit that was hit.
         limit: Pace,
     },
     /// The chain of redirects is longer than we follow.
-    #[error("more than {limit} redirects")]
     TooManyRedirects {
         /// The limit that was hit.
         limit: usize,
     },
     /// A redirect leads back to where the chain has been.
-    #[error("the redirects go in a circle at {host}")]
     RedirectLoop {
         /// The host where the circle closes.
         host: String,
     },
     /// The certificate or the handshake is not acceptable.
-    #[error("no trusted connection to {host}: {why}")]
     BadTls {
         /// The host we tried to reach.
         host: String,
         /// What is wrong with it.
-        why: String,
+        why: Phrase,
     },
     /// The address, or one a redirect named, is not one we can fetch.
-    #[error("not a web address we can fetch: {why}")]
     BadUrl {
         /// What is wrong with it.
-        why: String,
+        why: Phrase,
     },
     /// The name has no address.
-    #[error("no address found for {host}: {why}")]
     Dns {
         /// The name that was looked up.
         host: String,
         /// What the resolver said.
-        why: String,
+        why: Phrase,
     },
     /// No connection could be made.
-    #[error("no connection to {host}: {why}")]
     Connect {
         /// The host we tried to reach.
         host: String,
         /// What the system said.
-        why: String,
+        why: Phrase,
     },
     /// What came is not HTTP, or ended too early, or does not decode.
-    #[error("the answer of {host} is broken: {why}")]
     Broken {
         /// The host that answered.
         host: String,
         /// What is wrong with the answer.
-        why: String,
+        why: Phrase,
     },
     /// Our own disk did not take what was fetched.
-    #[error("could not save what was fetched: {0}")]
-    Disk(#[source] std::io::Error),
+    Disk(std::io::Error),
     /// The HTTP client could not be set up.
-    #[error("the HTTP client could not be set up: {why}")]
-    Setup { why: String },
+    Setup { why: Phrase },
 }
 
 /// What made us leave a host alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// It answered with this status.
-    #[error("it answered with status {0}")]
     Status(u16),
     /// It answered with this status and said itself how long to wait (`Retry-After`).
-    #[error("it answered with status {0}")]
     Asked(u16),
     /// It could not be reached, or did not answer in time.
-    #[error("it could not be reached")]
     Unreachable,
 }
 
 impl Why {
+    fn phrase(self) -> Phrase {
+        match self {
+            Why::Status(status) | Why::Asked(status) => {
+                phrase!("it answered with status {status}", "HTTP {status} の応答", status)
+            }
+            Why::Unreachable => phrase!("it could not be reached", "接続できませんでした"),
+        }
+    }
+
     /// What 429 or 503 means, with the wait that its host named.
     pub(super) fn of_busy(status: u16, retry_after: Option<Duration>) -> Self {
         match retry_after {
@@ -218,30 +211,133 @@ impl Error {
         }
     }
 
-    /// What happened in one line, and what to write into the config if that is the way out.
-    pub fn describe(&self) -> String {
-        match (self, self.hint()) {
-            (Error::Blocked { .. }, Some(hint)) => format!("{self} ({hint})"),
-            _ => self.to_string(),
+    /// What happened, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Error::Later { host, after, why } => phrase!(
+                "{host} is to be left alone for {span}: {why}",
+                "{host} へのアクセスを {span}控えます（{why}）",
+                host,
+                span = span_phrase(*after),
+                why = why.phrase()
+            ),
+            Error::Refused { status } => phrase!(
+                "the server refused with status {status}",
+                "サーバーに拒否されました（HTTP {status}）",
+                status = *status
+            ),
+            Error::NotFound => phrase!(
+                "the server does not know this address (status 404)",
+                "アドレスが見つかりません（HTTP 404）"
+            ),
+            Error::Gone => {
+                phrase!("the page is gone for good (status 410)", "ページは削除されました（HTTP 410）")
+            }
+            Error::Blocked { target, why, .. } => {
+                phrase!(
+                    "{target} is refused: {why}",
+                    "{target} への接続は許可されていません：{why}",
+                    target,
+                    why
+                )
+            }
+            Error::TooBig { limit } => {
+                phrase!("too big: {limit}", "大きすぎます：{limit}", limit = limit.phrase())
+            }
+            Error::TooSlow { limit } => {
+                phrase!("too slow: {limit}", "時間がかかりすぎです：{limit}", limit = limit.phrase())
+            }
+            Error::TooManyRedirects { limit } => {
+                phrase!(
+                    "more than {limit} redirects",
+                    "リダイレクトが {limit} 回を超えました",
+                    limit = *limit
+                )
+            }
+            Error::RedirectLoop { host } => phrase!(
+                "the redirects go in a circle at {host}",
+                "{host} でリダイレクトが循環しています",
+                host
+            ),
+            Error::BadTls { host, why } => phrase!(
+                "no trusted connection to {host}: {why}",
+                "{host} と信頼できる接続を確立できません（TLS）：{why}",
+                host,
+                why
+            ),
+            Error::BadUrl { why } => {
+                phrase!("not a web address we can fetch: {why}", "取得できない Web アドレスです：{why}", why)
+            }
+            Error::Dns { host, why } => phrase!(
+                "no address found for {host}: {why}",
+                "{host} の名前解決に失敗しました（DNS）：{why}",
+                host,
+                why
+            ),
+            Error::Connect { host, why } => {
+                phrase!("no connection to {host}: {why}", "{host} に接続できません：{why}", host, why)
+            }
+            Error::Broken { host, why } => {
+                phrase!(
+                    "the answer of {host} is broken: {why}",
+                    "{host} の応答が壊れています：{why}",
+                    host,
+                    why
+                )
+            }
+            Error::Disk(error) => phrase!(
+                "could not save what was fetched: {error}",
+                "取得した内容を保存できません：{error}",
+                error = error.to_string()
+            ),
+            Error::Setup { why } => phrase!(
+                "the HTTP client could not be set up: {why}",
+                "HTTP クライアントを準備できません：{why}",
+                why
+            ),
         }
     }
 
+    /// What happened in one line, and what to write into the config if that is the way out.
+    pub fn describe(&self) -> Phrase {
+        match (self, self.hint()) {
+            (Error::Blocked { .. }, Some(hint)) => self.with_hint(hint),
+            _ => self.phrase(),
+        }
+    }
+
+    /// What happened, and what to do about it if that is known.
+    pub fn with_its_hint(&self) -> Phrase {
+        self.hint().map_or_else(|| self.phrase(), |hint| self.with_hint(hint))
+    }
+
+    fn with_hint(&self, hint: Phrase) -> Phrase {
+        phrase!("{error} ({hint})", "{error}（{hint}）", error = self.phrase(), hint)
+    }
+
     /// What the user can do about it, as the text of a `hint:` line.
-    pub fn hint(&self) -> Option<String> {
+    pub fn hint(&self) -> Option<Phrase> {
         match self {
-            Error::Blocked { allow: Some(entry), .. } => {
-                Some(format!(
-                    "if you trust it, add `allow_private = [\"{entry}\"]` where its address stands in the config: \
-                     [[job]], [channel.NAME] or [llm.NAME]"
-                ))
-            }
-            Error::BadTls { .. } => Some(
+            Error::Blocked { allow: Some(entry), .. } => Some(phrase!(
+                "if you trust it, add `allow_private = [\"{entry}\"]` where its address stands in the config: \
+                 [[job]], [channel.NAME] or [llm.NAME]",
+                "信頼できる相手なら、設定ファイルでそのアドレスを書いた表（[[job]]、[channel.NAME]、[llm.NAME]）に \
+                 `allow_private = [\"{entry}\"]` を追加してください",
+                entry
+            )),
+            Error::BadTls { .. } => Some(phrase!(
                 "check the address and this machine's clock; name the file of a private authority as `extra_ca` in \
-                 [app], or add it to the machine's certificates"
-                    .to_owned(),
-            ),
-            Error::Gone => Some("remove the source, or give it its new address".to_owned()),
+                 [app], or add it to the machine's certificates",
+                "アドレスとこのマシンの時計を確認してください。独自の認証局を使っている場合は、その証明書のファイルを [app] の \
+                 `extra_ca` に指定するか、マシンの証明書に追加してください"
+            )),
+            Error::Gone => Some(phrase!(
+                "remove the source, or give it its new address",
+                "ソースを削除するか、新しいアドレスに変更してください"
+            )),
             _ => None,
         }
     }
 }
+
+stdx::error_in_english!(Error);

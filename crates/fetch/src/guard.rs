@@ -7,20 +7,22 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use stdx::phrase;
+use stdx::phrase::Phrase;
 use url::{Host, Url};
 
 pub use super::allow::{AllowPrivate, NotAnEntry};
 use super::error::Error;
-use super::ranges::{Reach, reach};
+use super::ranges::{Reach, reach, special_phrase};
 
 /// Why an address or a host was refused, and what would allow it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{target} is refused: {why}")]
 pub struct Denied {
     /// The host or address.
-    pub target: String,
+    pub target: Phrase,
     /// The rule, in words.
-    pub why: String,
+    pub why: Phrase,
     /// The `allow_private` entry that would allow it, if one can.
     pub allow: Option<String>,
 }
@@ -31,19 +33,28 @@ impl From<Denied> for Error {
     }
 }
 
+/// What is wrong with an address of another scheme.
+pub(super) fn bad_scheme(url: &Url) -> Phrase {
+    phrase!(
+        "the scheme `{scheme}` is not http or https",
+        "スキーム `{scheme}` は http でも https でもありません",
+        scheme = url.scheme()
+    )
+}
+
 /// Judges everything about `url` that can be judged without a resolver: scheme, port, and a literal address.
 pub(super) fn check_url(url: &Url, allow: &AllowPrivate) -> Result<(), Error> {
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(Error::BadUrl { why: format!("the scheme `{}` is not http or https", url.scheme()) });
+        return Err(Error::BadUrl { why: bad_scheme(url) });
     }
     let Some(host) = url.host() else {
-        return Err(Error::BadUrl { why: "it has no host".to_owned() });
+        return Err(Error::BadUrl { why: phrase!("it has no host", "ホストがありません") });
     };
     let port = url.port_or_known_default().unwrap_or(80);
     if port == 0 || (BAD_PORTS.contains(&port) && !allow.names_port(port)) {
         return Err(Denied {
-            target: format!("port {port} of {host}"),
-            why: "that port belongs to another protocol".to_owned(),
+            target: phrase!("port {port} of {host}", "{host} のポート {port}", port, host = host.to_string()),
+            why: phrase!("that port belongs to another protocol", "別のプロトコル用のポートです"),
             allow: (port != 0).then(|| format!("{host}:{port}")),
         }
         .into());
@@ -61,7 +72,7 @@ pub(super) fn check_url(url: &Url, allow: &AllowPrivate) -> Result<(), Error> {
     match refused {
         Some(what) if !allow.for_port(port).names_address(address) => {
             let entry = address.to_canonical().to_string();
-            Err(denied(address.to_string(), what, address, entry).into())
+            Err(denied(&address.to_string(), what, address, entry).into())
         }
         _ => Ok(()),
     }
@@ -87,15 +98,20 @@ pub(super) fn check_resolved(host: &str, addresses: &[IpAddr], allow: &AllowPriv
         if let Some(what) = refused
             && !allow.names_address(*address)
         {
-            return Err(denied(host.to_owned(), what, *address, host.to_owned()));
+            return Err(denied(host, what, *address, host.to_owned()));
         }
     }
     Ok(())
 }
 
-fn denied(target: String, what: &str, address: IpAddr, entry: String) -> Denied {
-    let why = format!("{address} is {what}, not a place on the open internet");
-    Denied { target, why, allow: Some(entry) }
+fn denied(target: &str, what: &'static str, address: IpAddr, entry: String) -> Denied {
+    let why = phrase!(
+        "{address} is {what}, not a place on the open internet",
+        "{address} は{what}で、インターネット上の公開アドレスではありません",
+        address = address.to_string(),
+        what = special_phrase(what)
+    );
+    Denied { target: target.into(), why, allow: Some(entry) }
 }
 
 /// Names that mean this machine whatever a resolver says (RFC 6761).
@@ -111,7 +127,7 @@ pub struct GuardVerdict {
     /// `allow` or `deny`.
     pub verdict: Ruling,
     /// The reason, for people.
-    pub why: String,
+    pub why: Phrase,
 }
 
 /// The two verdicts.
@@ -128,15 +144,16 @@ pub enum Ruling {
 pub fn opinion(url: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPrivate) -> GuardVerdict {
     match judge(url, resolve, allow) {
         Ok(why) => GuardVerdict { verdict: Ruling::Allow, why },
-        Err(error) => GuardVerdict { verdict: Ruling::Deny, why: error.to_string() },
+        Err(error) => GuardVerdict { verdict: Ruling::Deny, why: error.phrase() },
     }
 }
 
-fn judge(text: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPrivate) -> Result<String, Error> {
-    let url = Url::parse(text.trim()).map_err(|error| Error::BadUrl { why: error.to_string() })?;
+fn judge(text: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPrivate) -> Result<Phrase, Error> {
+    let url = Url::parse(text.trim()).map_err(|error| Error::BadUrl { why: error.to_string().into() })?;
     check_url(&url, allow)?;
     let Some(Host::Domain(host)) = url.host() else {
-        return Ok(format!("{} may be reached", url.host_str().unwrap_or_default()));
+        let host = url.host_str().unwrap_or_default();
+        return Ok(phrase!("{host} may be reached", "{host} に接続できます", host));
     };
     let bare = |name: &str| name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     let addresses = if is_localhost(host) {
@@ -148,10 +165,13 @@ fn judge(text: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPriva
             .find(|(name, _)| bare(name) == bare(host) || bare(name) == bare(&as_unicode))
             .map(|(_, addresses)| addresses.clone())
             .filter(|addresses| !addresses.is_empty())
-            .ok_or_else(|| Error::Dns { host: host.to_owned(), why: "it does not resolve".to_owned() })?
+            .ok_or_else(|| Error::Dns {
+                host: host.to_owned(),
+                why: phrase!("it does not resolve", "名前解決できません"),
+            })?
     };
     check_resolved(host, &addresses, &allow.for_port(url.port_or_known_default().unwrap_or(80)))?;
-    Ok(format!("every address of {host} may be reached"))
+    Ok(phrase!("every address of {host} may be reached", "{host} のどのアドレスにも接続できます", host))
 }
 
 /// What localhost names resolve to.

@@ -1,6 +1,8 @@
 //! Readers of the HTTP headers that say where to go on and when: `Retry-After`, `HeaderLink`, dates.
 
 use std::time::{Duration, UNIX_EPOCH};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK, RETRY_AFTER};
 use url::Url;
@@ -30,10 +32,10 @@ pub fn http_date(text: &str) -> Option<Timestamp> {
 }
 
 /// The secret, after `prefix`, as a header value that logs do not show; or why it cannot be one.
-pub fn secret(secret: &Secret, prefix: &str) -> Result<HeaderValue, String> {
-    let revealed = secret.reveal().map_err(|missing| missing.to_string())?;
+pub fn secret(secret: &Secret, prefix: &str) -> Result<HeaderValue, Phrase> {
+    let revealed = secret.reveal().map_err(|missing| missing.phrase())?;
     let mut value = HeaderValue::from_str(&format!("{prefix}{}", revealed.expose()))
-        .map_err(|_| "the secret cannot stand in a header".to_owned())?;
+        .map_err(|_| phrase!("the secret cannot stand in a header", "秘密情報をヘッダーに入れられません"))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -40,6 +40,7 @@ pub mod validators;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use stdx::phrase;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::Method;
@@ -242,7 +243,10 @@ impl Fetcher {
                 let host = head.final_url.host_str().unwrap_or_default().to_owned();
                 return Err(Error::Broken {
                     host,
-                    why: "it sends a part that nobody asked for (206)".to_owned(),
+                    why: phrase!(
+                        "it sends a part that nobody asked for (206)",
+                        "要求していない部分的な応答です（206）"
+                    ),
                 });
             }
             return Ok(Arrived {
@@ -325,7 +329,10 @@ fn is_unchanged(arrived: &mut Arrived, request: &Request) -> Result<bool, Error>
         }
         304 => Err(Error::Broken {
             host: host(),
-            why: "it says \"not modified\" without being asked".to_owned(),
+            why: phrase!(
+                "it says \"not modified\" without being asked",
+                "要求していない「変更なし」の応答です（304）"
+            ),
         }),
         200 => Ok(*asked && known.prove_unchanged(&head.headers)),
         201..=299 => Ok(false),

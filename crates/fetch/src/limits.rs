@@ -1,7 +1,9 @@
 //! What one response may cost us at most, and the names of those limits in messages.
 
-use std::fmt;
 use std::time::Duration;
+
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 /// Bounds on one request and its response; every breach is a named error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,17 +88,39 @@ impl Size {
     }
 }
 
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Size {
+    /// The limit in words.
+    pub fn phrase(self) -> Phrase {
         match self {
-            Size::Body(bytes) => write!(f, "the body is larger than {}", bytes_text(*bytes)),
-            Size::Wire(bytes) => write!(f, "the compressed body is larger than {}", bytes_text(*bytes)),
-            Size::Ratio(ratio) => write!(f, "the body unpacks to more than {ratio} times its size"),
-            Size::Headers(bytes) => {
-                write!(f, "the headers are larger than {} or too many", bytes_text(*bytes as u64))
-            }
-            Size::Window => write!(f, "the compressed body needs a window larger than 16 MiB"),
-            Size::Encodings(count) => write!(f, "the body is encoded more than {count} times over"),
+            Size::Body(bytes) => phrase!(
+                "the body is larger than {most}",
+                "本文が {most}を超えています",
+                most = bytes_phrase(bytes)
+            ),
+            Size::Wire(bytes) => phrase!(
+                "the compressed body is larger than {most}",
+                "圧縮された本文が {most}を超えています",
+                most = bytes_phrase(bytes)
+            ),
+            Size::Ratio(ratio) => phrase!(
+                "the body unpacks to more than {ratio} times its size",
+                "本文を展開すると {ratio} 倍を超えます",
+                ratio
+            ),
+            Size::Headers(bytes) => phrase!(
+                "the headers are larger than {most} or too many",
+                "ヘッダーが {most}を超えているか、多すぎます",
+                most = bytes_phrase(bytes as u64)
+            ),
+            Size::Window => phrase!(
+                "the compressed body needs a window larger than 16 MiB",
+                "圧縮された本文の展開に 16 MiB を超えるウィンドウが必要です"
+            ),
+            Size::Encodings(count) => phrase!(
+                "the body is encoded more than {count} times over",
+                "本文が {count} 重を超えて圧縮されています",
+                count
+            ),
         }
     }
 }
@@ -123,36 +147,50 @@ impl Pace {
     }
 }
 
-impl fmt::Display for Pace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Pace {
+    /// The limit in words.
+    pub fn phrase(self) -> Phrase {
         match self {
-            Pace::Headers(span) => write!(f, "no answer within {}", span_text(*span)),
-            Pace::InAll(span) => write!(f, "not complete within {}", span_text(*span)),
-            Pace::Speed(bytes) => write!(f, "the body came slower than {} a second", bytes_text(*bytes)),
+            Pace::Headers(span) => {
+                phrase!("no answer within {span}", "{span}以内に応答がありません", span = span_phrase(span))
+            }
+            Pace::InAll(span) => {
+                phrase!("not complete within {span}", "{span}以内に完了しません", span = span_phrase(span))
+            }
+            Pace::Speed(bytes) => phrase!(
+                "the body came slower than {bytes} a second",
+                "本文の受信が毎秒 {bytes}を下回りました",
+                bytes = bytes_phrase(bytes)
+            ),
         }
     }
 }
 
 /// A size for people: `16 MiB`, `1500 bytes`.
-pub(super) fn bytes_text(bytes: u64) -> String {
+fn bytes_phrase(bytes: u64) -> Phrase {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     for (size, unit) in UNITS {
         if bytes >= size && bytes.is_multiple_of(size) {
-            return format!("{} {unit}", bytes / size);
+            return phrase!("{count} {unit}", "{count} {unit} ", count = bytes / size, unit);
         }
     }
-    format!("{bytes} bytes")
+    phrase!("{bytes} bytes", "{bytes} バイト", bytes)
 }
 
 /// A span for people: `30 s`, `250 ms`, `2 h 5 min`.
-pub(super) fn span_text(span: Duration) -> String {
+pub(super) fn span_phrase(span: Duration) -> Phrase {
     let secs = span.as_secs();
     match secs {
-        0 => format!("{} ms", span.as_millis()),
-        1..=119 => format!("{secs} s"),
-        120..=7199 => format!("{} min", secs / 60),
-        _ if secs % 3600 < 60 => format!("{} h", secs / 3600),
-        _ => format!("{} h {} min", secs / 3600, secs % 3600 / 60),
+        0 => phrase!("{ms} ms", "{ms} ミリ秒", ms = span.subsec_millis()),
+        1..=119 => phrase!("{secs} s", "{secs} 秒", secs),
+        120..=7199 => phrase!("{minutes} min", "{minutes} 分", minutes = secs / 60),
+        _ if secs % 3600 < 60 => phrase!("{hours} h", "{hours} 時間", hours = secs / 3600),
+        _ => phrase!(
+            "{hours} h {minutes} min",
+            "{hours} 時間 {minutes} 分",
+            hours = secs / 3600,
+            minutes = secs % 3600 / 60
+        ),
     }
 }
 
@@ -165,14 +203,14 @@ mod tests {
         for (text, bytes) in
             [("16 MiB", 16 << 20), ("64 KiB", 65_536), ("1500 bytes", 1_500), ("1 GiB", 1 << 30)]
         {
-            assert_eq!(bytes_text(bytes), text);
+            assert_eq!(bytes_phrase(bytes), text);
         }
         for (text, secs) in
             [("30 s", 30), ("2 min", 150), ("2 h", 7_200), ("2 h 5 min", 7_500), ("24 h", 86_400)]
         {
-            assert_eq!(span_text(Duration::from_secs(secs)), text);
+            assert_eq!(span_phrase(Duration::from_secs(secs)), text);
         }
-        assert_eq!(span_text(Duration::from_millis(250)), "250 ms");
+        assert_eq!(span_phrase(Duration::from_millis(250)), "250 ms");
     }
 
     #[test]

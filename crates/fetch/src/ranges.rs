@@ -4,6 +4,9 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use stdx::phrase;
+use stdx::phrase::Phrase;
+
 /// A range of addresses in CIDR form; a single address is the longest prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Range {
@@ -73,6 +76,44 @@ pub(super) enum Reach {
     Translated(Ipv4Addr),
     /// It is for a special purpose, in words that follow "it is".
     Special(&'static str),
+}
+
+/// A special purpose in both languages, in words that follow "it is".
+pub(super) fn special_phrase(what: &'static str) -> Phrase {
+    macro_rules! words {
+        ($($en:literal => $ja:literal,)+) => {
+            match what {
+                $($en => phrase!($en, $ja),)+
+                other => Phrase::verbatim(other),
+            }
+        };
+    }
+    words! {
+        "an address of \"this network\"" => "「このネットワーク」のアドレス",
+        "a private address" => "プライベートアドレス",
+        "a shared address behind a provider's NAT" => "プロバイダーの NAT で共有されるアドレス",
+        "this machine (loopback)" => "このマシン自身（ループバック）",
+        "a link-local address" => "リンクローカルアドレス",
+        "a site-local address" => "サイトローカルアドレス",
+        "an address for protocol assignments" => "プロトコル用に予約されたアドレス",
+        "a documentation address" => "文書用のアドレス",
+        "a 6to4 relay" => "6to4 リレー",
+        "a 6to4 tunnel" => "6to4 トンネル",
+        "a Teredo tunnel" => "Teredo トンネル",
+        "a benchmarking address" => "ベンチマーク用のアドレス",
+        "a multicast address" => "マルチキャストアドレス",
+        "the broadcast address" => "ブロードキャストアドレス",
+        "a reserved address" => "予約済みのアドレス",
+        "the unspecified address" => "未指定アドレス",
+        "an IPv4 address in IPv6 clothes (mapped)" => "IPv6 の形をした IPv4 アドレス（mapped）",
+        "an IPv4 address in IPv6 clothes (translated)" => "IPv6 の形をした IPv4 アドレス（translated）",
+        "an IPv4 address in IPv6 clothes (compatible)" => "IPv6 の形をした IPv4 アドレス（compatible）",
+        "an address of a NAT64 translator" => "NAT64 変換用のアドレス",
+        "an address of a local NAT64 translator" => "ローカルな NAT64 変換用のアドレス",
+        "a discard-only address" => "破棄専用のアドレス",
+        "a dummy prefix" => "ダミーのプレフィックス",
+        "a segment-routing address" => "セグメントルーティング用のアドレス",
+    }
 }
 
 /// How the internet sees `address`.
@@ -159,6 +200,9 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
 
 #[cfg(test)]
 mod tests {
+    use stdx::phrase::Speech;
+    use stdx::text::Language;
+
     use super::*;
 
     fn is_global(address: &str) -> bool {
@@ -202,6 +246,15 @@ mod tests {
             assert!(!is_global(first), "{first} is inside");
             assert!(!is_global(last), "{last} is inside");
             assert!(after == "-" || is_global(after), "{after} is outside");
+        }
+    }
+
+    #[test]
+    fn every_special_purpose_has_japanese_words() {
+        let japanese = Speech { language: Language::Ja, zone: None };
+        let named = V4.iter().filter_map(|(.., what)| *what).chain(V6.iter().filter_map(|(.., what)| *what));
+        for what in named {
+            assert_ne!(japanese.phrase(&special_phrase(what)), what);
         }
     }
 

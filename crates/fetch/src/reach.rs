@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use stdx::phrase;
+use stdx::phrase::Phrase;
 use url::Url;
 
 use super::{AllowPrivate, Fetcher, Limits, Manners, Request};
@@ -20,27 +22,27 @@ pub struct Check {
     /// Whether a credential of ours is missing or not accepted.
     pub is_locked: bool,
     /// What was seen, or what is wrong and what to do.
-    pub detail: String,
+    pub detail: Phrase,
 }
 
 impl Check {
     /// It is as it should be.
-    pub fn fine(what: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn fine(what: impl Into<String>, detail: impl Into<Phrase>) -> Self {
         Self { what: what.into(), is_fine: true, is_warning: false, is_locked: false, detail: detail.into() }
     }
 
     /// It works, but not as somebody meant it.
-    pub fn warning(what: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn warning(what: impl Into<String>, detail: impl Into<Phrase>) -> Self {
         Self { is_warning: true, ..Self::fine(what, detail) }
     }
 
     /// It is not.
-    pub fn bad(what: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn bad(what: impl Into<String>, detail: impl Into<Phrase>) -> Self {
         Self { what: what.into(), is_fine: false, is_warning: false, is_locked: false, detail: detail.into() }
     }
 
     /// It is not, because a credential of ours is missing or not accepted.
-    pub fn locked(what: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn locked(what: impl Into<String>, detail: impl Into<Phrase>) -> Self {
         Self { is_locked: true, ..Self::bad(what, detail) }
     }
 }
@@ -56,6 +58,13 @@ pub struct SecretHint {
     pub en: &'static str,
     /// The same in Japanese.
     pub ja: &'static str,
+}
+
+impl SecretHint {
+    /// Where to get it.
+    pub fn phrase(&self) -> Phrase {
+        Phrase::of_words(self.en, self.ja)
+    }
 }
 
 /// What counts as an answer.
@@ -80,15 +89,30 @@ impl Fetcher {
         // Names are looked up outside of the limits.
         let asked = tokio::time::timeout(PATIENCE * 2, self.fetch_api(&request)).await;
         match asked {
-            Err(_) => Check::bad(what, format!("{host} does not answer within {} s", PATIENCE.as_secs() * 2)),
-            Ok(Err(error)) => {
-                let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-                Check::bad(what, format!("{error}{hint}"))
+            Err(_) => {
+                let secs = PATIENCE.as_secs() * 2;
+                let detail = phrase!(
+                    "{host} does not answer within {secs} s",
+                    "{host} から {secs} 秒以内に応答がありません",
+                    host,
+                    secs
+                );
+                Check::bad(what, detail)
             }
+            Ok(Err(error)) => Check::bad(what, error.with_its_hint()),
             Ok(Ok(answer)) if wanted == Wanted::Anything || answer.head.is_success() => {
-                Check::fine(what, format!("{host} answers"))
+                Check::fine(what, phrase!("{host} answers", "{host} から応答あり", host))
             }
-            Ok(Ok(answer)) => Check::bad(what, format!("{host} answers with status {}", answer.head.status)),
+            Ok(Ok(answer)) => {
+                let status = answer.head.status;
+                let detail = phrase!(
+                    "{host} answers with status {status}",
+                    "{host} の応答は HTTP {status}",
+                    host,
+                    status
+                );
+                Check::bad(what, detail)
+            }
         }
     }
 }

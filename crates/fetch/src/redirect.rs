@@ -6,6 +6,9 @@ use reqwest::header::{HeaderMap, LOCATION};
 use url::Url;
 
 use super::error::Error;
+use super::guard::bad_scheme;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 /// The hops of one fetch so far.
 #[derive(Debug)]
@@ -65,10 +68,12 @@ fn target(base: &Url, location: &[u8]) -> Result<Url, Error> {
         Ok(text) => text.to_owned(),
         Err(_) => percent_encode(location, NOTHING_MORE).to_string(),
     };
-    let bad = |why: String| Error::BadUrl { why: format!("a redirect leads nowhere: {why}") };
-    let mut url = base.join(text.trim()).map_err(|error| bad(error.to_string()))?;
+    let bad = |why: Phrase| Error::BadUrl {
+        why: phrase!("a redirect leads nowhere: {why}", "リダイレクト先が正しくありません：{why}", why),
+    };
+    let mut url = base.join(text.trim()).map_err(|error| bad(error.to_string().into()))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(bad(format!("the scheme `{}` is not http or https", url.scheme())));
+        return Err(bad(bad_scheme(&url)));
     }
     // Credentials come from the configuration, never from a server's redirect.
     let _ = url.set_username("");

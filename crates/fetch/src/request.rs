@@ -13,6 +13,8 @@ use super::guard::AllowPrivate;
 use super::limits::Limits;
 use super::polite::Manners;
 use super::validators::Validators;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 /// One request; its secrets go only to the origin it names and appear in no output.
 #[derive(Clone)]
@@ -27,7 +29,7 @@ pub struct Request {
     pub(super) limits: Option<Limits>,
     pub(super) manners: Option<Manners>,
     pub(super) once: bool,
-    problem: Option<String>,
+    problem: Option<Phrase>,
 }
 
 /// How we prove who we are.
@@ -123,7 +125,13 @@ impl Request {
             Ok(value) => {
                 self.headers.insert(name, value);
             }
-            Err(_) => self.problem = Some(format!("the value for header `{name}` cannot be sent")),
+            Err(_) => {
+                self.problem = Some(phrase!(
+                    "the value for header `{name}` cannot be sent",
+                    "ヘッダー `{name}` の値は送信できません",
+                    name = name.as_str()
+                ))
+            }
         }
         self
     }
@@ -135,7 +143,13 @@ impl Request {
                 value.set_sensitive(true);
                 self.secret_headers.insert(name, value);
             }
-            Err(_) => self.problem = Some(format!("the secret for header `{name}` cannot be sent")),
+            Err(_) => {
+                self.problem = Some(phrase!(
+                    "the secret for header `{name}` cannot be sent",
+                    "ヘッダー `{name}` の秘密情報は送信できません",
+                    name = name.as_str()
+                ))
+            }
         }
         self
     }
@@ -158,7 +172,14 @@ impl Request {
             }
             Credential::Header { name, value } => match HeaderName::from_bytes(name.as_bytes()) {
                 Ok(name) => self.secret_header(name, value),
-                Err(_) => Self { problem: Some(format!("`{name}` is not a header name")), ..self },
+                Err(_) => Self {
+                    problem: Some(phrase!(
+                        "`{name}` is not a header name",
+                        "`{name}` はヘッダー名ではありません",
+                        name = *name
+                    )),
+                    ..self
+                },
             },
         }
     }

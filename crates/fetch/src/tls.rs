@@ -8,6 +8,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 
 use super::error::Error;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 /// Builds the configuration that every client of the program shares.
 ///
@@ -25,7 +27,7 @@ pub(super) fn config(extra_ca: Option<&Path>) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| Error::Setup { why: error.to_string() })?
+        .map_err(|error| Error::Setup { why: error.to_string().into() })?
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -33,14 +35,21 @@ pub(super) fn config(extra_ca: Option<&Path>) -> Result<ClientConfig, Error> {
 }
 
 fn add_authorities(roots: &mut RootCertStore, path: &Path) -> Result<(), Error> {
-    let fail = |why: String| Error::Setup { why: format!("certificates in {}: {why}", path.display()) };
+    let fail = |why: Phrase| Error::Setup {
+        why: phrase!(
+            "certificates in {path}: {why}",
+            "証明書 {path}：{why}",
+            path = path.display().to_string(),
+            why
+        ),
+    };
     let mut count = 0;
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| fail(error.to_string()))? {
-        let certificate = certificate.map_err(|error| fail(error.to_string()))?;
-        roots.add(certificate).map_err(|error| fail(error.to_string()))?;
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| fail(error.to_string().into()))? {
+        let certificate = certificate.map_err(|error| fail(error.to_string().into()))?;
+        roots.add(certificate).map_err(|error| fail(error.to_string().into()))?;
         count += 1;
     }
-    if count == 0 { Err(fail("there are none".to_owned())) } else { Ok(()) }
+    if count == 0 { Err(fail(phrase!("there are none", "証明書がありません"))) } else { Ok(()) }
 }
 
 #[cfg(test)]

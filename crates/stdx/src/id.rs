@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
+use crate::phrase;
+use crate::phrase::Phrase;
+
 /// The name of a job, as it stands in the config file and in every table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
@@ -12,10 +15,19 @@ pub struct JobName(String);
 
 /// A text that cannot be a name, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a usable name: {why}")]
-pub struct BadName {
-    text: String,
-    why: &'static str,
+#[error("{0}")]
+pub struct BadName(Phrase);
+
+impl BadName {
+    fn new(text: &str, why: Phrase) -> Self {
+        let text: String = text.chars().take(80).collect();
+        Self(phrase!("`{text}` is not a usable name: {why}", "`{text}` は名前に使えません：{why}", text, why))
+    }
+
+    /// What is wrong, in one sentence.
+    pub fn phrase(&self) -> &Phrase {
+        &self.0
+    }
 }
 
 impl JobName {
@@ -32,18 +44,24 @@ impl FromStr for JobName {
     type Err = BadName;
 
     fn from_str(text: &str) -> Result<Self, BadName> {
-        let bad = |why| Err(BadName { text: text.chars().take(80).collect(), why });
+        let bad = |why| Err(BadName::new(text, why));
         if text.is_empty() {
-            return bad("it is empty");
+            return bad(phrase!("it is empty", "空です"));
         }
         if text.chars().count() > Self::MAX_CHARS {
-            return bad("it is longer than 64 characters");
+            return bad(phrase!("it is longer than 64 characters", "64 文字を超えています"));
         }
         if text.starts_with('-') {
-            return bad("it starts with a dash, which the command line reads as an option");
+            return bad(phrase!(
+                "it starts with a dash, which the command line reads as an option",
+                "先頭の `-` はコマンドラインでオプションと解釈されます"
+            ));
         }
         match text.chars().find(|c| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
-            Some(_) => bad("letters, digits, `-`, `_` and `.` are allowed"),
+            Some(_) => bad(phrase!(
+                "letters, digits, `-`, `_` and `.` are allowed",
+                "使えるのは文字、数字、`-`、`_`、`.` です"
+            )),
             None => Ok(Self(text.to_owned())),
         }
     }
@@ -63,7 +81,9 @@ impl AsRef<str> for JobName {
 
 impl<'de> serde::Deserialize<'de> for JobName {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(|bad: BadName| serde::de::Error::custom(bad.0.to_stored()))
     }
 }
 
@@ -90,10 +110,13 @@ impl FromStr for RunId {
     fn from_str(text: &str) -> Result<Self, BadName> {
         match Uuid::try_parse(text) {
             Ok(id) if id.get_version_num() == 4 && text.len() == 36 => Ok(Self(id)),
-            _ => Err(BadName {
-                text: text.chars().take(80).collect(),
-                why: "a run id looks like 550e8400-e29b-41d4-a716-446655440000",
-            }),
+            _ => Err(BadName::new(
+                text,
+                phrase!(
+                    "a run id looks like 550e8400-e29b-41d4-a716-446655440000",
+                    "収集の ID は 550e8400-e29b-41d4-a716-446655440000 のような形です"
+                ),
+            )),
         }
     }
 }

@@ -8,8 +8,9 @@ use serde::Deserialize;
 
 use crate::blogs::model::Detector;
 use crate::config::Secret;
-use crate::config::value::{HttpUrl, Pattern, Span, checked as checked_value};
+use crate::config::value::{BadValue, HttpUrl, Pattern, Span, checked as checked_value};
 use crate::parse::html;
+use crate::phrase;
 
 /// Failures in a row after which the readers are told, unless the job says otherwise.
 const WARN_AFTER: u32 = 3;
@@ -128,13 +129,22 @@ fn warn_after() -> u32 {
 
 fn read_warn_after<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     checked_value(deserializer, |times| {
-        (*times > 0).then_some(()).ok_or("a warning needs at least one failure")
+        let bad = || {
+            BadValue::new(phrase!(
+                "a warning needs at least one failure",
+                "警告には 1 回以上の失敗が必要です"
+            ))
+        };
+        (*times > 0).then_some(()).ok_or_else(bad)
     })
 }
 
 fn read_detect<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Detector>>, D::Error> {
     checked_value(deserializer, |detect: &Option<Vec<_>>| match detect.as_deref() {
-        Some([]) => Err("at least one of feed, sitemap and html is needed"),
+        Some([]) => Err(BadValue::new(phrase!(
+            "at least one of feed, sitemap and html is needed",
+            "feed、sitemap、html のうち 1 つ以上が必要です"
+        ))),
         _ => Ok(()),
     })
 }
@@ -142,6 +152,7 @@ fn read_detect<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Opti
 /// A CSS selector that we know.
 fn read_selector<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     checked_value(deserializer, |selector: &Option<String>| {
-        selector.as_deref().map_or(Ok(()), html::check_selector)
+        let checked = selector.as_deref().map_or(Ok(()), html::check_selector);
+        checked.map_err(|bad| BadValue::new(bad.phrase()))
     })
 }

@@ -17,6 +17,8 @@ use crate::fetch::AllowPrivate;
 use crate::hash;
 use crate::id::JobName;
 use crate::parse::url::comparison_key;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// A blog as the checks see it: its keys, shared with the config, and what follows from them.
 #[derive(Clone, Debug)]
@@ -54,7 +56,7 @@ pub fn read(job: &config::Job) -> Result<(Vec<Blog>, Rules), Problems> {
     let keys: &Keys = job.section.keys()?;
     let mut problems = Problems::default();
     let of_job = AllowPrivate::parse(&job.allow_private)
-        .map_err(|error| job.section.problem("allow_private", error.to_string()));
+        .map_err(|error| job.section.problem("allow_private", error.phrase()));
     let of_job = problems.note(of_job).unwrap_or_else(AllowPrivate::none);
     let mut blogs = Vec::with_capacity(keys.blog.len());
     for (number, blog) in keys.blog.iter().enumerate() {
@@ -80,9 +82,11 @@ fn checked(
     at: &dyn Fn(&str) -> String,
 ) -> Result<Blog, Problems> {
     let mut problems = Problems::default();
-    let problem = |key: &str, message: String| job.section.problem(&at(key), message);
+    let problem = |key: &str, message: Phrase| job.section.problem(&at(key), message);
     if keys.id.trim().is_empty() || keys.id.chars().count() > 200 || keys.id.chars().any(char::is_control) {
-        problems.push(problem("id", "an id has 1 to 200 printable characters".into()));
+        let message =
+            phrase!("an id has 1 to 200 printable characters", "id は表示できる 1 文字から 200 文字までです");
+        problems.push(problem("id", message));
     }
     let access = problems.note(BlogAccess::read(keys).map_err(|(key, why)| problem(&key, why)));
     for (key, is_set, needed) in [
@@ -91,7 +95,12 @@ fn checked(
         ("selector", keys.selector.is_some(), Detector::Html),
     ] {
         if is_set && !keys.detectors().contains(&needed) {
-            let message = format!("`{key}` is of no use without \"{}\" in `detect`", needed.word());
+            let message = phrase!(
+                "`{key}` is of no use without \"{word}\" in `detect`",
+                "`detect` に \"{word}\" がないと `{key}` は使われません",
+                key,
+                word = needed.word()
+            );
             problems.push(problem(key, message));
         }
     }
@@ -99,8 +108,7 @@ fn checked(
         of_job.clone()
     } else {
         let allowed: Vec<&String> = job.allow_private.iter().chain(&keys.allow_private).collect();
-        let allowed =
-            AllowPrivate::parse(&allowed).map_err(|error| problem("allow_private", error.to_string()));
+        let allowed = AllowPrivate::parse(&allowed).map_err(|error| problem("allow_private", error.phrase()));
         problems.note(allowed).unwrap_or_else(AllowPrivate::none)
     };
     problems.unless_any(Blog {
@@ -122,7 +130,7 @@ pub(super) fn check_channels(job: &config::Job, channels: &ChannelSet) -> Result
             let known = known.iter().map(String::as_str);
             problems.push(job.section.unknown_name(
                 &format!("blog.{number}.deliver"),
-                "channel",
+                config::TableKind::Channel.noun(),
                 name,
                 known,
             ));
@@ -139,7 +147,7 @@ pub fn list_blogs(config: &config::Config) -> impl Iterator<Item = (&JobName, Bl
 }
 
 /// The values of `--blog`: `id=url` or a bare address, whose host is the id.
-pub(super) fn from_flags(words: &[String]) -> Result<toml::Value, String> {
+pub(super) fn from_flags(words: &[String]) -> Result<toml::Value, Phrase> {
     let mut blogs = Vec::new();
     for word in words {
         let is_bare = word.starts_with("http://") || word.starts_with("https://");
@@ -149,7 +157,13 @@ pub(super) fn from_flags(words: &[String]) -> Result<toml::Value, String> {
         };
         let parsed: HttpUrl = url
             .parse()
-            .map_err(|_| format!("`{word}` names no blog: write --blog ID=https://… or --blog https://…"))?;
+            .map_err(|_| {
+                phrase!(
+                    "`{word}` names no blog: write --blog ID=https://… or --blog https://…",
+                    "`{word}` はブログの指定ではありません。--blog ID=https://… または --blog https://… と書きます",
+                    word
+                )
+            })?;
         let host = || parsed.host_str().unwrap_or_default().trim_start_matches("www.").to_owned();
         let mut blog = toml::Table::new();
         blog.insert("id".into(), id.unwrap_or_else(host).into());
@@ -162,7 +176,12 @@ pub(super) fn from_flags(words: &[String]) -> Result<toml::Value, String> {
 /// Blogs of one job with the same id.
 pub fn check(section: &Section) -> Problems {
     let repeat = |(id, [before, number]): (String, [usize; 2])| {
-        let message = format!("the id `{id}` is already that of blog number {}", before + 1);
+        let message = phrase!(
+            "the id `{id}` is already that of blog number {number}",
+            "id `{id}` は {number} 番目のブログと重複しています",
+            id,
+            number = before + 1
+        );
         section.problem(&format!("blog.{number}.id"), message)
     };
     section.list_repeats("blog", "id").into_iter().map(repeat).collect()
@@ -178,7 +197,12 @@ pub fn check_ids(jobs: &[config::Job]) -> Problems {
             let id = blog.id.as_str();
             match owners.get(id) {
                 Some(other) if other.name != job.name => {
-                    let message = format!("the id `{id}` is already that of a blog of job `{}`", other.name);
+                    let message = phrase!(
+                        "the id `{id}` is already that of a blog of job `{other}`",
+                        "id `{id}` はジョブ `{other}` のブログと重複しています",
+                        id,
+                        other = &other.name
+                    );
                     problems.push(job.section.problem(&format!("blog.{number}.id"), message));
                 }
                 _ => {

@@ -9,14 +9,10 @@ use super::super::complaint::Complaint;
 use super::super::model::Book;
 use super::super::volume;
 use crate::fetch::{self, ApiAnswer, header};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// What a request without a key is told today: the quota of all who ask without one is 0.
-const NEEDS_KEY: &str = "Google Books needs an API key: without one it allows no requests";
-/// What to do about it.
-pub const KEY_HINT: &str = "enable the Books API at https://console.cloud.google.com/apis/library/books.googleapis.com, make \
-     a key at https://console.cloud.google.com/apis/credentials, and set `api_key` in `google_books` or \
-     GOOGLE_BOOKS_API_KEY";
 /// A page of volumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumePage {
@@ -37,41 +33,65 @@ pub enum SearchError {
     Quota {
         until: Timestamp,
         /// What it said.
-        why: String,
+        why: Phrase,
     },
     /// The key is refused: somebody has to look.
-    Credentials(String),
+    Credentials(Phrase),
     /// The provider is out of order for the moment: the same request may do better.
     Passing {
-        why: String,
+        why: Phrase,
         /// How long it wants to be left alone.
         retry_after: Option<Duration>,
     },
     /// Only another config ends it: the address, or the search itself, is refused.
-    Config(String),
+    Config(Phrase),
     /// Anything else: the next run tries again.
-    Failed(String),
+    Failed(Phrase),
 }
 
 pub(super) fn from_fetch(error: &fetch::Error, now: Timestamp) -> SearchError {
     match (error.status(), error.retry_after()) {
-        (Some(429), Some(after)) => SearchError::Quota { until: now.plus(after), why: error.to_string() },
-        (Some(500..=599), retry_after) => SearchError::Passing { why: error.to_string(), retry_after },
+        (Some(429), Some(after)) => SearchError::Quota { until: now.plus(after), why: error.phrase() },
+        (Some(500..=599), retry_after) => SearchError::Passing { why: error.phrase(), retry_after },
         _ if matches!(error, fetch::Error::TooSlow { .. }) => {
-            SearchError::Passing { why: error.to_string(), retry_after: None }
+            SearchError::Passing { why: error.phrase(), retry_after: None }
         }
         _ if error.needs_config() => SearchError::Config(error.describe()),
-        _ => SearchError::Failed(error.to_string()),
+        _ => SearchError::Failed(error.phrase()),
     }
 }
 
+/// What a request without a key is told today: the quota of all who ask without one is 0.
+pub fn needs_key() -> Phrase {
+    phrase!(
+        "Google Books needs an API key: without one it allows no requests",
+        "Google ブックスには API キーが必要です。キーなしのリクエストは許可されません"
+    )
+}
+
+/// What to do about it.
+pub fn key_hint() -> Phrase {
+    phrase!(
+        "enable the Books API at https://console.cloud.google.com/apis/library/books.googleapis.com, make \
+         a key at https://console.cloud.google.com/apis/credentials, and set `api_key` in `google_books` or \
+         GOOGLE_BOOKS_API_KEY",
+        "https://console.cloud.google.com/apis/library/books.googleapis.com で Books API を有効にし、\
+         https://console.cloud.google.com/apis/credentials でキーを作り、`google_books` の `api_key` か \
+         GOOGLE_BOOKS_API_KEY に設定してください"
+    )
+}
+
 /// What people are told when a credential is missing or not accepted.
-pub fn refused_key(why: &str) -> String {
-    if why == NEEDS_KEY {
-        format!("{why} (hint: {KEY_HINT})")
+pub fn refused_key(why: Phrase) -> Phrase {
+    if why == needs_key() {
+        with_hint(why, key_hint())
     } else {
-        format!("Google Books refuses the key: {why}")
+        phrase!("Google Books refuses the key: {why}", "Google ブックスにキーを拒否されました：{why}", why)
     }
+}
+
+fn with_hint(why: Phrase, hint: Phrase) -> Phrase {
+    phrase!("{why} (hint: {hint})", "{why}（ヒント：{hint}）", why, hint)
 }
 
 /// What an answer of the API means.
@@ -81,28 +101,35 @@ pub(super) fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<
     }
     let status = answer.head.status;
     let complaint = Complaint::read(&answer.body);
-    let why = if complaint.message.is_empty() {
-        format!("status {status}")
-    } else {
-        format!("status {status}: {}", complaint.message)
+    let why = match complaint.message.as_str() {
+        "" => phrase!("status {status}", "HTTP {status}", status),
+        said => phrase!("status {status}: {said}", "HTTP {status}：{said}", status, said),
     };
     let wait = header::retry_after(&answer.head.headers, now).or(complaint.retry_delay);
     match status {
         // A quota of 0 does not grow overnight: somebody has to act.
-        429 | 403 if complaint.allows_nothing && !has_key => {
-            Err(SearchError::Credentials(NEEDS_KEY.to_owned()))
+        429 | 403 if complaint.allows_nothing && !has_key => Err(SearchError::Credentials(needs_key())),
+        429 | 403 if complaint.allows_nothing => {
+            let hint = phrase!(
+                "the quota of your project is 0; enable the Books API for it or raise the quota in the Google \
+                 Cloud console",
+                "プロジェクトの割り当てが 0 です。Google Cloud コンソールで Books API を有効にするか、割り当てを増やしてください"
+            );
+            Err(SearchError::Credentials(with_hint(why, hint)))
         }
-        429 | 403 if complaint.allows_nothing => Err(SearchError::Credentials(format!(
-            "{why} (hint: the quota of your project is 0; enable the Books API for it or raise the quota in the Google \
-             Cloud console)"
-        ))),
         429 => Err(SearchError::Quota { until: complaint.paused_until(wait, now), why }),
         403 if complaint.is_quota() => {
             Err(SearchError::Quota { until: complaint.paused_until(wait, now), why })
         }
         401 => Err(SearchError::Credentials(why)),
         400 | 403 if complaint.is_credential() => Err(SearchError::Credentials(why)),
-        400 => Err(SearchError::Config(format!("{why} (hint: check `queries` and `google_books`)"))),
+        400 => {
+            let hint = phrase!(
+                "check `queries` and `google_books`",
+                "`queries` と `google_books` を確認してください"
+            );
+            Err(SearchError::Config(with_hint(why, hint)))
+        }
         500..=599 => Err(SearchError::Passing { why, retry_after: wait }),
         _ => Err(SearchError::Failed(why)),
     }
@@ -117,9 +144,14 @@ struct Volumes {
     items: Option<Vec<Json>>,
 }
 
-fn read_page(body: &[u8]) -> Result<VolumePage, String> {
-    let volumes: Volumes = serde_json::from_slice(body)
-        .map_err(|error| format!("the answer is not a list of volumes: {error}"))?;
+fn read_page(body: &[u8]) -> Result<VolumePage, Phrase> {
+    let volumes: Volumes = serde_json::from_slice(body).map_err(|error| {
+        phrase!(
+            "the answer is not a list of volumes: {error}",
+            "応答が書籍の一覧ではありません：{error}",
+            error = error.to_string()
+        )
+    })?;
     let items = volumes.items.unwrap_or_default();
     let mut page = VolumePage {
         returned: items.len() as u64,
@@ -229,10 +261,10 @@ mod tests {
             }
         }
         let nothing = answer(429, None, &quota("1/d/{project}", "0", None));
-        assert_eq!(read(&nothing, false, now), Err(SearchError::Credentials(NEEDS_KEY.to_owned())));
+        assert_eq!(read(&nothing, false, now), Err(SearchError::Credentials(needs_key())));
         match read(&nothing, true, now) {
             Err(SearchError::Credentials(why)) => {
-                assert!(why.contains("quota of your project is 0"), "{why}");
+                assert!(why.to_string().contains("quota of your project is 0"), "{why}");
             }
             other => panic!("{other:?}"),
         }

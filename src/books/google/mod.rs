@@ -5,7 +5,7 @@ mod answer;
 use secrecy::SecretString;
 use url::Url;
 
-pub use self::answer::{KEY_HINT, SearchError, VolumePage, refused_key};
+pub use self::answer::{SearchError, VolumePage, key_hint, needs_key, refused_key};
 use self::answer::{from_fetch, read};
 use super::config::{EbookFilter, GoogleBooks, OrderBy, PrintType};
 use super::decide::Ask;

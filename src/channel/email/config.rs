@@ -116,7 +116,12 @@ pub(super) enum Smtp<'a> {
 
 pub(super) fn parse_smtp(text: &str) -> Result<Smtp<'_>, BadValue> {
     match text.strip_prefix("file:") {
-        Some("") => return Err(BadValue::new("`file:` is followed by a directory")),
+        Some("") => {
+            return Err(BadValue::new(phrase!(
+                "`file:` is followed by a directory",
+                "`file:` の後にディレクトリを書きます"
+            )));
+        }
         Some(directory) => return Ok(Smtp::File(directory)),
         None if text == "memory:" => return Ok(Smtp::Memory),
         None => {}
@@ -124,24 +129,41 @@ pub(super) fn parse_smtp(text: &str) -> Result<Smtp<'_>, BadValue> {
     let (host, port) = text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
     let port = port.map(|port| port.parse::<u16>().unwrap_or_default());
     if port == Some(0) || host.is_empty() || host.contains('/') || host.chars().any(char::is_whitespace) {
-        let hint = "write `smtp.example.com:587`, `file:DIRECTORY` or `memory:`";
-        return Err(BadValue::new(format!("`{text}` is not a mail server")).with_hint(hint));
+        let hint = phrase!(
+            "write `smtp.example.com:587`, `file:DIRECTORY` or `memory:`",
+            "`smtp.example.com:587`、`file:DIRECTORY`、`memory:` のいずれかを書きます"
+        );
+        return Err(BadValue::new(phrase!(
+            "`{text}` is not a mail server",
+            "`{text}` はメールサーバーではありません",
+            text
+        ))
+        .with_hint(hint));
     }
     Ok(Smtp::Server(host, port))
 }
 
 pub(super) fn parse_address(text: &str) -> Result<Mailbox, BadValue> {
-    let hint = "write `name@example.com` or `Name <name@example.com>`";
-    let bad = |_| BadValue::new(format!("`{text}` is not a mail address")).with_hint(hint);
+    let bad = |_| {
+        BadValue::new(phrase!(
+            "`{text}` is not a mail address",
+            "`{text}` はメールアドレスではありません",
+            text
+        ))
+        .with_hint(phrase!(
+            "write `name@example.com` or `Name <name@example.com>`",
+            "`name@example.com` または `Name <name@example.com>` と書きます"
+        ))
+    };
     text.trim().parse().map_err(bad)
 }
 
 fn read_smtp<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    checked(deserializer, |text: &String| parse_smtp(text).map(drop).map_err(|bad| bad.for_serde()))
+    checked(deserializer, |text: &String| parse_smtp(text).map(drop))
 }
 
 fn read_address<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    checked(deserializer, |text: &String| parse_address(text).map(drop).map_err(|bad| bad.for_serde()))
+    checked(deserializer, |text: &String| parse_address(text).map(drop))
 }
 
 fn read_addresses<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {

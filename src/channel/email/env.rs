@@ -2,6 +2,7 @@
 
 use crate::config::EnvOverride;
 use crate::config::value::BadValue;
+use crate::phrase;
 
 pub(in crate::channel) const ENV: &[EnvOverride] = &[
     EnvOverride::new("SMTP_HOST", "smtp", |value, old| smtp_host(value, old).map(Into::into)),
@@ -15,7 +16,11 @@ pub(in crate::channel) const ENV: &[EnvOverride] = &[
 fn smtp_host(value: &str, old: Option<&str>) -> Result<String, BadValue> {
     let host = value.trim();
     if host.contains(['/', ' ']) || host.is_empty() {
-        return Err(BadValue::new(format!("`{value}` is not the name of a mail server")));
+        return Err(BadValue::new(phrase!(
+            "`{value}` is not the name of a mail server",
+            "`{value}` はメールサーバーの名前ではありません",
+            value
+        )));
     }
     Ok(match old.and_then(|smtp| smtp.rsplit_once(':')) {
         Some((_, port)) if is_port(port) => format!("{host}:{port}"),
@@ -27,7 +32,12 @@ fn smtp_host(value: &str, old: Option<&str>) -> Result<String, BadValue> {
 fn smtp_port(value: &str, old: Option<&str>) -> Result<String, BadValue> {
     let port = value.trim();
     if !is_port(port) {
-        return Err(BadValue::new(format!("`{value}` is not a port")).with_hint("write for example 587"));
+        return Err(BadValue::new(phrase!(
+            "`{value}` is not a port",
+            "`{value}` はポート番号ではありません",
+            value
+        ))
+        .with_hint(phrase!("write for example 587", "例：587")));
     }
     let smtp = old.unwrap_or("localhost");
     let host = smtp.rsplit_once(':').filter(|(_, old)| is_port(old)).map_or(smtp, |(host, _)| host);
@@ -38,11 +48,20 @@ fn smtp_port(value: &str, old: Option<&str>) -> Result<String, BadValue> {
 fn mail_to(value: &str) -> Result<Vec<String>, BadValue> {
     let recipients: Vec<&str> = value.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
     if recipients.is_empty() {
-        return Err(BadValue::new(format!("`{value}` names no recipient")));
+        return Err(BadValue::new(phrase!(
+            "`{value}` names no recipient",
+            "`{value}` に宛先がありません",
+            value
+        )));
     }
     if let Some(bad) = recipients.iter().find(|to| !to.contains('@')) {
-        let hint = "write for example `me@example.org`";
-        return Err(BadValue::new(format!("`{bad}` is no mail address")).with_hint(hint));
+        let hint = phrase!("write for example `me@example.org`", "例：`me@example.org`");
+        return Err(BadValue::new(phrase!(
+            "`{text}` is no mail address",
+            "`{text}` はメールアドレスではありません",
+            text = *bad
+        ))
+        .with_hint(hint));
     }
     Ok(recipients.into_iter().map(str::to_owned).collect())
 }

@@ -103,18 +103,39 @@ impl Email {
         };
         let mut problems = Problems::default();
         if config.to.is_empty() {
-            problems.push(section.problem("to", "nobody would get any mail"));
+            problems.push(
+                section.problem("to", phrase!("nobody would get any mail", "メールの宛先がありません")),
+            );
         }
         match (&config.user, &config.password) {
             (Some(_), None) => problems.push(
                 section
-                    .problem("user", "`user` is set, but `password` is not")
-                    .with_hint("add `password = \"${SMTP_PASSWORD}\"`, or remove `user`"),
+                    .problem(
+                        "user",
+                        phrase!(
+                            "`user` is set, but `password` is not",
+                            "`user` はありますが、`password` がありません"
+                        ),
+                    )
+                    .with_hint(phrase!(
+                        "add `password = \"{reference}\"`, or remove `user`",
+                        "`password = \"{reference}\"` を追加するか、`user` を削除してください",
+                        reference = "${SMTP_PASSWORD}"
+                    )),
             ),
             (None, Some(_)) => problems.push(
                 section
-                    .problem("password", "`password` is set, but `user` is not: nobody would sign in")
-                    .with_hint("add `user`, or remove `password`"),
+                    .problem(
+                        "password",
+                        phrase!(
+                            "`password` is set, but `user` is not: nobody would sign in",
+                            "`password` はありますが、`user` がないためログインできません"
+                        ),
+                    )
+                    .with_hint(phrase!(
+                        "add `user`, or remove `password`",
+                        "`user` を追加するか、`password` を削除してください"
+                    )),
             ),
             _ => {}
         }
@@ -297,21 +318,57 @@ impl Backend for Email {
                 match tokio::time::timeout(channel.settings.timeout, connecting).await {
                     Ok(Ok(mut connection)) => {
                         let _ = tokio::time::timeout(Duration::from_secs(2), connection.quit()).await;
-                        let how = if connection.is_encrypted { "encrypted" } else { "not encrypted" };
-                        let who = if self.config.user.is_some() { "signed in" } else { "without signing in" };
-                        vec![Check::fine("server", format!("{what} takes mail, {how}, {who}"))]
+                        let how = if connection.is_encrypted {
+                            phrase!("encrypted", "暗号化あり")
+                        } else {
+                            phrase!("not encrypted", "暗号化なし")
+                        };
+                        let who = if self.config.user.is_some() {
+                            phrase!("signed in", "ログイン済み")
+                        } else {
+                            phrase!("without signing in", "ログインなし")
+                        };
+                        let detail = phrase!(
+                            "{what} takes mail, {how}, {who}",
+                            "{what} はメールを受け付けます（{how}、{who}）",
+                            what,
+                            how,
+                            who
+                        );
+                        vec![Check::fine("server", detail)]
                     }
                     Ok(Err(error)) => vec![error.check("server")],
-                    Err(_) => vec![Check::bad("server", format!("{what} does not answer in time"))],
+                    Err(_) => vec![Check::bad(
+                        "server",
+                        phrase!(
+                            "{what} does not answer in time",
+                            "{what} から時間内に応答がありません",
+                            what
+                        ),
+                    )],
                 }
             }
             Transport::File(directory) if directory.exists() && !directory.is_dir() => {
-                vec![Check::bad("server", format!("{} is not a directory", directory.display()))]
+                let path = directory.display().to_string();
+                vec![Check::bad(
+                    "server",
+                    phrase!("{path} is not a directory", "{path} はディレクトリではありません", path),
+                )]
             }
             Transport::File(directory) => {
-                vec![Check::fine("server", format!("mails are written to {}", directory.display()))]
+                let path = directory.display().to_string();
+                vec![Check::fine(
+                    "server",
+                    phrase!("mails are written to {path}", "メールを {path} に書き出します", path),
+                )]
             }
-            Transport::Memory(_) => vec![Check::fine("server", "mails are kept in memory and forgotten")],
+            Transport::Memory(_) => {
+                let detail = phrase!(
+                    "mails are kept in memory and forgotten",
+                    "メールはメモリに置かれ、終了時に失われます"
+                );
+                vec![Check::fine("server", detail)]
+            }
         }
     }
 
@@ -345,8 +402,15 @@ fn take_fresh(kept: &Mutex<Option<Open>>) -> Option<Box<Connection>> {
 fn too_long(section: &Section, key: &str) -> Problem {
     let max = mime::MAX_LINE;
     section
-        .problem(key, format!("it cannot stand in a mail: a line of a mail has at most {max} bytes"))
-        .with_hint("write something shorter")
+        .problem(
+            key,
+            phrase!(
+                "it cannot stand in a mail: a line of a mail has at most {max} bytes",
+                "メールに入りません（メールの 1 行は {max} バイトまで）",
+                max
+            ),
+        )
+        .with_hint(phrase!("write something shorter", "短くしてください"))
 }
 
 fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, Problems> {
@@ -359,8 +423,14 @@ fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, 
     let tls = config.tls.unwrap_or(if port == 465 { Tls::Tls } else { Tls::Starttls });
     if tls == Tls::None && config.user.is_some() && !is_loopback(host) {
         return Err(section
-            .problem("tls", "the password would be sent unencrypted")
-            .with_hint("use `tls = \"starttls\"`, or remove `user`")
+            .problem(
+                "tls",
+                phrase!("the password would be sent unencrypted", "パスワードが暗号化されずに送られます"),
+            )
+            .with_hint(phrase!(
+                "use `tls = \"starttls\"`, or remove `user`",
+                "`tls = \"starttls\"` にするか、`user` を削除してください"
+            ))
             .into());
     }
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();

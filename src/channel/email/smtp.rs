@@ -92,7 +92,7 @@ pub(super) async fn connect(
         .clients
         .resolve(host, *port, &settings.allow_private)
         .await
-        .map_err(|error| SendError::later(error.to_string()))?;
+        .map_err(|error| SendError::later(error.phrase()))?;
     let no_connection = |why: Phrase| {
         SendError::later(phrase!(
             "no connection to {host}: {why}",

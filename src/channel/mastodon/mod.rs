@@ -31,10 +31,12 @@ use fit::{PostLimits, fit};
 
 /// Posts to an account.
 pub(super) const KIND: ChannelKind = ChannelKind {
-    keys: Kind::channel::<MastodonConfig>("mastodon").without(&[(
-        "on_unknown",
-        "a post that may have been sent is looked for on the account, and held when that cannot tell",
-    )]),
+    keys: Kind::channel::<MastodonConfig>("mastodon").without(&[("on_unknown", || {
+        phrase!(
+            "a post that may have been sent is looked for on the account, and held when that cannot tell",
+            "送信済みかもしれない投稿はアカウントで探し、判別できなければ保留します"
+        )
+    })]),
     about: || phrase!("posts of a Mastodon account", "Mastodon のアカウントで投稿"),
     flags: &[
         Flag {
@@ -157,14 +159,24 @@ impl Mastodon {
         let template = Template::new(source).map_err(|why| section.problem("template", why))?;
         if !template.uses("link") {
             return Err(section
-                .problem("template", "the template has no `{{ link }}`")
-                .with_hint("readers need it, and so do we to find a post again after a crash")
+                .problem(
+                    "template",
+                    phrase!(
+                        "the template has no `{link}`",
+                        "テンプレートに `{link}` がありません",
+                        link = "{{ link }}"
+                    ),
+                )
+                .with_hint(phrase!(
+                    "readers need it, and so do we to find a post again after a crash",
+                    "読者に必要なだけでなく、異常終了の後に投稿を探す手がかりにもなります"
+                ))
                 .into());
         }
         let mastodon = Self { config, template, limits: Mutex::default() };
         let sample = super::Notice { link: Some(mastodon.config.instance.clone().into()), ..sample() };
         fit(&mastodon.template, &sample, &[], PostLimits::default(), 0)
-            .map_err(|why| section.problem("template", why))?;
+            .map_err(|why| section.problem("template", Template::wrong(&why)))?;
         Ok(mastodon)
     }
 
@@ -277,20 +289,42 @@ impl Backend for Mastodon {
     async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
         let api = self.api(channel, channel_env);
         let limits = match api.limits().await {
-            Ok(limits) => Check::fine("instance", format!("posts of {} characters", limits.max_chars)),
+            Ok(limits) => Check::fine(
+                "instance",
+                phrase!(
+                    "posts of {count} characters",
+                    "{count} 文字まで投稿できます",
+                    count = limits.max_chars
+                ),
+            ),
             Err(error) => error.check("instance"),
         };
         let account = match api.account().await {
-            Ok(account) => Check::fine("token", format!("posts as @{}", text::one_line(&account.acct))),
+            Ok(account) => Check::fine(
+                "token",
+                phrase!(
+                    "posts as @{account}",
+                    "@{account} として投稿します",
+                    account = text::one_line(&account.acct)
+                ),
+            ),
             Err(error) => error.check("token"),
         };
         let lookup = match api.find_own(&Status::nothing(), channel_env.clock.now()).await {
-            Ok(_) => Check::fine("lookup", "can find its own posts after a crash"),
-            Err(Finding::CannotTell { why }) => {
-                Check::bad("lookup", format!("{why}; a crash can leave posts that wait for you"))
-            }
+            Ok(_) => Check::fine(
+                "lookup",
+                phrase!("can find its own posts after a crash", "異常終了の後に自分の投稿を探せます"),
+            ),
+            Err(Finding::CannotTell { why }) => Check::bad(
+                "lookup",
+                phrase!(
+                    "{why}; a crash can leave posts that wait for you",
+                    "{why}。異常終了すると、投稿が確認待ちになることがあります",
+                    why
+                ),
+            ),
             Err(Finding::Later(error)) => error.check("lookup"),
-            Err(other) => Check::bad("lookup", other.phrase().to_string()),
+            Err(other) => Check::bad("lookup", other.phrase()),
         };
         vec![limits, account, lookup]
     }

@@ -54,7 +54,7 @@ pub(in crate::cli) async fn add_table(new: &NewTable, context: &Context) -> Resu
         keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
     }
     for missing in saved.list_missing_secrets().iter().filter(|missing| missing.owner == name) {
-        let (key, why) = (missing.key.as_str(), missing.why.as_str());
+        let (key, why) = (missing.key.as_str(), &missing.why);
         context.out.note(phrase!("needs setup: `{key}`: {why}", "設定不足：`{key}`：{why}", key, why));
     }
     Ok(())

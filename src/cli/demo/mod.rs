@@ -313,6 +313,6 @@ impl Demo<'_> {
 
 fn failed(what: &str, failure: Failure) -> Error {
     let error = Error::from(failure);
-    let said = error.plain(crate::config::Colour::Never);
+    let said = error.plain();
     Error { hints: error.hints, ..Error::new(error.exit, format!("{what}: {said}")) }
 }

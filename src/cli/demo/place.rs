@@ -149,7 +149,7 @@ mod tests {
         let Err(refused) = DemoDirectory::open(Some(&new)) else {
             panic!("a directory of the user's was taken")
         };
-        assert!(refused.plain(crate::config::Colour::Never).contains("`notes.txt`"));
+        assert!(refused.plain().contains("`notes.txt`"));
         std::fs::write(new.join(journal::FILE), "").unwrap();
         assert!(DemoDirectory::open(Some(&new)).is_ok(), "that of a demo, whatever else the user put there");
         assert!(DemoDirectory::open(Some(&new.join("notes.txt"))).is_err(), "a file");

@@ -3,6 +3,8 @@
 use crate::app;
 use crate::config::Section;
 use crate::fetch::{Check, SecretHint};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::{channel, llm};
 
 /// Where the secrets of the file itself come from.
@@ -40,20 +42,21 @@ fn secrets_of(kind: &str) -> &'static [SecretHint] {
 }
 
 /// Where to get the secret that stands at `key` of a table of that kind.
-pub(in crate::cli) fn where_to_get(kind: &str, key: &str) -> Option<&'static str> {
-    secrets_of(kind).iter().find(|secret| secret.key == key).map(|secret| secret.en)
+pub(in crate::cli) fn where_to_get(kind: &str, key: &str) -> Option<Phrase> {
+    secrets_of(kind).iter().find(|secret| secret.key == key).map(SecretHint::phrase)
 }
 
 /// The same for a check that found a credential missing or not accepted.
-pub(super) fn where_to_get_after(kind: &str, check: &Check) -> Option<&'static str> {
+pub(super) fn where_to_get_after(kind: &str, check: &Check) -> Option<Phrase> {
     let is_meant = |secret: &&SecretHint| secret.check.is_empty() || secret.check == check.what;
-    secrets_of(kind).iter().filter(|_| check.is_locked).find(is_meant).map(|secret| secret.en)
+    secrets_of(kind).iter().filter(|_| check.is_locked).find(is_meant).map(SecretHint::phrase)
 }
 
 /// What a job would do better with, though it runs without.
-pub(super) fn better_with(kind: &str, section: &Section) -> Option<String> {
+pub(super) fn better_with(kind: &str, section: &Section) -> Option<Phrase> {
     let (words, key) = (app::find_pipeline(kind)?.lacks)(section)?;
-    Some(format!("{words}; {}", where_to_get(kind, key)?))
+    let hint = where_to_get(kind, key)?;
+    Some(phrase!("{words}; {hint}", "{words}。{hint}", words, hint))
 }
 
 #[cfg(test)]
@@ -100,7 +103,10 @@ mod tests {
             ("gemini", "gemini-flash-latest", "aistudio"),
         ] {
             let found = where_to_get_after(kind, &Check::locked(check, "status 401"));
-            assert!(found.is_some_and(|found| found.contains(words)), "{kind} {check}: {found:?}");
+            assert!(
+                found.as_ref().is_some_and(|found| found.to_string().contains(words)),
+                "{kind} {check}: {found:?}"
+            );
         }
         let unreachable = Check::bad("GitLab", "token.example:4010 refused the connection");
         assert_eq!(where_to_get_after("commits", &unreachable), None, "words decide nothing");

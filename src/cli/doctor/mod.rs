@@ -17,7 +17,7 @@ use crate::engine::attention;
 use crate::fetch::{Check, Wanted};
 use crate::ledger::pause;
 use crate::phrase;
-use crate::phrase::Phrase;
+use crate::phrase::{Phrase, Speech};
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -55,10 +55,13 @@ impl Finding {
         Self { exit: Exit::Credentials, ..Self::new(check, Verdict::Error, detail) }
     }
 
-    fn error(check: &str, error: &Error) -> Self {
+    fn error(check: &str, error: &Error, speech: &Speech) -> Self {
         let words = match &error.message {
             Message::Said(said) => said.clone(),
-            _ => Phrase::verbatim(error.plain(Colour::Never)),
+            Message::Problems(problems) => {
+                Phrase::verbatim(problems.render_in(speech.language, Colour::Never))
+            }
+            Message::ClosedPipe => "".into(),
         };
         let detail = error
             .hints
@@ -97,19 +100,18 @@ async fn examine(context: &Context) -> Vec<Finding> {
     let mut findings = Vec::new();
     let config = match context.config().await {
         Ok(config) => config,
-        Err(error) => return vec![Finding::error("config", &error)],
+        Err(error) => return vec![Finding::error("config", &error, context.out.speech())],
     };
     findings.push(Finding::new("config", Verdict::Ok, config.path.display().to_string()));
     findings.extend(config.warnings.iter().chain(app::list_warnings(config).iter()).map(|warning| {
-        let hint = warning.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        let text = format!("{}{hint}", warning.message);
+        let text = with_hint(&warning.message, warning.hint.as_ref());
         let detail = phrase!("line {line}: {text}", "{line} 行目：{text}", line = warning.line(), text);
         Finding::new("config", Verdict::Warning, detail)
     }));
     findings.extend(secrets(config));
     match context.place().await {
         Err(error) => {
-            findings.push(Finding::error("database", &error));
+            findings.push(Finding::error("database", &error, context.out.speech()));
             return findings;
         }
         Ok(DbUrl::File(path)) => {
@@ -121,7 +123,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
         Ok(DbUrl::Memory | DbUrl::Server(_)) => {}
     }
     match context.database_exists().await {
-        Err(error) => findings.push(Finding::error("database", &error)),
+        Err(error) => findings.push(Finding::error("database", &error, context.out.speech())),
         Ok(false) => findings.push(Finding::new(
             "database",
             Verdict::Warning,
@@ -141,12 +143,20 @@ async fn examine(context: &Context) -> Vec<Finding> {
                     ),
                 ));
                 findings.push(clocks(context, db).await);
-                findings.extend(find_waiting(&app).await);
+                findings.extend(find_waiting(&app, context.out.speech()).await);
             }
-            Err(error) => findings.push(Finding::error("database", &error)),
+            Err(error) => findings.push(Finding::error("database", &error, context.out.speech())),
         },
     }
     findings
+}
+
+/// Something that is wrong, and the way out.
+pub(super) fn with_hint(what: &Phrase, hint: Option<&Phrase>) -> Phrase {
+    match hint {
+        Some(hint) => phrase!("{what}; {hint}", "{what}。{hint}", what, hint),
+        None => what.clone(),
+    }
 }
 
 /// What is missing and where to get it, and what would be better.
@@ -157,8 +167,7 @@ fn secrets(config: &Config) -> Vec<Finding> {
             "" => missing.key.clone(),
             _ => format!("{}.{}", missing.owner, missing.key),
         };
-        let hint = keys::where_to_get(&missing.kind, &missing.key).map(|hint| format!("; {hint}"));
-        let text = format!("{}{}", missing.why, hint.unwrap_or_default());
+        let text = with_hint(&missing.why, keys::where_to_get(&missing.kind, &missing.key).as_ref());
         let detail = phrase!("{text} (line {line})", "{text}（{line} 行目）", text, line = missing.line);
         findings.push(Finding::of_credentials(&format!("secret {place}"), detail));
     }
@@ -206,7 +215,10 @@ fn findings(who: &str, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
             return Finding::new(&name, verdict, check.detail);
         }
         match keys::where_to_get_after(kind, &check) {
-            Some(hint) => Finding::of_credentials(&name, format!("{} ({hint})", check.detail)),
+            Some(hint) => {
+                let detail = phrase!("{detail} ({hint})", "{detail}（{hint}）", detail = check.detail, hint);
+                Finding::of_credentials(&name, detail)
+            }
             None => Finding::new(&name, Verdict::Error, check.detail),
         }
     };
@@ -214,7 +226,7 @@ fn findings(who: &str, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
 }
 
 /// What waits for a person, or for a channel that rests or is not there any more.
-async fn find_waiting(app: &App) -> Vec<Finding> {
+async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
     let mut findings = Vec::new();
     let names = app.env.channels.names();
     let (now, jobs) = (app.env.clock.now(), app.jobs.clone());
@@ -278,7 +290,7 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
                 findings.push(Finding::new(&who, Verdict::Warning, detail));
             }
         }
-        Err(error) => findings.push(Finding::error("channels", &error.into())),
+        Err(error) => findings.push(Finding::error("channels", &error.into(), speech)),
     }
     findings
 }
@@ -297,6 +309,6 @@ async fn clocks(context: &Context, db: &crate::db::Db) -> Finding {
             );
             Finding::new("clocks", verdict, detail)
         }
-        Err(error) => Finding::error("clocks", &error.into()),
+        Err(error) => Finding::error("clocks", &error.into(), context.out.speech()),
     }
 }

@@ -13,6 +13,8 @@ use serde_json::Value;
 use crate::fetch::guard::AllowPrivate;
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher, Request, Response};
 use crate::parse::url::{self, Url};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Clock;
 
 use super::{Context, Exit};
@@ -55,10 +57,9 @@ pub struct Args {
 }
 
 /// Why nothing could be shown.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Error {
     /// The document is not what it was said to be.
-    #[error("{input}: {why}")]
     Refused {
         /// The document.
         input: String,
@@ -66,7 +67,6 @@ pub enum Error {
         why: String,
     },
     /// The document cannot be had from here.
-    #[error("cannot read {input}: {source}")]
     Read {
         /// The file.
         input: String,
@@ -74,7 +74,6 @@ pub enum Error {
         source: io::Error,
     },
     /// The document cannot be fetched.
-    #[error("cannot fetch {input}: {source}")]
     Fetch {
         /// The address.
         input: String,
@@ -82,20 +81,47 @@ pub enum Error {
         source: fetch::Error,
     },
     /// An option makes no sense.
-    #[error("{0}")]
-    Usage(String),
+    Usage(Phrase),
     /// The answer cannot be written.
-    #[error("cannot write the answer: {0}")]
-    Write(#[source] io::Error),
+    Write(io::Error),
 }
 
+crate::error_in_english!(Error);
+
 impl Error {
-    /// What the user can do about it, as the text of a `hint:` line.
-    pub fn hint(&self) -> Option<String> {
+    /// Why, in one sentence.
+    pub fn phrase(&self) -> Phrase {
         match self {
-            Error::Fetch { source: fetch::Error::Blocked { allow: Some(entry), .. }, .. } => {
-                Some(format!("if you trust it, add `--allow-private {entry}`"))
-            }
+            Error::Refused { input, why } => phrase!("{input}: {why}", "{input}：{why}", input, why),
+            Error::Read { input, source } => phrase!(
+                "cannot read {input}: {source}",
+                "{input} を読み込めません：{source}",
+                input,
+                source = source.to_string()
+            ),
+            Error::Fetch { input, source } => phrase!(
+                "cannot fetch {input}: {source}",
+                "{input} を取得できません：{source}",
+                input,
+                source = source.phrase()
+            ),
+            Error::Usage(why) => why.clone(),
+            Error::Write(error) => phrase!(
+                "cannot write the answer: {error}",
+                "結果を書き出せません：{error}",
+                error = error.to_string()
+            ),
+        }
+    }
+
+    /// What the user can do about it, as the text of a `hint:` line.
+    pub fn hint(&self) -> Option<Phrase> {
+        match self {
+            Error::Fetch { source: fetch::Error::Blocked { allow: Some(entry), .. }, .. } => Some(phrase!(
+                "if you trust it, add `--allow-private {entry}`",
+                "信頼できる相手なら `--allow-private {entry}` を付けてください",
+                entry
+            )),
             Error::Fetch { source, .. } => source.hint(),
             _ => None,
         }
@@ -116,7 +142,7 @@ pub(super) async fn command(args: &Args, context: &Context) -> Result<Exit, supe
     let mut out = io::BufWriter::new(io::stdout().lock());
     run(args, &context.clock, layout, &mut out).await.map_err(|error| {
         let exit = if matches!(error, Error::Usage(_)) { Exit::Usage } else { Exit::Failed };
-        let shown = super::Error::new(exit, error.to_string());
+        let shown = super::Error::new(exit, error.phrase());
         match error.hint() {
             Some(hint) => shown.hint(hint),
             None => shown,
@@ -127,7 +153,7 @@ pub(super) async fn command(args: &Args, context: &Context) -> Result<Exit, supe
 
 /// Runs the command; data goes to `out`. A reader that closes the pipe has seen enough, which is no error.
 pub async fn run(args: &Args, clock: &Clock, layout: Layout, out: &mut dyn Write) -> Result<(), Error> {
-    let allow = AllowPrivate::parse(&args.allow_private).map_err(|error| Error::Usage(error.to_string()))?;
+    let allow = AllowPrivate::parse(&args.allow_private).map_err(|error| Error::Usage(error.phrase()))?;
     let shown = if args.batch {
         batch(args.kind, &mut *open(&args.input)?, &allow, out)
     } else {
@@ -153,7 +179,11 @@ async fn inspect(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Val
             let host = Url::parse(&args.input).ok().and_then(|url| url.domain().map(str::to_owned));
             match host {
                 Some(host) if !names.contains_key(&host) && host != "localhost" => {
-                    Err(Error::Usage(format!("say what {host} resolves to: `--resolve {host}=ADDRESS`")))
+                    Err(Error::Usage(phrase!(
+                        "say what {host} resolves to: `--resolve {host}=ADDRESS`",
+                        "{host} の IP アドレスを `--resolve {host}=ADDRESS` で指定してください",
+                        host
+                    )))
                 }
                 _ => Ok(of_address(&args.input, &names, allow)),
             }
@@ -256,7 +286,13 @@ fn open(input: &str) -> Result<Box<dyn BufRead>, Error> {
 fn names(entries: &[String]) -> Result<BTreeMap<String, Vec<IpAddr>>, Error> {
     let mut names: BTreeMap<String, Vec<IpAddr>> = BTreeMap::new();
     for entry in entries {
-        let wrong = || Error::Usage(format!("`{entry}` is not HOST=ADDRESS,…"));
+        let wrong = || {
+            Error::Usage(phrase!(
+                "`{entry}` is not HOST=ADDRESS,…",
+                "`{entry}` は HOST=ADDRESS,… の形ではありません",
+                entry
+            ))
+        };
         let (host, addresses) = entry.split_once('=').ok_or_else(wrong)?;
         for address in addresses.split(',') {
             names.entry(host.to_ascii_lowercase()).or_default().push(address.parse().map_err(|_| wrong())?);

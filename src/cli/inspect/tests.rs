@@ -76,7 +76,7 @@ async fn refusals_name_the_document_and_the_way_out() {
             .await
             .unwrap_err();
     assert!(error.to_string().contains("127.0.0.1"), "{error}");
-    assert!(error.hint().unwrap().contains("--allow-private 127.0.0.1"), "{:?}", error.hint());
+    assert!(error.hint().unwrap().to_string().contains("--allow-private 127.0.0.1"), "{:?}", error.hint());
     let error =
         run(&args(&["address", "http://a.example/"]), &Clock::system(), Layout::Line, &mut Vec::new())
             .await

@@ -135,9 +135,9 @@ impl Asker {
                     // The fetcher's own pause of this host was no attempt.
                     if pause.is_none() {
                         failures += 1;
-                        last = Some(Phrase::verbatim(error.to_string()));
+                        last = Some(error.phrase());
                     }
-                    let why = last.clone().unwrap_or_else(|| Phrase::verbatim(error.to_string()));
+                    let why = last.clone().unwrap_or_else(|| error.phrase());
                     let wait = pause.unwrap_or_else(|| pause_after(failures));
                     let is_over = if error.may_have_been_received() {
                         pause.is_none() && patience == Patience::Little
@@ -164,7 +164,7 @@ impl Asker {
                 }
                 Err(error) if error.is_retryable() => {
                     let retry_at = error.retry_after().map(|wait| now.plus(wait));
-                    (retry_at, Phrase::verbatim(error.to_string()))
+                    (retry_at, error.phrase())
                 }
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();

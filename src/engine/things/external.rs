@@ -57,7 +57,7 @@ pub fn judge_channel(status: &ChannelStatus, missing: &[MissingAt]) -> (State, O
     let is_its =
         |missing: &&MissingAt| missing.place == TableKind::Channel && missing.owner == status.channel;
     if let Some(missing) = missing.iter().find(is_its) {
-        return (State::Setup, Some(Phrase::verbatim(&missing.why)));
+        return (State::Setup, Some(missing.why.clone()));
     }
     let Some(wait) = &status.wait else { return (State::Ok, None) };
     let state = match wait.cause {

@@ -9,6 +9,7 @@ use url::Url;
 
 use super::{Gemini, KEY_HEADER, judge, lost};
 use crate::llm::call::{CallError, Line, ProviderPause, Repair, TokenUsage};
+use crate::phrase;
 
 /// How often we look whether an upload can be used, and how long we wait in between.
 const MAX_POLLS: u32 = 30;
@@ -57,7 +58,11 @@ impl Gemini {
         let target = target.and_then(|target| Url::parse(target).ok());
         // The file and our key go where we started, and nowhere else.
         let Some(target) = target.filter(|target| target.origin() == start.origin()) else {
-            return Err(ProviderPause::down("the Files API names no usable place to upload to").into());
+            return Err(ProviderPause::down(phrase!(
+                "the Files API names no usable place to upload to",
+                "Files API からアップロード先が示されませんでした"
+            ))
+            .into());
         };
         let request = line
             .client(&target)?
@@ -68,8 +73,12 @@ impl Gemini {
             .header("x-goog-upload-command", "upload, finalize")
             .body(reqwest::Body::from(file));
         let answer = line.ask(request, self.config.timeout() * 2, judge).await?;
-        let uploaded: Uploaded = serde_json::from_slice(&answer.body)
-            .map_err(|_| ProviderPause::down("the Files API does not say where the upload went"))?;
+        let uploaded: Uploaded = serde_json::from_slice(&answer.body).map_err(|_| {
+            ProviderPause::down(phrase!(
+                "the Files API does not say where the upload went",
+                "Files API からアップロードの結果が示されませんでした"
+            ))
+        })?;
         self.wait_until_usable(line, uploaded.file).await
     }
 
@@ -79,7 +88,10 @@ impl Gemini {
                 "ACTIVE" | "" => return Ok(upload),
                 "FAILED" => {
                     self.delete(line, &upload).await;
-                    let why = "the provider cannot read the file".to_owned();
+                    let why = phrase!(
+                        "the provider cannot read the file",
+                        "プロバイダーがファイルを読み込めません"
+                    );
                     return Err(CallError::Unusable {
                         why,
                         usage: TokenUsage::Nothing,
@@ -91,11 +103,19 @@ impl Gemini {
             let url = self.url(&format!("v1beta/{}", upload.name))?;
             let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
             let answer = line.ask(request, self.config.timeout(), judge).await?;
-            upload = serde_json::from_slice(&answer.body)
-                .map_err(|_| ProviderPause::down("the Files API does not say how the upload is"))?;
+            upload = serde_json::from_slice(&answer.body).map_err(|_| {
+                ProviderPause::down(phrase!(
+                    "the Files API does not say how the upload is",
+                    "Files API からアップロードの状態が示されませんでした"
+                ))
+            })?;
         }
         self.delete(line, &upload).await;
-        Err(ProviderPause::down("the Files API did not get ready with an upload").into())
+        Err(ProviderPause::down(phrase!(
+            "the Files API did not get ready with an upload",
+            "Files API のアップロードの準備が終わりませんでした"
+        ))
+        .into())
     }
 
     /// Deletes an upload; a failure is no matter.

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use url::Url;
 
 use super::Content;
-use super::call::{CallError, Line, ProviderPause, Question, Reply, secret_header};
+use super::call::{CallError, Line, ProviderPause, Question, Reply, bad_base_url, secret_header};
 use super::config::{Tuning, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
@@ -86,7 +86,14 @@ fn open(section: &Section) -> Result<Opened, Problems> {
         if model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
             Ok(model.to_owned())
         } else {
-            Err(section.problem(key, format!("`{model}` is not the name of a model")))
+            Err(section.problem(
+                key,
+                phrase!(
+                    "`{model}` is not the name of a model",
+                    "`{model}` はモデルの名前ではありません",
+                    model
+                ),
+            ))
         }
     };
     Ok(Opened {
@@ -205,12 +212,17 @@ impl Gemini {
 
     fn url(&self, path: &str) -> Result<Url, CallError> {
         Url::parse(&format!("{}/{path}", self.address().trim_end_matches('/')))
-            .map_err(|error| ProviderPause::down(format!("`base_url` does not work: {error}")).into())
+            .map_err(|error| bad_base_url(&error))
     }
 }
 
 fn lost(error: &std::io::Error) -> CallError {
-    ProviderPause::down(format!("a fetched file cannot be read: {error}")).into()
+    ProviderPause::down(phrase!(
+        "a fetched file cannot be read: {error}",
+        "取得したファイルを読み込めません：{error}",
+        error = error.to_string()
+    ))
+    .into()
 }
 
 /// How the answer is wanted. What is not set is left to the model: newer ones answer badly at temperatures not theirs.

@@ -6,7 +6,12 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::fetch::ApiReply;
-use crate::llm::call::{CallError, ProviderPause, Repair, Reply, TokenUsage, quote};
+use crate::llm::call::{
+    CallError, ProviderPause, Repair, Reply, TokenUsage, blocked_answer, cut_off_answer, empty_answer, quote,
+    refusal, unknown_model,
+};
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// How long to wait when it is too much at this moment and it does not say how long.
 pub(super) const USUAL_WAIT: Duration = Duration::from_secs(60);
@@ -52,30 +57,50 @@ pub(super) fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
     let generated: Generated = serde_json::from_slice(body).map_err(|_| ProviderPause::unclear())?;
     let outputs = ["candidatesTokenCount", "thoughtsTokenCount"];
     let usage = TokenUsage::read(&generated.usage_metadata, "promptTokenCount", &outputs);
-    let unusable = |why: String, repair| Err(CallError::Unusable { why: quote(&why), usage, repair });
+    let unusable = |why: Phrase, repair| Err(CallError::Unusable { why, usage, repair });
     if let Some(reason) = generated.prompt_feedback.and_then(|feedback| feedback.block_reason) {
-        return unusable(format!("the prompt was blocked ({reason})"), Repair::None);
+        return unusable(
+            phrase!(
+                "the prompt was blocked ({reason})",
+                "プロンプトがブロックされました（{reason}）",
+                reason
+            ),
+            Repair::None,
+        );
     }
     let Some(candidate) = generated.candidates.into_iter().next() else {
-        return unusable("the answer is empty: no candidate".to_owned(), Repair::Complain);
+        return unusable(
+            phrase!("the answer is empty: no candidate", "回答が空です（候補なし）"),
+            Repair::Complain,
+        );
     };
     match candidate.finish_reason.as_deref() {
         Some("STOP") | None => {}
         Some("MAX_TOKENS") => {
-            return unusable("the answer was cut off (MAX_TOKENS)".to_owned(), Repair::MoreRoom);
+            return unusable(cut_off_answer("MAX_TOKENS"), Repair::MoreRoom);
         }
         Some("RECITATION") => {
             return unusable(
-                "the answer repeated its source word by word (RECITATION)".to_owned(),
+                phrase!(
+                    "the answer repeated its source word by word (RECITATION)",
+                    "回答が元の文章の丸写しでした（RECITATION）"
+                ),
                 Repair::Complain,
             );
         }
         Some(
             reason @ ("SAFETY" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" | "LANGUAGE"),
         ) => {
-            return unusable(format!("the answer was blocked ({reason})"), Repair::None);
+            return unusable(blocked_answer(reason), Repair::None);
         }
-        Some(reason) => return unusable(format!("the answer ended early ({reason})"), Repair::Complain),
+        Some(reason) => {
+            let why = phrase!(
+                "the answer ended early ({reason})",
+                "回答が途中で終わりました（{reason}）",
+                reason = quote(reason)
+            );
+            return unusable(why, Repair::Complain);
+        }
     }
     let text: String = candidate
         .content
@@ -86,7 +111,7 @@ pub(super) fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
         .filter_map(|part| part.text)
         .collect();
     if text.trim().is_empty() {
-        return unusable("the answer is empty".to_owned(), Repair::Complain);
+        return unusable(empty_answer(), Repair::Complain);
     }
     Ok(Reply { text, usage })
 }
@@ -111,7 +136,7 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
     let failed: Option<Failed> = serde_json::from_slice(&answer.body).ok();
     let failure = failed.map(|failed| failed.error);
     let message = failure.as_ref().map_or_else(|| answer.text(), |failure| failure.message.clone());
-    let why = quote(&format!("status {}: {message}", answer.status));
+    let why = refusal(answer.status, &message);
     let details = failure.as_ref().map(|failure| failure.details.as_slice()).unwrap_or_default();
     let code = failure.as_ref().map_or("", |failure| failure.status.as_str());
     let is_bad_key = details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
@@ -121,7 +146,7 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
         400 if is_bad_key => ProviderPause::Locked { why }.into(),
         // No billing, or not from this country: nothing that another document would change.
         400 if code == "FAILED_PRECONDITION" => ProviderPause::Locked { why }.into(),
-        404 => ProviderPause::Refused { why: format!("there is no such model or API: {why}") }.into(),
+        404 => ProviderPause::Refused { why: unknown_model(why) }.into(),
         429 if is_about_the_day(details) => ProviderPause::UsedUp { why }.into(),
         429 => {
             let after = retry_delay(details).or(answer.retry_after).unwrap_or(USUAL_WAIT);

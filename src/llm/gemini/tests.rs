@@ -46,7 +46,7 @@ fn an_answer_without_use_says_whether_asking_again_helps() {
         match reply(body.clone()) {
             Err(CallError::Unusable { why, repair: found, .. }) => {
                 assert_eq!(found, repair, "{body}");
-                assert!(why.contains(word), "{why}");
+                assert!(why.to_string().contains(word), "{why}");
             }
             other => panic!("{body}: {other:?}"),
         }

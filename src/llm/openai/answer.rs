@@ -6,7 +6,12 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::fetch::ApiReply;
-use crate::llm::call::{CallError, ProviderPause, Repair, Reply, TokenUsage, quote};
+use crate::llm::call::{
+    CallError, ProviderPause, Repair, Reply, TokenUsage, blocked_answer, cut_off_answer, empty_answer, quote,
+    refusal, unknown_model,
+};
+use crate::phrase;
+use crate::phrase::Phrase;
 
 const USUAL_WAIT: Duration = Duration::from_secs(60);
 /// Error codes that blame what was asked about.
@@ -42,23 +47,33 @@ struct CompletionMessage {
 pub(super) fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
     let completion: Completion = serde_json::from_slice(body).map_err(|_| ProviderPause::unclear())?;
     let usage = TokenUsage::read(&completion.usage, "prompt_tokens", &["completion_tokens"]);
-    let unusable = |why: String, repair| Err(CallError::Unusable { why: quote(&why), usage, repair });
+    let unusable = |why: Phrase, repair| Err(CallError::Unusable { why, usage, repair });
     let Some(choice) = completion.choices.into_iter().next() else {
-        return unusable("the answer is empty: no choice".to_owned(), Repair::Complain);
+        return unusable(
+            phrase!("the answer is empty: no choice", "回答が空です（候補なし）"),
+            Repair::Complain,
+        );
     };
     if let Some(refusal) = choice.message.refusal.filter(|refusal| !refusal.is_empty()) {
-        return unusable(format!("the model refused: {refusal}"), Repair::None);
+        return unusable(
+            phrase!(
+                "the model refused: {said}",
+                "モデルが回答を拒否しました：{said}",
+                said = quote(&refusal)
+            ),
+            Repair::None,
+        );
     }
     match choice.finish_reason.as_deref() {
-        Some("length") => return unusable("the answer was cut off (length)".to_owned(), Repair::MoreRoom),
+        Some("length") => return unusable(cut_off_answer("length"), Repair::MoreRoom),
         Some("content_filter") => {
-            return unusable("the answer was blocked (content_filter)".to_owned(), Repair::None);
+            return unusable(blocked_answer("content_filter"), Repair::None);
         }
         _ => {}
     }
     match choice.message.content.filter(|text| !text.trim().is_empty()) {
         Some(text) => Ok(Reply { text, usage }),
-        None => unusable("the answer is empty".to_owned(), Repair::Complain),
+        None => unusable(empty_answer(), Repair::Complain),
     }
 }
 
@@ -68,10 +83,10 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
     let message = body["error"]["message"].as_str().or_else(|| body["error"].as_str()).unwrap_or_default();
     let code = body["error"]["code"].as_str().unwrap_or_default();
     let param = body["error"]["param"].as_str().unwrap_or_default();
-    let why = quote(&format!("status {}: {message}", answer.status));
+    let why = refusal(answer.status, message);
     match answer.status {
         401 | 403 => ProviderPause::Locked { why }.into(),
-        404 => ProviderPause::Refused { why: format!("there is no such model or API: {why}") }.into(),
+        404 => ProviderPause::Refused { why: unknown_model(why) }.into(),
         429 if code == "insufficient_quota" || message.contains("per day") => {
             ProviderPause::UsedUp { why }.into()
         }

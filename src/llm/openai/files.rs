@@ -6,6 +6,7 @@ use super::super::call::{CallError, ProviderPause};
 use super::super::{Content, File, ModelInput};
 use crate::parse::decode::{self, decode};
 use crate::parse::pdf;
+use crate::phrase;
 use crate::text;
 
 /// The media type of PDFs.
@@ -75,7 +76,11 @@ pub(super) fn show(files: &[File]) -> Result<Vec<String>, CallError> {
                 all.push(format!("[{name}]\n{text}"));
             }
             Content::Saved { media_type, .. } if super::takes(media_type) => {
-                return Err(ProviderPause::down("a fetched file is gone from the disk".to_owned()).into());
+                return Err(ProviderPause::down(phrase!(
+                    "a fetched file is gone from the disk",
+                    "取得したファイルがディスクからなくなりました"
+                ))
+                .into());
             }
             _ => {}
         }

@@ -13,7 +13,7 @@ use url::Url;
 
 use self::answer::{judge, read_reply};
 use super::ModelInput;
-use super::call::{CallError, Line, ProviderPause, Question, Reply, secret_header};
+use super::call::{CallError, Line, Question, Reply, bad_base_url, secret_header};
 use super::config::{Thinking, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
@@ -183,7 +183,7 @@ impl Provider for OpenAi {
 impl OpenAi {
     fn url(&self, path: &str) -> Result<Url, CallError> {
         Url::parse(&format!("{}/{path}", self.address().trim_end_matches('/')))
-            .map_err(|error| ProviderPause::down(format!("`base_url` does not work: {error}")).into())
+            .map_err(|error| bad_base_url(&error))
     }
 
     fn signed(&self, request: reqwest::RequestBuilder) -> Result<reqwest::RequestBuilder, CallError> {

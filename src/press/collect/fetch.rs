@@ -61,12 +61,12 @@ pub(in crate::press) async fn fetch_feed(
         Ok(Response::Unchanged(head)) => return Ok(Fetched::Unchanged(head.into())),
         Ok(Response::Fetched(head, body)) => (head, body),
         Err(Error::Gone) => return Ok(Fetched::Gone),
-        Err(error @ Error::NotFound) => return Ok(Fetched::NotFound(error.describe().into())),
+        Err(error @ Error::NotFound) => return Ok(Fetched::NotFound(error.describe())),
         Err(error @ Error::Later { after, why: Why::Asked(_), .. }) => {
-            return Ok(Fetched::Later(after, error.describe().into()));
+            return Ok(Fetched::Later(after, error.describe()));
         }
-        Err(error) if error.needs_config() => return Ok(Fetched::Blocked(error.describe().into())),
-        Err(error) => return Err(error.describe().into()),
+        Err(error) if error.needs_config() => return Ok(Fetched::Blocked(error.describe())),
+        Err(error) => return Err(error.describe()),
     };
     fail::point("press.feed_fetched");
     let context = feed::Context {

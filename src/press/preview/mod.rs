@@ -32,7 +32,7 @@ pub(super) async fn preview(
     let entries = match fetch_feed(press, feed, &Validators::default()).await {
         Ok(Fetched::Feed(_, entries)) => entries,
         Ok(Fetched::Unchanged(_)) => Vec::new(),
-        Ok(Fetched::Gone) => return failed(fetch::Error::Gone.describe().into()),
+        Ok(Fetched::Gone) => return failed(fetch::Error::Gone.describe()),
         Ok(Fetched::Later(_, why) | Fetched::NotFound(why) | Fetched::Blocked(why)) | Err(why) => {
             return failed(why);
         }
@@ -148,11 +148,7 @@ pub(super) async fn check_page(press: &Press, feed: &Url) -> Option<Check> {
     };
     let read = read_entries(&entries, press.keys.future, press.keys.patterns(), press.env.clock.now());
     let page = preview_page(press, newest_page(&read.items)?).await;
-    Some(if page.is_fine {
-        Check::fine("page", page.words.to_string())
-    } else {
-        Check::warning("page", page.words.to_string())
-    })
+    Some(if page.is_fine { Check::fine("page", page.words) } else { Check::warning("page", page.words) })
 }
 
 struct PagePreview {

@@ -64,7 +64,7 @@ pub(super) async fn show(State(pages): State<Pages>, Path(name): Path<String>, v
 }
 
 fn find_config(config: &Config, name: &str) -> Option<(String, String)> {
-    let at = config.find_job(name)?.section.header_problem("");
+    let at = config.find_job(name)?.section.header_problem("".into());
     let file = at.file().file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
     let text = config.masked_text();
     // Its own tables follow it; the next one that is not its own is another's.

@@ -13,6 +13,7 @@ use crate::app::new_table::{AddError, NewJob};
 use crate::config::{Config, EditError, Problems, Severity, Web};
 use crate::engine::{Finder, Pipeline};
 use crate::phrase;
+use crate::phrase::Speech;
 use crate::web::Pages;
 
 #[derive(Template)]
@@ -88,7 +89,8 @@ pub(super) async fn add(
             ([visit::set_flash(&said)], Redirect::to("/settings")).into_response()
         }
         Err(error) => {
-            let form = new_form(&finder, pipeline, fields, Some(explain(&error)));
+            let form =
+                new_form(&finder, pipeline, fields, Some(explain(&error, &visit.renderer(&finder).speech)));
             let mut answer = render(&pages, &finder, &visit, Some(form)).await;
             *answer.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
             answer
@@ -96,11 +98,16 @@ pub(super) async fn add(
     }
 }
 
-fn explain(error: &AddError) -> String {
+fn explain(error: &AddError, speech: &Speech) -> String {
     let lines = |problems: &Problems| {
-        let line = |problem: &crate::config::Problem| match &problem.hint {
-            Some(hint) => format!("{} ({hint})", problem.message),
-            None => problem.message.clone(),
+        let line = |problem: &crate::config::Problem| {
+            let message = &problem.message;
+            match &problem.hint {
+                Some(hint) => {
+                    speech.phrase(&phrase!("{message} ({hint})", "{message}（{hint}）", message, hint))
+                }
+                None => speech.phrase(message),
+            }
         };
         problems.iter().map(line).collect::<Vec<_>>().join("\n")
     };
@@ -108,7 +115,7 @@ fn explain(error: &AddError) -> String {
         AddError::Edit(EditError::Problems(problems)) | AddError::App(app::Error::Config(problems)) => {
             lines(problems)
         }
-        error => error.to_string(),
+        error => speech.phrase(&error.phrase()),
     }
 }
 
@@ -160,15 +167,16 @@ async fn render(pages: &Pages, finder: &Finder, visit: &Visit, form: Option<JobF
     if let Some(config) = &config {
         problems.extend(config.list_needed_setup().into_iter().map(|(_, problem)| problem));
     }
+    let r = visit.renderer(finder);
+    let speech = &r.speech;
     let row = |problem: &crate::config::Problem| ProblemRow {
         severity: problem.severity,
         line: problem.line(),
         column: problem.column(),
-        message: problem.message.clone(),
-        hint: problem.hint.clone().unwrap_or_default(),
+        message: speech.phrase(&problem.message),
+        hint: problem.hint.as_ref().map(|hint| speech.phrase(hint)).unwrap_or_default(),
     };
     let may_edit = may_edit(finder);
-    let r = visit.renderer(finder);
     let body = SettingsBody {
         r: &r,
         path: path.display().to_string(),

@@ -25,7 +25,7 @@ fn request(url: &str, allow: &[&str]) -> Request {
 
 fn blocked(result: Result<Response, Error>) -> (String, Option<String>) {
     match result {
-        Err(Error::Blocked { why, allow, .. }) => (why, allow),
+        Err(Error::Blocked { why, allow, .. }) => (why.to_string(), allow),
         other => panic!("{other:?}"),
     }
 }

@@ -5,7 +5,10 @@
 use std::ops::Range;
 
 use super::diagnostic::{ConfigSource, Problem, Problems};
+use super::read::not_toml;
 use super::tree::{Data, TomlTable, TomlValue};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 mod places;
 mod save;
@@ -18,31 +21,59 @@ pub use save::ConfigFile;
 pub use tables::Pairs;
 
 /// Why an edit cannot be made.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum EditError {
     /// The file, as it is or as it would become, has problems.
-    #[error("{0}")]
     Problems(Problems),
     /// No job has that name.
-    #[error("there is no job `{0}`")]
     NoSuchJob(String),
     /// The job does not set that key.
-    #[error("the job `{job}` does not set `{key}`")]
     NoSuchKey { job: String, key: String },
     /// The place is written in a way that only a person should change.
-    #[error("`{key}` is written in a way that has to be edited by hand, in line {line}")]
     ByHand { key: String, line: usize },
     /// Someone else changed the file since it was read.
-    #[error("`{0}` was changed by someone else meanwhile; nothing was written")]
     Changed(String),
     /// The file cannot be read or written.
-    #[error("`{path}` cannot be changed: {why}")]
     File {
         path: String,
         /// What the system said.
         why: String,
     },
 }
+
+impl EditError {
+    /// Why, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Self::Problems(problems) => Phrase::verbatim(problems.to_string()),
+            Self::NoSuchJob(name) => {
+                phrase!("there is no job `{name}`", "ジョブ `{name}` はありません", name)
+            }
+            Self::NoSuchKey { job, key } => phrase!(
+                "the job `{job}` does not set `{key}`",
+                "ジョブ `{job}` に `{key}` の設定はありません",
+                job,
+                key
+            ),
+            Self::ByHand { key, line } => phrase!(
+                "`{key}` is written in a way that has to be edited by hand, in line {line}",
+                "`{key}`（{line} 行目）は自動では変更できない書き方です。エディターで編集してください",
+                key,
+                line = *line
+            ),
+            Self::Changed(path) => phrase!(
+                "`{path}` was changed by someone else meanwhile; nothing was written",
+                "`{path}` がほかから変更されたため、書き込みませんでした",
+                path
+            ),
+            Self::File { path, why } => {
+                phrase!("`{path}` cannot be changed: {why}", "`{path}` を変更できません：{why}", path, why)
+            }
+        }
+    }
+}
+
+stdx::error_in_english!(EditError);
 
 /// The text of a config file, being edited.
 pub struct ConfigText {
@@ -56,7 +87,7 @@ impl ConfigText {
         let problems = |errors: Vec<toml::de::Error>| {
             let source = ConfigSource::new(super::FILE_NAME, text);
             let of_one =
-                |error: &toml::de::Error| Problem::at(&source, error.span().unwrap_or(0..0), error.message());
+                |error: &toml::de::Error| Problem::at(&source, error.span().unwrap_or(0..0), not_toml(error));
             EditError::Problems(errors.iter().take(1).map(of_one).collect())
         };
         Ok(Self { text: text.to_owned(), root: TomlTable::parse(text).map_err(problems)? })

@@ -12,6 +12,8 @@ use crate::model::{Defaults, HEAD_KEYS, Job, JobHead, ScheduleSpec};
 use crate::section::Section;
 use crate::tree::{Data, TomlTable, TomlValue};
 use stdx::id::JobName;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 impl ConfigReader {
     pub(super) fn read_jobs(&mut self, config: &Config) -> Vec<Job> {
@@ -21,18 +23,18 @@ impl ConfigReader {
         let defaults = defaults.only(|key| HEAD_KEYS.contains(&key) && !matches!(key, "name" | "kind"));
         let root = Arc::clone(&self.root);
         let Some(jobs) = root.find(TableKind::Job.word()) else { return Vec::new() };
-        let wrong = |value: &TomlValue, message: &str| {
+        let wrong = |value: &TomlValue, message: Phrase| {
             Problem::at(&section.file.source, value.span.clone(), message)
-                .with_hint("write each job as `[[job]]`")
+                .with_hint(phrase!("write each job as `[[job]]`", "ジョブは 1 つずつ `[[job]]` で書きます"))
         };
         let Data::Array(items) = &jobs.data else {
-            self.problems.push(wrong(jobs, "`job` is a list of tables"));
+            self.problems.push(wrong(jobs, phrase!("`job` is a list of tables", "`job` は表の配列です")));
             return Vec::new();
         };
         let read = |item: &TomlValue| match item.as_table() {
             Some(table) => self.read_job(config, &defaults, item.span.clone(), table),
             None => {
-                self.problems.push(wrong(item, "a job is a table"));
+                self.problems.push(wrong(item, phrase!("a job is a table", "ジョブは表で書きます")));
                 None
             }
         };
@@ -93,9 +95,13 @@ impl ConfigReader {
 
     fn check_one_schedule(&mut self, table: &TomlTable) {
         let (Some(_), Some(cron)) = (table.find("every"), table.find("cron")) else { return };
-        let message = "a job has either `every` or `cron`, not both";
+        let message = phrase!(
+            "a job has either `every` or `cron`, not both",
+            "`every` と `cron` は同時に指定できません"
+        );
         let problem = Problem::at(&self.file.source, cron.span.clone(), message);
-        self.problems.push(problem.with_label("remove this or `every`"));
+        self.problems
+            .push(problem.with_label(phrase!("remove this or `every`", "これか `every` を削除してください")));
     }
 
     /// Channels that `key` names are there, once each.
@@ -105,18 +111,27 @@ impl ConfigReader {
             let key = format!("{key}.{index}");
             if !names.contains(name) {
                 let known = config.channels.iter().map(|channel| channel.name.as_str());
-                self.problems.push(section.unknown_name(&key, "channel", name, known));
+                self.problems.push(section.unknown_name(&key, TableKind::Channel.noun(), name, known));
             } else if named[..index].contains(name) {
-                self.problems.push(section.problem(&key, format!("the channel `{name}` is named twice")));
+                let message = phrase!(
+                    "the channel `{name}` is named twice",
+                    "チャンネル `{name}` が重複しています",
+                    name
+                );
+                self.problems.push(section.problem(&key, message));
             }
         }
     }
 
     fn check_unique(&mut self, section: &Section, name: &JobName) {
-        let problem = section.problem("name", format!("two jobs are named `{name}`"));
+        let problem = section.problem(
+            "name",
+            phrase!("two jobs are named `{name}`", "ジョブの名前 `{name}` が重複しています", name),
+        );
         match self.names.get(name) {
             Some(first) => {
-                let label = format!("first used in line {}", first.line());
+                let label =
+                    phrase!("first used in line {line}", "最初の使用は {line} 行目です", line = first.line());
                 self.problems.push(problem.with_label(label));
             }
             None => {

@@ -10,17 +10,19 @@ use serde::de::DeserializeOwned;
 
 use crate::diagnostic::{ConfigSource, Problem, Problems, Severity};
 use crate::env::Env;
-use crate::explain::list_homes;
+use crate::explain::{belongs_in, list_homes, unknown_key_phrase};
 use crate::kind::{Kind, NO_LLM, TableKind};
 use crate::lenient::read_lenient;
 use crate::lookup::Surroundings;
 use crate::model::{App, Quota, QuotaTable, Store, StoreTable};
 use crate::secret_url::SecretUrl;
-use crate::section::{File, Section};
+use crate::section::{File, Section, did_you_mean};
 use crate::tree::{Data, TomlTable, TomlValue};
 use crate::value::Zone;
 use crate::{Config, SecretUse, overrides};
 use stdx::id::JobName;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 use stdx::text::nearest;
 
 mod jobs;
@@ -78,10 +80,22 @@ fn syntax_error(source: &ConfigSource, err: &toml::de::Error) -> Problem {
     let rest = text.get(span.start..).unwrap_or_default();
     let at_line_end = rest.is_empty() || rest.starts_with(['\r', '\n']);
     if at_line_end && (err.message().contains("basic string") || err.message().contains("literal string")) {
-        return Problem::at(source, span.start..span.start, "a text in quotes is not closed in its line")
-            .with_label("the closing quote is missing");
+        return Problem::at(
+            source,
+            span.start..span.start,
+            phrase!(
+                "a text in quotes is not closed in its line",
+                "引用符で囲んだ文字列がその行で閉じていません"
+            ),
+        )
+        .with_label(phrase!("the closing quote is missing", "閉じる引用符がありません"));
     }
-    Problem::at(source, if at_line_end { span.start..span.start } else { span }, err.message())
+    Problem::at(source, if at_line_end { span.start..span.start } else { span }, not_toml(err))
+}
+
+/// What the parser says.
+pub(crate) fn not_toml(err: &toml::de::Error) -> Phrase {
+    phrase!("{why}", "TOML の書式の誤り：{why}", why = err.message())
 }
 
 struct ConfigReader {
@@ -153,7 +167,11 @@ impl ConfigReader {
         for (key, text) in [("user_agent", &app.user_agent), ("contact", &app.contact)] {
             let Some(text) = text else { continue };
             if text.trim().is_empty() || !text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
-                let message = format!("`{key}` goes into request headers: plain ASCII, one line, not empty");
+                let message = phrase!(
+                    "`{key}` goes into request headers: plain ASCII, one line, not empty",
+                    "`{key}` はリクエストのヘッダーに入ります。空でない 1 行の ASCII 文字で書いてください",
+                    key
+                );
                 self.problems.push(section.problem(key, message));
             }
         }
@@ -166,24 +184,33 @@ impl ConfigReader {
         unknown.sort_by_key(|entry| entry.key_span.start);
         if let Some(entry) = unknown.get(MOST_UNKNOWN_KEYS) {
             let count = unknown.len() - MOST_UNKNOWN_KEYS;
-            let message = format!("{count} more keys from here on are unknown");
+            let message = phrase!(
+                "{count} more keys from here on are unknown",
+                "ここから先にも不明なキーが {count} 個あります",
+                count
+            );
             self.problems.push(Problem::at(&self.file.source, entry.key_span.clone(), message));
         }
         for entry in unknown.into_iter().take(MOST_UNKNOWN_KEYS) {
             let key = &*entry.key;
-            let problem =
-                Problem::at(&self.file.source, entry.key_span.clone(), format!("unknown key `{key}`"));
+            let problem = Problem::at(&self.file.source, entry.key_span.clone(), unknown_key_phrase(key));
             let problem = match nearest(key, known.iter().copied()) {
                 Some(near) => {
                     let place = near.parse::<TableKind>().ok();
                     let header = place.map_or(String::new(), |place| place.header("NAME"));
-                    problem
-                        .with_label(format!("did you mean `{near}`?"))
-                        .with_hint(format!("write `{header}`"))
+                    problem.with_label(did_you_mean(near)).with_hint(phrase!(
+                        "write `{header}`",
+                        "`{header}` と書きます",
+                        header
+                    ))
                 }
                 None => match list_homes(key, self.file.kinds).as_slice() {
-                    [] => problem.with_hint(format!("tables that belong here: {}", known.join(", "))),
-                    homes => problem.with_hint(format!("`{key}` belongs in {}", homes.join(" or "))),
+                    [] => problem.with_hint(phrase!(
+                        "tables that belong here: {names}",
+                        "ここに書ける表：{names}",
+                        names = known.join(", ")
+                    )),
+                    homes => problem.with_hint(belongs_in(key, homes)),
                 },
             };
             self.problems.push(problem);
@@ -212,8 +239,17 @@ impl ConfigReader {
             None => (0..0, TomlTable::default()),
             Some(TomlValue { span, data: Data::TomlTable(table) }) => (span.clone(), table.clone()),
             Some(value) => {
-                let message = format!("`{}` is a table, not {}", place.word(), value.type_name());
-                let hint = format!("write `{}` and its keys below", place.header("NAME"));
+                let message = phrase!(
+                    "`{key}` is a table, not {found}",
+                    "`{key}` は表です（{found}ではありません）",
+                    key = place.word(),
+                    found = value.type_name()
+                );
+                let hint = phrase!(
+                    "write `{header}` and its keys below",
+                    "`{header}` と書き、その下にキーを並べます",
+                    header = place.header("NAME")
+                );
                 self.problems
                     .push(Problem::at(&self.file.source, value.span.clone(), message).with_hint(hint));
                 (0..0, TomlTable::default())
@@ -233,15 +269,25 @@ impl ConfigReader {
         let mut sections = Vec::new();
         for entry in outer.list() {
             let name = &entry.key;
-            let problem = |message: String| Problem::at(&self.file.source, entry.key_span.clone(), message);
+            let problem = |message: Phrase| Problem::at(&self.file.source, entry.key_span.clone(), message);
             let Some(table) = entry.value.as_table() else {
-                let problem = problem(format!("`{name}` stands directly in `[{}]`", place.word()));
-                let hint = format!("give the {} a name: `{}`", place.noun(), place.header("NAME"));
+                let problem = problem(phrase!(
+                    "`{name}` stands directly in `[{key}]`",
+                    "`{name}` が `[{key}]` に直接書かれています",
+                    name = &**name,
+                    key = place.word()
+                ));
+                let hint = phrase!(
+                    "give the {what} a name: `{header}`",
+                    "{what}に名前を付けてください：`{header}`",
+                    what = place.noun(),
+                    header = place.header("NAME")
+                );
                 self.problems.push(problem.with_hint(hint));
                 continue;
             };
             if let Err(err) = name.parse::<JobName>() {
-                self.problems.push(problem(err.to_string()));
+                self.problems.push(problem(err.phrase().clone()));
                 continue;
             }
             let section = self.make_section(place, name.to_string(), entry.value.span.clone(), table);
@@ -281,25 +327,48 @@ impl ConfigReader {
         let kinds: Vec<&str> =
             self.file.kinds.iter().filter(|kind| kind.place == section.place).map(|kind| kind.name).collect();
         let word = section.place.noun();
+        let list_kinds = || {
+            phrase!(
+                "kinds of {word}: {kinds}",
+                "{word}の種類：{kinds}",
+                word = &word,
+                kinds = kinds.join(", ")
+            )
+        };
         if section.kind.is_empty() {
             let problem = match table.find("kind") {
-                Some(_) => {
-                    section.problem("kind", format!("the kind of a {word} is a text that is not empty"))
+                Some(_) => section.problem(
+                    "kind",
+                    phrase!(
+                        "the kind of a {word} is a text that is not empty",
+                        "{word}の種類は空でない文字列で書きます",
+                        word = &word
+                    ),
+                ),
+                None => {
+                    section.header_problem(phrase!("the key `kind` is missing", "キー `kind` がありません"))
                 }
-                None => section.header_problem("the key `kind` is missing"),
             };
-            self.problems.push(problem.with_hint(format!("kinds of {word}: {}", kinds.join(", "))));
+            self.problems.push(problem.with_hint(list_kinds()));
             return false;
         }
         if self.file.kinds.is_empty() || kinds.contains(&section.kind.as_str()) {
             return true;
         }
-        let problem = section.problem("kind", format!("there is no kind of {word} `{}`", section.kind));
+        let problem = section.problem(
+            "kind",
+            phrase!(
+                "there is no kind of {word} `{kind}`",
+                "{word}の種類 `{kind}` はありません",
+                word = &word,
+                kind = &section.kind
+            ),
+        );
         let Some(near) = nearest(&section.kind, kinds.iter().copied()) else {
-            self.problems.push(problem.with_hint(format!("kinds of {word}: {}", kinds.join(", "))));
+            self.problems.push(problem.with_hint(list_kinds()));
             return false;
         };
-        self.problems.push(problem.with_label(format!("did you mean `{near}`?")));
+        self.problems.push(problem.with_label(did_you_mean(near)));
         section.kind = near.to_owned();
         true
     }
@@ -351,9 +420,22 @@ impl ConfigReader {
             // What the environment sets has no place in the file.
             if used.literal && !used.span.is_empty() {
                 self.warnings.push(
-                    Problem::at(&self.file.source, used.span.clone(), "a secret stands in the file itself")
-                        .as_warning()
-                        .with_hint("name it instead: \"${ENV_NAME}\", \"${file:path}\" or \"${cred:name}\""),
+                    Problem::at(
+                        &self.file.source,
+                        used.span.clone(),
+                        phrase!(
+                            "a secret stands in the file itself",
+                            "秘密情報が設定ファイルに直接書かれています"
+                        ),
+                    )
+                    .as_warning()
+                    .with_hint(phrase!(
+                        "name it instead: \"{env}\", \"{file}\" or \"{cred}\"",
+                        "代わりに \"{env}\"、\"{file}\"、\"{cred}\" のいずれかで参照してください",
+                        env = "${ENV_NAME}",
+                        file = "${file:path}",
+                        cred = "${cred:name}"
+                    )),
                 );
             }
             self.secrets.push(used);

@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use url::Url;
 
-use super::{BadValue, text_value};
+use super::{BadValue, did_you_mean, text_value};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 /// An `http` or `https` address with a host and without credentials.
 ///
@@ -32,39 +34,53 @@ impl FromStr for HttpUrl {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let bad = |why: &str| {
+        let bad = |why: Phrase| {
             let shown = crate::mask::blot_secrets(text);
-            BadValue::new(format!("`{shown}` is not a web address: {why}"))
+            BadValue::new(phrase!(
+                "`{shown}` is not a web address: {why}",
+                "`{shown}` は Web アドレスではありません：{why}",
+                shown,
+                why
+            ))
+        };
+        let bad_scheme = || {
+            bad(phrase!(
+                "it does not begin with https:// or http://",
+                "https:// または http:// で始まっていません"
+            ))
         };
         let trimmed = text.trim();
         let url = match Url::parse(trimmed) {
             Ok(url) => url,
             Err(url::ParseError::RelativeUrlWithoutBase) => {
                 let guess = format!("https://{}", trimmed.trim_start_matches('/'));
-                let bad = bad("it does not begin with https:// or http://");
+                let bad = bad_scheme();
                 let usable =
                     Url::parse(&guess).is_ok_and(|url| url.host_str().is_some_and(|host| host.contains('.')));
-                return Err(if usable { bad.with_hint(format!("did you mean \"{guess}\"?")) } else { bad });
+                return Err(if usable { bad.with_hint(did_you_mean(&guess)) } else { bad });
             }
-            Err(err) => return Err(bad(&err.to_string())),
+            Err(err) => return Err(bad(Phrase::verbatim(err.to_string()))),
         };
         if !matches!(url.scheme(), "http" | "https") {
             // `example.com:8080` parses as scheme `example.com`.
-            let bad = bad("it does not begin with https:// or http://");
+            let bad = bad_scheme();
             let guess = format!("https://{trimmed}");
             return Err(
                 if url.cannot_be_a_base() && Url::parse(&guess).is_ok() && url.scheme().contains('.') {
-                    bad.with_hint(format!("did you mean \"{guess}\"?"))
+                    bad.with_hint(did_you_mean(&guess))
                 } else {
                     bad
                 },
             );
         }
         if url.host_str().is_none_or(str::is_empty) {
-            return Err(bad("it has no host"));
+            return Err(bad(phrase!("it has no host", "ホストがありません")));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(bad("it carries a user name or password, which would be printed with it"));
+            return Err(bad(phrase!(
+                "it carries a user name or password, which would be printed with it",
+                "ユーザー名やパスワードが含まれており、アドレスと一緒に表示されてしまいます"
+            )));
         }
         Ok(Self(url.into()))
     }
@@ -82,7 +98,7 @@ impl fmt::Debug for HttpUrl {
     }
 }
 
-text_value!(HttpUrl, "a web address", "https://example.com/");
+text_value!(HttpUrl, "a web address", "Web アドレス", "https://example.com/");
 
 #[cfg(test)]
 mod tests {
@@ -120,9 +136,9 @@ mod tests {
             ("https://exa mple.com/", "invalid", None),
         ] {
             let err = text.parse::<HttpUrl>().unwrap_err();
-            assert!(err.message().contains(why), "{text}: {}", err.message());
-            assert_eq!(err.hint(), hint, "{text}");
-            assert!(!err.message().contains("pw@"), "{}", err.message());
+            assert!(err.message().to_string().contains(why), "{text}: {}", err.message());
+            assert_eq!(err.hint().map(ToString::to_string).as_deref(), hint, "{text}");
+            assert!(!err.message().to_string().contains("pw@"), "{}", err.message());
         }
     }
 }

@@ -9,6 +9,8 @@ use jiff::civil::date;
 use jiff::tz::TimeZone;
 
 use super::{BadValue, text_value};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 /// A cron schedule: minute, hour, day of month, month, day of week.
 #[derive(Clone)]
@@ -33,28 +35,40 @@ impl FromStr for Cron {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let bad = |why: &str| {
-            BadValue::new(format!("`{text}` is not a cron schedule: {why}")).with_hint(
+        let bad = |why: Phrase| {
+            BadValue::new(phrase!(
+                "`{text}` is not a cron schedule: {why}",
+                "`{text}` は cron の書式ではありません：{why}",
+                text,
+                why
+            ))
+            .with_hint(phrase!(
                 "write minute, hour, day of month, month and day of week, for example \"0 9 * * 1-5\"",
-            )
+                "分・時・日・月・曜日の順に書きます（例：\"0 9 * * 1-5\"）"
+            ))
         };
         let text = text.trim();
         let fields = text.split_whitespace().count();
         if !text.starts_with('@') && fields != 5 {
-            return Err(bad(&format!("it has {fields} fields instead of 5")));
+            return Err(bad(phrase!(
+                "it has {fields} fields instead of 5",
+                "項目が 5 個ではなく {fields} 個です",
+                fields
+            )));
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-        let parsed = parser.parse(text).map_err(|err| bad(&plain(&err)))?;
-        let start = date(2000, 1, 1).to_zoned(TimeZone::UTC).map_err(|err| bad(&err.to_string()))?;
+        let parsed = parser.parse(text).map_err(|err| bad(plain(&err)))?;
+        let start =
+            date(2000, 1, 1).to_zoned(TimeZone::UTC).map_err(|err| bad(Phrase::verbatim(err.to_string())))?;
         if parsed.find_next_occurrence(&start, true).is_err() {
-            return Err(bad("no day ever matches it"));
+            return Err(bad(phrase!("no day ever matches it", "当てはまる日がありません")));
         }
         Ok(Self { text: text.to_owned(), parsed: Arc::new(parsed) })
     }
 }
 
 /// The parser's complaint without its own names for things.
-fn plain(err: &croner::errors::CronError) -> String {
+fn plain(err: &croner::errors::CronError) -> Phrase {
     use croner::errors::CronError;
     match err {
         CronError::InvalidPattern(why)
@@ -64,9 +78,9 @@ fn plain(err: &croner::errors::CronError) -> String {
             if let Some(first) = why.get_mut(0..1) {
                 first.make_ascii_lowercase();
             }
-            why
+            why.into()
         }
-        _ => "it cannot be read".to_owned(),
+        _ => phrase!("it cannot be read", "解釈できません"),
     }
 }
 
@@ -90,7 +104,7 @@ impl fmt::Debug for Cron {
     }
 }
 
-text_value!(Cron, "a cron schedule", "0 9 * * 1-5");
+text_value!(Cron, "a cron schedule", "cron の書式", "0 9 * * 1-5");
 
 #[cfg(test)]
 mod tests {
@@ -115,7 +129,7 @@ mod tests {
             ("a b c d e", "not a cron schedule"),
             ("@sometimes", "not a cron schedule"),
         ] {
-            let message = text.parse::<Cron>().unwrap_err().message().to_owned();
+            let message = text.parse::<Cron>().unwrap_err().message().to_string();
             assert!(message.contains(why), "{text}: {message}");
         }
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{BadValue, text_value};
+use stdx::phrase;
 
 /// What the first successful look at a source announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +26,15 @@ impl FromStr for FirstRun {
             ("baseline", _) => Ok(Self::Baseline),
             ("all", _) => Ok(Self::All),
             (_, Some(Ok(number))) if number > 0 => Ok(Self::Latest(number)),
-            _ => Err(BadValue::new(format!("`{text}` is not something to do on the first run"))
-                .with_hint("write \"baseline\" (tell nothing), \"latest:3\" (the newest three) or \"all\"")),
+            _ => Err(BadValue::new(phrase!(
+                "`{text}` is not something to do on the first run",
+                "`{text}` は初回の動作ではありません",
+                text
+            ))
+            .with_hint(phrase!(
+                "write \"baseline\" (tell nothing), \"latest:3\" (the newest three) or \"all\"",
+                "\"baseline\"（通知しない）、\"latest:3\"（最新の 3 件）、\"all\"（すべて）のいずれかを書きます"
+            ))),
         }
     }
 }
@@ -41,7 +49,7 @@ impl fmt::Display for FirstRun {
     }
 }
 
-text_value!(FirstRun, "what the first run tells", "latest:3");
+text_value!(FirstRun, "what the first run tells", "初回の動作", "latest:3");
 
 #[cfg(test)]
 mod tests {

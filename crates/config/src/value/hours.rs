@@ -6,6 +6,8 @@ use std::str::FromStr;
 use jiff::civil::Time;
 
 use super::{BadValue, text_value};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 /// A local time of day to the minute: `09:30`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -45,8 +47,15 @@ impl FromStr for TimeOfDay {
         let parts = text.split_once(':').filter(|(_, minute)| minute.len() == 2);
         match parts.map(|(hour, minute)| (part(hour, 24), part(minute, 60))) {
             Some((Some(hour), Some(minute))) => Ok(Self { minutes: hour * 60 + minute }),
-            _ => Err(BadValue::new(format!("`{text}` is not a time of day"))
-                .with_hint("write hours and minutes, from \"00:00\" to \"23:59\"")),
+            _ => Err(BadValue::new(phrase!(
+                "`{text}` is not a time of day",
+                "`{text}` は時刻ではありません",
+                text
+            ))
+            .with_hint(phrase!(
+                "write hours and minutes, from \"00:00\" to \"23:59\"",
+                "\"00:00\" から \"23:59\" までの時と分を書きます"
+            ))),
         }
     }
 }
@@ -63,7 +72,7 @@ impl fmt::Debug for TimeOfDay {
     }
 }
 
-text_value!(TimeOfDay, "a time of day", "09:30");
+text_value!(TimeOfDay, "a time of day", "時刻", "09:30");
 
 /// Local hours in which nothing is sent, such as `22:00-07:00`; the end is no longer quiet.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,15 +95,22 @@ impl FromStr for QuietHours {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let bad = |why: &str| {
-            BadValue::new(format!("`{text}` is not a range of hours: {why}"))
-                .with_hint("write \"22:00-07:00\"")
+        let bad = |why: Phrase| {
+            BadValue::new(phrase!(
+                "`{text}` is not a range of hours: {why}",
+                "`{text}` は時間帯ではありません：{why}",
+                text,
+                why
+            ))
+            .with_hint(phrase!("write \"22:00-07:00\"", "\"22:00-07:00\" のように書きます"))
         };
-        let (from, until) = text.split_once(['-', '–']).ok_or_else(|| bad("there is no `-` in it"))?;
-        let time = |text: &str| text.trim().parse().map_err(|err: BadValue| bad(err.message()));
+        let (from, until) = text
+            .split_once(['-', '–'])
+            .ok_or_else(|| bad(phrase!("there is no `-` in it", "`-` がありません")))?;
+        let time = |text: &str| text.trim().parse().map_err(|err: BadValue| bad(err.message().clone()));
         let (from, until): (TimeOfDay, TimeOfDay) = (time(from)?, time(until)?);
         if from == until {
-            return Err(bad("it begins when it ends"));
+            return Err(bad(phrase!("it begins when it ends", "開始と終了が同じ時刻です")));
         }
         Ok(Self { from, until })
     }
@@ -112,7 +128,7 @@ impl fmt::Debug for QuietHours {
     }
 }
 
-text_value!(QuietHours, "quiet hours", "22:00-07:00");
+text_value!(QuietHours, "quiet hours", "送信しない時間帯", "22:00-07:00");
 
 #[cfg(test)]
 mod tests {

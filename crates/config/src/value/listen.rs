@@ -6,6 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::BadValue;
+use stdx::phrase;
 
 /// The port of the pages unless the config names one.
 pub const PORT: u16 = 8741;
@@ -17,8 +18,16 @@ fn parse(text: &str) -> Result<SocketAddr, BadValue> {
             (_, Some(rest)) if rest.starts_with(':') => format!("127.0.0.1{rest}"),
             _ => format!("127.0.0.1:{PORT}"),
         };
-        BadValue::new(format!("`{text}` is not an address to listen on"))
-            .with_hint(format!("write an IP address and a port: \"{meant}\""))
+        BadValue::new(phrase!(
+            "`{text}` is not an address to listen on",
+            "`{text}` は待ち受けるアドレスではありません",
+            text
+        ))
+        .with_hint(phrase!(
+            "write an IP address and a port: \"{meant}\"",
+            "IP アドレスとポートを書きます（例：\"{meant}\"）",
+            meant
+        ))
     })
 }
 

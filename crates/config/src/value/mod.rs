@@ -13,6 +13,9 @@ mod size;
 mod span;
 mod zone;
 
+use stdx::phrase;
+use stdx::phrase::Phrase;
+
 pub use address::HttpUrl;
 pub use cron::Cron;
 pub use first_run::FirstRun;
@@ -25,60 +28,77 @@ pub use size::ByteSize;
 pub use span::Span;
 pub use zone::Zone;
 
+/// What stands between the message and the hint of an error on its way through serde.
+const HINT: &str = "\nhint: ";
+
 /// A text that is not a value of the wanted kind, why, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BadValue {
-    message: String,
-    hint: Option<String>,
+    message: Phrase,
+    hint: Option<Phrase>,
 }
 
 impl BadValue {
     /// What is wrong, in one sentence without a full stop.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+    pub fn new(message: Phrase) -> Self {
+        Self { message, hint: None }
     }
 
     /// The same with what to write instead.
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    pub fn with_hint(mut self, hint: Phrase) -> Self {
+        self.hint = Some(hint);
         self
     }
 
     /// What is wrong, in one sentence.
-    pub fn message(&self) -> &str {
+    pub fn message(&self) -> &Phrase {
         &self.message
     }
 
     /// What to write instead.
-    pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
+    pub fn hint(&self) -> Option<&Phrase> {
+        self.hint.as_ref()
     }
 
-    /// Message and hint in the form that config diagnostics take apart again.
+    /// Message and hint in the form that [`BadValue::from_serde`] takes apart again: errors of serde are plain text.
     pub fn for_serde(&self) -> String {
         match &self.hint {
-            Some(hint) => format!("{}\nhint: {hint}", self.message),
-            None => self.message.clone(),
+            Some(hint) => format!("{}{HINT}{}", self.message.to_stored(), hint.to_stored()),
+            None => self.message.to_stored(),
         }
+    }
+
+    /// What [`BadValue::for_serde`] made, or the words of a library.
+    pub(super) fn from_serde(text: &str) -> Self {
+        let (message, hint) = text.split_once(HINT).map_or((text, None), |(text, hint)| (text, Some(hint)));
+        Self { message: Phrase::from_stored(message), hint: hint.map(Phrase::from_stored) }
     }
 }
 
 /// For `#[serde(deserialize_with)]`: a value that `check` takes; its error is told at the place of the value.
-///
-/// The words of an error may end in a hint after `"\nhint: "`.
-pub fn checked<'de, D: serde::Deserializer<'de>, T: serde::Deserialize<'de>, E: std::fmt::Display>(
+pub fn checked<'de, D: serde::Deserializer<'de>, T: serde::Deserialize<'de>>(
     deserializer: D,
-    check: impl FnOnce(&T) -> Result<(), E>,
+    check: impl FnOnce(&T) -> Result<(), BadValue>,
 ) -> Result<T, D::Error> {
     let value = T::deserialize(deserializer)?;
-    check(&value).map_err(serde::de::Error::custom)?;
+    check(&value).map_err(|bad| serde::de::Error::custom(bad.for_serde()))?;
     Ok(value)
+}
+
+/// The value that is meant, probably.
+fn did_you_mean(value: &str) -> Phrase {
+    phrase!("did you mean \"{value}\"?", "\"{value}\" ではありませんか？", value)
+}
+
+/// What a value is, with an example of one.
+fn such_as(what: Phrase, example: &str) -> Phrase {
+    phrase!("{what} such as \"{example}\"", "{what}（例：\"{example}\"）", what, example)
 }
 
 /// Gives a type that is read from text with `FromStr` and printed with `Display` its serde and schema.
 macro_rules! text_value {
-    ($type:ident, $what:literal, $example:literal) => {
+    ($type:ident, $what:literal, $ja:literal, $example:literal) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct TextVisitor;
@@ -86,7 +106,7 @@ macro_rules! text_value {
                     type Value = $type;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str(concat!($what, " such as \"", $example, "\""))
+                        f.write_str(&$crate::value::such_as(phrase!($what, $ja), $example).to_stored())
                     }
 
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {

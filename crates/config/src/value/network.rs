@@ -7,6 +7,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 
 use super::{BadValue, text_value};
+use stdx::phrase;
 
 /// An address or a range of addresses: `127.0.0.1`, `10.0.0.0/8`, `fd00::/8`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,8 +26,15 @@ impl FromStr for Network {
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let one = || text.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
         let network = text.parse::<IpNet>().or_else(|_| one()).map_err(|_| {
-            BadValue::new(format!("`{text}` is not an address or a range of addresses"))
-                .with_hint("write \"127.0.0.1\", or a range such as \"10.0.0.0/8\"")
+            BadValue::new(phrase!(
+                "`{text}` is not an address or a range of addresses",
+                "`{text}` は IP アドレスでもその範囲でもありません",
+                text
+            ))
+            .with_hint(phrase!(
+                "write \"127.0.0.1\", or a range such as \"10.0.0.0/8\"",
+                "\"127.0.0.1\" か、\"10.0.0.0/8\" のような範囲を書きます"
+            ))
         })?;
         Ok(Self(network.trunc()))
     }
@@ -44,7 +52,7 @@ impl fmt::Debug for Network {
     }
 }
 
-text_value!(Network, "an address or a range of addresses", "10.0.0.0/8");
+text_value!(Network, "an address or a range of addresses", "IP アドレスまたはその範囲", "10.0.0.0/8");
 
 #[cfg(test)]
 mod tests {

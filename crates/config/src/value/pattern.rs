@@ -7,6 +7,7 @@ use regex::{Regex, RegexBuilder};
 use url::Url;
 
 use super::{BadValue, text_value};
+use stdx::phrase;
 
 /// The most memory that one regular expression may take.
 const MAX_REGEX_BYTES: usize = 1 << 20;
@@ -61,7 +62,11 @@ impl FromStr for Pattern {
         });
         let form = match regex {
             _ if text.trim().is_empty() => {
-                return Err(BadValue::new("an empty text is in every entry").with_hint("write a word"));
+                return Err(BadValue::new(phrase!(
+                    "an empty text is in every entry",
+                    "空の文字列はすべての記事に一致します"
+                ))
+                .with_hint(phrase!("write a word", "キーワードを書きます")));
             }
             Some((body, is_caseless)) => {
                 let built =
@@ -69,8 +74,16 @@ impl FromStr for Pattern {
                 Form::Regex(built.map_err(|error| {
                     let error = error.to_string();
                     let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                    BadValue::new(format!("`{text}` is not a regular expression: {why}"))
-                        .with_hint("without the slashes it is a word; with `*` it is about the address")
+                    BadValue::new(phrase!(
+                        "`{text}` is not a regular expression: {why}",
+                        "`{text}` は正規表現ではありません：{why}",
+                        text,
+                        why
+                    ))
+                    .with_hint(phrase!(
+                        "without the slashes it is a word; with `*` it is about the address",
+                        "スラッシュを外すとキーワードに、`*` を入れるとアドレスの条件になります"
+                    ))
                 })?)
             }
             None if text.contains('*') || text.starts_with('/') || text.contains("://") => Form::Address,
@@ -92,7 +105,12 @@ impl fmt::Debug for Pattern {
     }
 }
 
-text_value!(Pattern, "a word, a regular expression between slashes, or an address with `*`", "/blog/*");
+text_value!(
+    Pattern,
+    "a word, a regular expression between slashes, or an address with `*`",
+    "キーワード、スラッシュで囲んだ正規表現、`*` を含むアドレスのいずれか",
+    "/blog/*"
+);
 
 /// What an entry has to match, and what it must not.
 #[derive(Clone, Copy, Debug, Default)]
@@ -170,7 +188,7 @@ mod tests {
             let found = pattern(text).matches(&["Rust 2 released", "令和８年の報道"], Some(&url));
             assert_eq!(found, expected, "{text}");
         }
-        assert!("/(/".parse::<Pattern>().unwrap_err().message().contains("unclosed group"));
+        assert!("/(/".parse::<Pattern>().unwrap_err().message().to_string().contains("unclosed group"));
         assert!(" ".parse::<Pattern>().is_err());
         assert!(format!("/{}/", "(a{99}){99}{99}").parse::<Pattern>().is_err(), "too large");
     }

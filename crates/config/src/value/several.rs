@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use stdx::phrase;
 
 /// One value, or a list with at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Several<T> {
             type Value = Vec<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of texts")
+                f.write_str(&phrase!("a text or a list of texts", "文字列または文字列の配列").to_stored())
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
@@ -38,7 +39,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Several<T> {
         }
         let values = deserializer.deserialize_any(OneOrMore(PhantomData))?;
         if values.is_empty() {
-            return Err(D::Error::custom("the list is empty; name at least one"));
+            return Err(D::Error::custom(
+                phrase!("the list is empty; name at least one", "空の配列です。1 つ以上指定してください")
+                    .to_stored(),
+            ));
         }
         Ok(Self(values))
     }

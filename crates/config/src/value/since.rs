@@ -6,7 +6,10 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use stdx::phrase;
 use stdx::time::Timestamp;
+
+use super::BadValue;
 
 /// From when on: a day or a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,19 +33,25 @@ impl Since {
 }
 
 impl FromStr for Since {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let day = (text.len() == 10).then(|| text.parse().ok()).flatten().map(Since::Day);
         day.or_else(|| text.parse().ok().map(Since::Moment)).ok_or_else(|| {
-            format!("`{text}` is not a day such as 2024-01-01 or a moment such as 2024-01-01T00:00:00Z")
+            BadValue::new(phrase!(
+                "`{text}` is not a day such as 2024-01-01 or a moment such as 2024-01-01T00:00:00Z",
+                "`{text}` は日付（例：2024-01-01）でも日時（例：2024-01-01T00:00:00Z）でもありません",
+                text
+            ))
         })
     }
 }
 
 impl<'de> Deserialize<'de> for Since {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(|bad: BadValue| serde::de::Error::custom(bad.for_serde()))
     }
 }
 

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::BadValue;
+use super::{BadValue, such_as};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 const UNITS: [(&str, u64); 9] = [
     ("TiB", 1 << 40),
@@ -42,10 +44,19 @@ impl FromStr for ByteSize {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let bad = |why: &str| {
-            BadValue::new(format!("`{text}` is not a size: {why}"))
-                .with_hint("write \"50 MiB\" (1024 × 1024), \"16MB\" (1000 × 1000) or a number of bytes")
+        let bad = |why: Phrase| {
+            BadValue::new(phrase!(
+                "`{text}` is not a size: {why}",
+                "`{text}` はサイズではありません：{why}",
+                text,
+                why
+            ))
+            .with_hint(phrase!(
+                "write \"50 MiB\" (1024 × 1024), \"16MB\" (1000 × 1000) or a number of bytes",
+                "\"50 MiB\"（1024 × 1024）、\"16MB\"（1000 × 1000）、またはバイト数を書きます"
+            ))
         };
+        let too_large = || bad(phrase!("it is too large", "大きすぎます"));
         let trimmed = text.trim();
         let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(digits);
@@ -56,21 +67,23 @@ impl FromStr for ByteSize {
                 .iter()
                 .find(|(name, _)| name.eq_ignore_ascii_case(unit))
                 .map(|(_, bytes)| *bytes)
-                .ok_or_else(|| bad(&format!("`{unit}` is no unit")))?,
+                .ok_or_else(|| {
+                bad(phrase!("`{unit}` is no unit", "`{unit}` という単位はありません", unit))
+            })?,
         };
         let (whole, part) = number.split_once('.').unwrap_or((number, ""));
         if whole.is_empty() || (number.contains('.') && part.is_empty()) {
-            return Err(bad("a number is missing"));
+            return Err(bad(phrase!("a number is missing", "数値がありません")));
         }
         if part.len() > 3 || part.contains('.') {
-            return Err(bad("a fraction has at most three digits"));
+            return Err(bad(phrase!("a fraction has at most three digits", "小数は 3 桁までです")));
         }
-        let thousandths: u128 = format!("{whole}{part:0<3}").parse().map_err(|_| bad("it is too large"))?;
+        let thousandths: u128 = format!("{whole}{part:0<3}").parse().map_err(|_| too_large())?;
         let bytes = thousandths.checked_mul(u128::from(bytes)).map(|total| total / 1000);
         // Databases and schedules count in signed 64 bits.
         match bytes.and_then(|bytes| i64::try_from(bytes).ok()) {
             Some(bytes) => Ok(Self(bytes.unsigned_abs())),
-            None => Err(bad("it is too large")),
+            None => Err(too_large()),
         }
     }
 }
@@ -98,7 +111,7 @@ impl<'de> serde::Deserialize<'de> for ByteSize {
             type Value = ByteSize;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a size such as \"50 MiB\"")
+                f.write_str(&such_as(phrase!("a size", "サイズ"), "50 MiB").to_stored())
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ByteSize, E> {
@@ -106,11 +119,15 @@ impl<'de> serde::Deserialize<'de> for ByteSize {
             }
 
             fn visit_i64<E: serde::de::Error>(self, bytes: i64) -> Result<ByteSize, E> {
-                u64::try_from(bytes).map(ByteSize).map_err(|_| E::custom("a size cannot be negative"))
+                u64::try_from(bytes).map(ByteSize).map_err(|_| {
+                    E::custom(
+                        phrase!("a size cannot be negative", "サイズに負の値は指定できません").to_stored(),
+                    )
+                })
             }
 
             fn visit_u64<E: serde::de::Error>(self, _: u64) -> Result<ByteSize, E> {
-                Err(E::custom("the size is too large"))
+                Err(E::custom(phrase!("the size is too large", "サイズが大きすぎます").to_stored()))
             }
         }
         deserializer.deserialize_any(Size)
@@ -167,7 +184,7 @@ mod tests {
             ("99999999999999999999999999999999999999999999", "it is too large"),
         ] {
             let message = text.parse::<ByteSize>().unwrap_err().message().to_owned();
-            assert!(message.ends_with(why), "{text}: {message}");
+            assert!(message.to_string().ends_with(why), "{text}: {message}");
         }
     }
 

@@ -5,6 +5,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::{BadValue, text_value};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 /// The longest span: 100 years of 365 days.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * DAY);
@@ -39,13 +41,21 @@ impl FromStr for Span {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let bad = |why: &str| {
-            BadValue::new(format!("`{text}` is not a span of time: {why}"))
-                .with_hint("write numbers with units, for example \"90s\", \"15m\", \"1h30m\" or \"7d\"")
+        let bad = |why: Phrase| {
+            BadValue::new(phrase!(
+                "`{text}` is not a span of time: {why}",
+                "`{text}` は期間ではありません：{why}",
+                text,
+                why
+            ))
+            .with_hint(phrase!(
+                "write numbers with units, for example \"90s\", \"15m\", \"1h30m\" or \"7d\"",
+                "数値と単位を書きます（例：\"90s\"、\"15m\"、\"1h30m\"、\"7d\"）"
+            ))
         };
         let mut rest = text.trim();
         if rest.is_empty() {
-            return Err(bad("it is empty"));
+            return Err(bad(phrase!("it is empty", "空です")));
         }
         let mut millis: u64 = 0;
         let mut next_unit = 0;
@@ -56,26 +66,35 @@ impl FromStr for Span {
             let letters = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
             let (word, after) = after.split_at(letters);
             if number.is_empty() {
-                return Err(bad("a number is missing"));
+                return Err(bad(phrase!("a number is missing", "数値がありません")));
             }
             if word.is_empty() {
-                return Err(bad("a unit is missing"));
+                return Err(bad(phrase!("a unit is missing", "単位がありません")));
             }
             let unit = UNITS.iter().position(|(name, _)| *name == short_unit(word));
-            let Some(unit) = unit else { return Err(bad(&format!("`{word}` is no unit"))) };
+            let Some(unit) = unit else {
+                return Err(bad(phrase!(
+                    "`{unit}` is no unit",
+                    "`{unit}` という単位はありません",
+                    unit = word
+                )));
+            };
             if unit < next_unit {
-                return Err(bad("longer units come first, each once"));
+                return Err(bad(phrase!(
+                    "longer units come first, each once",
+                    "大きい単位から順に、それぞれ 1 回だけ書きます"
+                )));
             }
             next_unit = unit + 1;
             let part = number.parse::<u64>().ok().and_then(|number| number.checked_mul(UNITS[unit].1));
             millis = part
                 .and_then(|part| millis.checked_add(part))
                 .filter(|millis| u128::from(*millis) <= LONGEST.as_millis())
-                .ok_or_else(|| bad("it is longer than 100 years"))?;
+                .ok_or_else(|| bad(phrase!("it is longer than 100 years", "100 年を超えています")))?;
             rest = after.trim_start();
         }
         if millis == 0 {
-            return Err(bad("it is zero"));
+            return Err(bad(phrase!("it is zero", "0 です")));
         }
         Ok(Self(Duration::from_millis(millis)))
     }
@@ -112,7 +131,7 @@ impl fmt::Debug for Span {
     }
 }
 
-text_value!(Span, "a span of time", "1h30m");
+text_value!(Span, "a span of time", "期間", "1h30m");
 
 #[cfg(test)]
 mod tests {
@@ -154,7 +173,7 @@ mod tests {
             ("36500d1s", "it is longer than 100 years"),
         ] {
             let message = text.parse::<Span>().unwrap_err().message().to_owned();
-            assert!(message.ends_with(why), "{text}: {message}");
+            assert!(message.to_string().ends_with(why), "{text}: {message}");
         }
     }
 

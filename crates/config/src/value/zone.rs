@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use jiff::tz::TimeZone;
 
-use super::{BadValue, text_value};
+use super::{BadValue, did_you_mean, text_value};
+use stdx::phrase;
 
 /// A time zone that has a name: `Asia/Tokyo`, `UTC`.
 #[derive(Clone, PartialEq, Eq)]
@@ -57,7 +58,8 @@ impl FromStr for Zone {
 }
 
 fn unknown(text: &str) -> BadValue {
-    let bad = BadValue::new(format!("`{text}` is not a time zone"));
+    let bad =
+        BadValue::new(phrase!("`{text}` is not a time zone", "`{text}` はタイムゾーンではありません", text));
     let names: Vec<String> = jiff::tz::db().available().map(|name| name.as_str().to_owned()).collect();
     let lower = text.to_lowercase();
     let city = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
@@ -66,8 +68,11 @@ fn unknown(text: &str) -> BadValue {
         .or_else(|| by_city.map(String::as_str))
         .or_else(|| stdx::text::nearest(text, names.iter().map(String::as_str)));
     match near {
-        Some(name) => bad.with_hint(format!("did you mean \"{name}\"?")),
-        None => bad.with_hint("write an IANA name such as \"Asia/Tokyo\", \"Europe/Berlin\" or \"UTC\""),
+        Some(name) => bad.with_hint(did_you_mean(name)),
+        None => bad.with_hint(phrase!(
+            "write an IANA name such as \"Asia/Tokyo\", \"Europe/Berlin\" or \"UTC\"",
+            "IANA の名前を書きます（例：\"Asia/Tokyo\"、\"Europe/Berlin\"、\"UTC\"）"
+        )),
     }
 }
 
@@ -96,7 +101,7 @@ impl fmt::Debug for Zone {
     }
 }
 
-text_value!(Zone, "a time zone", "Asia/Tokyo");
+text_value!(Zone, "a time zone", "タイムゾーン", "Asia/Tokyo");
 
 #[cfg(test)]
 mod tests {
@@ -122,7 +127,7 @@ mod tests {
             ("Europe/Brelin", "Europe/Berlin"),
         ] {
             let err = text.parse::<Zone>().unwrap_err();
-            assert_eq!(err.hint(), Some(format!("did you mean \"{meant}\"?").as_str()), "{text}");
+            assert_eq!(err.hint(), Some(&did_you_mean(meant)), "{text}");
         }
         for text in ["", "+09:00", "../../etc/passwd", "/etc/localtime"] {
             assert!(text.parse::<Zone>().is_err(), "{text:?}");

@@ -18,6 +18,8 @@ use self::head::Head;
 use super::decode;
 use super::resolver::is_usable_base;
 use super::url::Url;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 pub use self::head::{FeedLink, Refresh};
 pub use self::links::{Attachment, PageLink};
@@ -41,14 +43,28 @@ pub struct Page {
 }
 
 /// A CSS selector cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{selector}` is not a CSS selector that we know: {why}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSelector {
     /// The selector as it was written.
     pub selector: String,
     /// What is wrong with it.
     pub why: String,
 }
+
+impl BadSelector {
+    /// What is wrong, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        let Self { selector, why } = self;
+        phrase!(
+            "`{selector}` is not a CSS selector that we know: {why}",
+            "`{selector}` は CSS セレクターとして解釈できません：{why}",
+            selector,
+            why
+        )
+    }
+}
+
+stdx::error_in_english!(BadSelector);
 
 /// A page in memory. It is not `Send`: make it, ask it and drop it between two awaits.
 pub struct Html {

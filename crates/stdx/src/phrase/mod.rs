@@ -57,11 +57,30 @@ macro_rules! phrase {
     (@ $name:ident $value:expr) => { $value };
 }
 
+/// Gives an error, whose `phrase()` says what is wrong, its English words as its text: for logs and programs.
+#[macro_export]
+macro_rules! error_in_english {
+    ($type:ty) => {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(&self.phrase(), f)
+            }
+        }
+
+        impl std::error::Error for $type {}
+    };
+}
+
 impl Phrase {
     /// Use [`phrase!`](crate::phrase!), which checks the names of the values.
     pub fn new(template: &'static Template, values: Vec<(&'static str, Value)>) -> Self {
         let values = values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect();
         Self { en: Cow::Borrowed(template.en), ja: Some(template.ja), values }
+    }
+
+    /// Words without values that stand in a table of both languages. Stored, they are English ever after.
+    pub const fn of_words(en: &'static str, ja: &'static str) -> Self {
+        Self { en: Cow::Borrowed(en), ja: Some(ja), values: Vec::new() }
     }
 
     /// Words that somebody else wrote, such as a server or a library: the same in every language.

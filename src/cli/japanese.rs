@@ -1,0 +1,197 @@
+//! Help and usage errors in Japanese: one table of texts, put into the command tree, and around what clap says itself.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use clap::{Arg, Command};
+
+use super::kind_flags;
+use crate::config::value::BadValue;
+use crate::id::BadName;
+use crate::phrase::Speech;
+use crate::text::Language;
+
+/// English and Japanese, with a tab between them; `{}` stands for whatever clap puts there.
+const TABLE: &str = include_str!("help.ja.tsv");
+/// From this line on, the texts are clap's own.
+const OF_CLAP: &str = "# clap";
+
+pub(super) const SPEECH: Speech = Speech { language: Language::Ja, zone: None };
+
+/// The Japanese of a text of ours.
+pub(super) fn find(english: &str) -> Option<String> {
+    static TEXTS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| ours().collect());
+    TEXTS.get(english).map(|text| (*text).to_owned()).or_else(|| kind_flags::find_japanese(english))
+}
+
+fn ours() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TABLE.lines().take_while(|line| *line != OF_CLAP).filter_map(|line| line.split_once('\t'))
+}
+
+fn claps() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TABLE.lines().skip_while(|line| *line != OF_CLAP).filter_map(|line| line.split_once('\t'))
+}
+
+fn text(english: impl ToString) -> String {
+    let english = english.to_string();
+    find(&english).unwrap_or(english)
+}
+
+/// The tree with its texts in Japanese.
+pub(super) fn translate(mut command: Command) -> Command {
+    if let Some(about) = command.get_about().map(text) {
+        command = command.about(about);
+    }
+    if let Some(about) = command.get_long_about().map(text) {
+        command = command.long_about(about);
+    }
+    if let Some(after) = command.get_after_help().map(text) {
+        command = command.after_help(after);
+    }
+    // clap breaks lines at spaces, of which Japanese has few; terminals break them anywhere.
+    command.term_width(0).mut_args(translate_argument).mut_subcommands(translate)
+}
+
+fn translate_argument(mut argument: Arg) -> Arg {
+    if let Some(heading) = argument.get_help_heading().map(text) {
+        // clap keeps headings for good; there are few.
+        argument = argument.help_heading(&*heading.leak());
+    }
+    if let Some(help) = argument.get_long_help().map(text) {
+        argument = argument.long_help(help);
+    }
+    match argument.get_help().map(text) {
+        Some(help) => argument.help(help),
+        None => argument,
+    }
+}
+
+/// What clap has written, with its own words in Japanese.
+pub(super) fn translate_output(error: &clap::Error, written: &str) -> String {
+    let mut text = written.to_owned();
+    let source = std::error::Error::source(error);
+    let why = source.and_then(|source| {
+        let of_value = source.downcast_ref::<BadValue>().map(BadValue::message);
+        of_value.or_else(|| source.downcast_ref::<BadName>().map(BadName::phrase))
+    });
+    if let Some(why) = why {
+        text = text.replace(&why.to_string(), &SPEECH.phrase(why));
+    }
+    let lines = text.split_inclusive('\n').map(|line| {
+        let value = line.trim_start().strip_prefix("- ").and_then(|value| value.split_once(": "));
+        match value.and_then(|(_, help)| Some((help.trim(), find(help.trim())?))) {
+            Some((help, japanese)) => line.replacen(help, &japanese, 1),
+            None => claps().fold(line.to_owned(), replace),
+        }
+    });
+    lines.collect()
+}
+
+/// `line` with the first place that reads like `english` in Japanese.
+fn replace(line: String, (english, japanese): (&str, &str)) -> String {
+    let mut pieces = english.split("{}");
+    let Some(start) = line.find(pieces.next().unwrap_or_default()) else { return line };
+    let mut at = start + english.split("{}").next().map_or(0, str::len);
+    let mut values = Vec::new();
+    for piece in pieces {
+        let Some(length) = line[at..].find(piece) else { return line };
+        values.push(&line[at..at + length]);
+        at += length + piece.len();
+    }
+    // Japanese often has the second value first, which the table writes as `{2}`.
+    let said = values.iter().enumerate().fold(japanese.to_owned(), |said, (number, value)| {
+        said.replace(&format!("{{{}}}", number + 1), value).replacen("{}", value, 1)
+    });
+    format!("{}{said}{}", &line[..start], &line[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::cli::{help, tree, tree_in};
+
+    /// Every text of the tree that people read.
+    fn list_texts(command: &Command, texts: &mut BTreeSet<String>) {
+        let own = [command.get_about(), command.get_long_about()];
+        texts.extend(own.into_iter().flatten().map(ToString::to_string));
+        for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+            let helps = [argument.get_help(), argument.get_long_help()];
+            texts.extend(helps.into_iter().flatten().map(ToString::to_string));
+            texts.extend(argument.get_help_heading().map(str::to_owned));
+            let values = argument.get_possible_values();
+            texts.extend(values.iter().filter_map(|value| value.get_help()).map(ToString::to_string));
+        }
+        command.get_subcommands().for_each(|below| list_texts(below, texts));
+    }
+
+    fn english() -> BTreeSet<String> {
+        let mut texts: BTreeSet<String> = help::list_headings().map(str::to_owned).collect();
+        let root = <crate::cli::Cli as clap::CommandFactory>::command();
+        texts.extend(root.get_after_help().map(ToString::to_string));
+        list_texts(&root, &mut texts);
+        texts
+    }
+
+    #[test]
+    fn every_text_of_the_help_has_japanese_and_none_is_stale() {
+        let texts = english();
+        assert!(texts.len() > 200, "{}", texts.len());
+        let lacking: Vec<&String> = texts.iter().filter(|text| find(text).is_none()).collect();
+        assert!(lacking.is_empty(), "no Japanese for {lacking:#?}");
+        let stale: Vec<&str> = ours().map(|(en, _)| en).filter(|en| !texts.contains(*en)).collect();
+        assert!(stale.is_empty(), "nothing says {stale:#?}");
+        let repeated = ours().count() - ours().map(|(en, _)| en).collect::<BTreeSet<_>>().len();
+        assert_eq!(repeated, 0, "a text stands twice in the table");
+    }
+
+    fn said(words: &str) -> String {
+        let error = tree_in(Language::Ja).try_get_matches_from(words.split(' ')).unwrap_err();
+        translate_output(&error, &error.render().to_string())
+    }
+
+    #[test]
+    fn no_page_of_help_has_a_sentence_in_english() {
+        fn walk(command: &Command, path: &str, pages: &mut Vec<String>) {
+            pages.push(path.to_owned());
+            for below in command.get_subcommands() {
+                walk(below, &format!("{path} {}", below.get_name()), pages);
+            }
+        }
+        let mut pages = Vec::new();
+        walk(&tree(), "tsuzuki", &mut pages);
+        for page in pages {
+            for flag in ["-h", "--help"] {
+                let shown = said(&format!("{page} {flag}"));
+                let is_typed = |line: &&str| line.starts_with("  tsuzuki ") || line.starts_with("使い方:");
+                for line in shown.lines().filter(|line| !is_typed(line)) {
+                    // What stands in backquotes is to be typed.
+                    let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
+                    let is_word = |c: char| c.is_ascii_lowercase() || c == ' ';
+                    let runs = prose.split("  ").flat_map(|text| text.split(|c| !is_word(c)));
+                    let longest = runs.map(|run| run.split_whitespace().count()).max();
+                    assert!(longest < Some(3), "{page} {flag}: {line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn usage_errors_are_framed_in_japanese() {
+        for (words, shown) in [
+            ("tsuzuki nosuch", "エラー: サブコマンド 'nosuch' はありません"),
+            ("tsuzuki run --nosuch", "エラー: 引数 '--nosuch' はありません"),
+            ("tsuzuki job rm", "エラー: 必要な引数が指定されていません:"),
+            ("tsuzuki -q -v status", "エラー: 引数 '--quiet' と '--verbose' は同時に使えません"),
+            ("tsuzuki status --color x", "エラー: '--color <WHEN>' に 'x' は指定できません"),
+            ("tsuzuki db prune --keep x", "`x` は期間ではありません"),
+        ] {
+            let text = said(words);
+            assert!(text.contains(shown), "{words}: {text}");
+            assert!(text.contains("使い方:") || words.contains(" x"), "{words}: {text}");
+            assert!(text.contains("詳しくは '--help' を参照してください"), "{words}: {text}");
+            assert!(!text.contains("error:") && !text.contains("For more"), "{words}: {text}");
+        }
+    }
+}
