@@ -10,11 +10,11 @@ use axum::http::{HeaderMap, Method, Response, header};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
 use url::Url;
 
 use super::faults::Fault;
 use super::opinion::think;
+use super::server::{self, Serving};
 
 /// The API key that it accepts.
 pub const KEY: &str = "loopback-gemini-key-0123456789";
@@ -92,7 +92,7 @@ impl Asked {
 pub struct Gemini {
     pub url: Url,
     server: Server,
-    task: AbortHandle,
+    _serving: Serving,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -115,17 +115,14 @@ impl Gemini {
 
     /// Starts on `listener`.
     pub fn start_on(listener: TcpListener) -> std::io::Result<Self> {
-        let url =
-            Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let url = server::url(&listener, "/")?;
         let server = Server::default();
         let router = Router::new()
             .fallback(serve)
             .layer(axum::extract::DefaultBodyLimit::disable())
             .with_state(server.clone());
-        let task = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
-        });
-        Ok(Self { url, server, task: task.abort_handle() })
+        let _serving = server::start(listener, router);
+        Ok(Self { url, server, _serving })
     }
 
     /// The next question that is not spoken for gets this reply.
@@ -151,12 +148,6 @@ impl Gemini {
     /// Uploads that nobody has deleted.
     pub fn files(&self) -> Vec<String> {
         self.server.lock().files.clone()
-    }
-}
-
-impl Drop for Gemini {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -14,8 +14,9 @@ use futures_util::stream;
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
 use url::Url;
+
+use super::server::{self, Serving};
 
 /// The most volumes in a page, as in the real API.
 const PAGE_LIMIT: usize = 40;
@@ -55,7 +56,7 @@ pub struct GoogleBooks {
     /// What to write into `api_url`.
     pub url: Url,
     server: Arc<Mutex<Server>>,
-    task: AbortHandle,
+    _serving: Serving,
 }
 
 #[derive(Debug, Default)]
@@ -77,10 +78,8 @@ impl GoogleBooks {
         let url = Url::parse(&address).map_err(std::io::Error::other)?;
         let server = Arc::new(Mutex::new(Server { volumes, ..Server::default() }));
         let router = Router::new().route("/books/v1/volumes", get(answer)).with_state(Arc::clone(&server));
-        let task = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
-        });
-        Ok(Self { url, server, task: task.abort_handle() })
+        let _serving = server::start(listener, router);
+        Ok(Self { url, server, _serving })
     }
 
     /// The next request that is not spoken for gets `reply`; those after the last one get volumes.
@@ -96,12 +95,6 @@ impl GoogleBooks {
     /// Every request so far, in order.
     pub fn asked(&self) -> Vec<Asked> {
         self.server.lock().asked.clone()
-    }
-}
-
-impl Drop for GoogleBooks {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
 use url::Url;
 
 use super::faults::Script;
 use super::journal::{Memory, Record};
 use super::open::{CountingListener, OpenCount};
+use super::server::{self, Serving};
 use crate::time::{Clock, Timestamp};
 
 /// The access token that the server accepts.
@@ -48,7 +48,7 @@ pub struct MastodonServer {
     /// Its open connections.
     pub open: OpenCount,
     inner: Arc<Mutex<Inner>>,
-    task: AbortHandle,
+    _serving: Serving,
 }
 
 #[derive(Debug, Default)]
@@ -76,8 +76,7 @@ impl MastodonServer {
 
     /// Starts on `listener` and remembers; it honours keys.
     pub fn start_on(listener: TcpListener, clock: Clock, memory: Memory<Toot>) -> std::io::Result<Self> {
-        let url =
-            Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let url = server::url(&listener, "/")?;
         let open = OpenCount::default();
         let listener = CountingListener { inner: listener, open: open.clone() };
         let keys =
@@ -97,11 +96,9 @@ impl MastodonServer {
             .route("/api/v1/accounts/{id}/statuses", get(list))
             .route("/api/v2/instance", get(instance))
             .with_state(server.clone());
-        let task = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
-        });
+        let _serving = server::start(listener, router);
         let Server { posts, reads, inner, .. } = server;
-        Ok(Self { url, posts, reads, open, inner, task: task.abort_handle() })
+        Ok(Self { url, posts, reads, open, inner, _serving })
     }
 
     /// From now on keys mean nothing to it.
@@ -117,12 +114,6 @@ impl MastodonServer {
     /// Every post, in order.
     pub fn toots(&self) -> Vec<Toot> {
         self.inner.lock().toots.clone()
-    }
-}
-
-impl Drop for MastodonServer {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -13,10 +13,10 @@ use axum::extract::{Request, State};
 use axum::http::{Method, Response, header};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
 use url::Url;
 
 use super::faults::{Fault, Script};
+use super::server::{self, Serving};
 use crate::hash;
 use crate::time::Timestamp;
 
@@ -59,7 +59,7 @@ pub enum Shape {
 pub struct Ministry {
     pub url: Url,
     server: Server,
-    task: AbortHandle,
+    _serving: Serving,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -84,14 +84,11 @@ impl Ministry {
 
     /// Starts on `listener`, without any release.
     pub fn start_on(listener: TcpListener) -> std::io::Result<Self> {
-        let url =
-            Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let url = server::url(&listener, "/")?;
         let server = Server::default();
         let router = Router::new().fallback(serve).with_state(server.clone());
-        let task = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
-        });
-        Ok(Self { url, server, task: task.abort_handle() })
+        let _serving = server::start(listener, router);
+        Ok(Self { url, server, _serving })
     }
 
     /// Publishes a release, or replaces the one with its slug.
@@ -140,12 +137,6 @@ impl Ministry {
     /// Every request so far: method and path.
     pub fn log(&self) -> Vec<String> {
         self.server.lock().log.clone()
-    }
-}
-
-impl Drop for Ministry {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -19,6 +19,7 @@ pub mod open;
 pub mod openai;
 mod opinion;
 pub mod page;
+mod server;
 pub mod site;
 pub mod smtp;
 pub mod store;

@@ -10,8 +10,9 @@ use axum::http::{HeaderMap, Response, header};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
 use url::Url;
+
+use super::server::{self, Serving};
 
 /// One request that came in.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ pub struct OpenAi {
     /// Its address, as `base_url` wants it.
     pub url: Url,
     server: Server,
-    task: AbortHandle,
+    _serving: Serving,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -46,17 +47,14 @@ impl OpenAi {
     /// Starts on a free port of this machine.
     pub async fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let url =
-            Url::parse(&format!("http://{}/v1", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let url = server::url(&listener, "/v1")?;
         let server = Server::default();
         let router = Router::new()
             .route("/v1/chat/completions", axum::routing::post(serve))
             .route("/v1/models", axum::routing::get(list_models))
             .with_state(server.clone());
-        let task = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
-        });
-        Ok(Self { url, server, task: task.abort_handle() })
+        let _serving = server::start(listener, router);
+        Ok(Self { url, server, _serving })
     }
 
     /// The next question that is not spoken for is answered with this text.
@@ -82,12 +80,6 @@ impl OpenAi {
     /// Every question so far.
     pub fn log(&self) -> Vec<Asked> {
         self.server.lock().log.clone()
-    }
-}
-
-impl Drop for OpenAi {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

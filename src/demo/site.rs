@@ -10,10 +10,10 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Response, header};
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
 use url::Url;
 
 use super::faults::Fault;
+use super::server::{self, Serving};
 use crate::hash;
 use crate::time::Timestamp;
 
@@ -217,7 +217,7 @@ pub struct Asked {
 pub struct Site {
     pub url: Url,
     server: Arc<Mutex<Server>>,
-    task: AbortHandle,
+    _serving: Serving,
 }
 
 #[derive(Debug)]
@@ -239,10 +239,8 @@ impl Site {
         let url = Url::parse(&base).map_err(std::io::Error::other)?;
         let server = Arc::new(Mutex::new(Server { base, content, log: Vec::new() }));
         let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
-        let task = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
-        });
-        Ok(Self { url, server, task: task.abort_handle() })
+        let _serving = server::start(listener, router);
+        Ok(Self { url, server, _serving })
     }
 
     /// Changes what the site shows.
@@ -253,12 +251,6 @@ impl Site {
     /// Every request since the last time this was asked.
     pub fn take_log(&self) -> Vec<Asked> {
         std::mem::take(&mut self.server.lock().log)
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 
 use super::journal::{Memory, Record};
 use super::open::OpenCount;
+use super::server::Serving;
 
 /// The user and password that the server accepts.
 pub const USER: (&str, &str) = ("bot@example.com", "loopback-password");
@@ -100,7 +100,7 @@ pub struct SmtpServer {
     /// Its open connections.
     pub open: OpenCount,
     server: Arc<Mutex<Server>>,
-    task: AbortHandle,
+    _serving: Serving,
 }
 
 #[derive(Debug, Default)]
@@ -127,7 +127,7 @@ impl SmtpServer {
         let shared = Arc::clone(&server);
         let open = OpenCount::default();
         let counter = open.clone();
-        let task = tokio::spawn(async move {
+        let _serving = Serving::new(tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let server = Arc::clone(&shared);
                 server.lock().connections += 1;
@@ -138,8 +138,8 @@ impl SmtpServer {
                     let _ = Talk { stream: BufReader::new(stream), server }.run().await;
                 });
             }
-        });
-        Ok(Self { address, open, server, task: task.abort_handle() })
+        }));
+        Ok(Self { address, open, server, _serving })
     }
 
     /// From now on mail is taken only from [`USER`].
@@ -166,12 +166,6 @@ impl SmtpServer {
     /// Every mail that was kept, in order.
     pub fn mails(&self) -> Vec<Kept> {
         self.server.lock().mails.clone()
-    }
-}
-
-impl Drop for SmtpServer {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

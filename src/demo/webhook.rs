@@ -8,10 +8,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response};
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
 use url::Url;
 
 use super::faults::{Fault, Script};
+use super::server::{self, Serving};
 
 /// One post that had its effect.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct WebhookServer {
     /// What goes wrong.
     pub script: Script,
     log: Arc<Mutex<Vec<Post>>>,
-    task: AbortHandle,
+    _serving: Serving,
 }
 
 #[derive(Clone)]
@@ -41,25 +41,16 @@ impl WebhookServer {
     /// Starts on a free port of this machine.
     pub async fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let url = Url::parse(&format!("http://{}/hook/s3cret", listener.local_addr()?))
-            .map_err(std::io::Error::other)?;
+        let url = server::url(&listener, "/hook/s3cret")?;
         let server = Server { script: Script::default(), log: Arc::default() };
         let router = Router::new().fallback(take).with_state(server.clone());
-        let task = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
-        });
-        Ok(Self { url, script: server.script, log: server.log, task: task.abort_handle() })
+        let _serving = server::start(listener, router);
+        Ok(Self { url, script: server.script, log: server.log, _serving })
     }
 
     /// Every post that had its effect, in order.
     pub fn posts(&self) -> Vec<Post> {
         self.log.lock().clone()
-    }
-}
-
-impl Drop for WebhookServer {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

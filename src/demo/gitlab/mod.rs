@@ -15,16 +15,17 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, Response};
 use parking_lot::{Mutex, MutexGuard};
-use tokio_util::sync::CancellationToken;
 
 pub use history::{Change, History};
 pub use repository::Repository;
+
+use super::server::{self, Serving};
 
 /// A running fake; it stops when dropped.
 pub struct GitLab {
     address: std::net::SocketAddr,
     world: Arc<World>,
-    stop: CancellationToken,
+    _serving: Serving,
 }
 
 /// One request, as it was asked.
@@ -139,17 +140,8 @@ impl GitLab {
         let address = listener.local_addr()?;
         let world = Arc::new(World::default());
         world.lock().keeps_log = true;
-        let stop = CancellationToken::new();
         let router = Router::new().fallback(serve).with_state(Arc::clone(&world));
-        let stopped = stop.clone();
-        tokio::spawn(async move {
-            let serving = axum::serve(listener, router);
-            tokio::select! {
-                () = stopped.cancelled() => {}
-                _ = serving => {}
-            }
-        });
-        Ok(Self { address, world, stop })
+        Ok(Self { address, world, _serving: server::start(listener, router) })
     }
 
     /// Its address, for the key `gitlab`.
@@ -236,12 +228,6 @@ impl GitLab {
     /// The statuses of the answers so far.
     pub fn statuses(&self) -> Vec<u16> {
         self.world.lock().answered.clone()
-    }
-}
-
-impl Drop for GitLab {
-    fn drop(&mut self) {
-        self.stop.cancel();
     }
 }
 

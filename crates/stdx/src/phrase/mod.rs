@@ -43,14 +43,14 @@ pub struct Phrase {
 #[macro_export]
 macro_rules! phrase {
     ($en:literal, $ja:literal $(, $name:ident $(= $value:expr)?)* $(,)?) => {{
-        const _: () = $crate::phrase::Template::check($en, $ja, &[$(stringify!($name)),*]);
         #[allow(unsafe_code, reason = "linkme puts the static into a section of its own, nothing else")]
         #[$crate::linkme::distributed_slice($crate::phrase::TEMPLATES)]
         #[linkme(crate = $crate::linkme)]
-        static TEMPLATE: $crate::phrase::Template = $crate::phrase::Template { en: $en, ja: $ja };
+        static TEMPLATE: $crate::phrase::Template =
+            $crate::phrase::Template::new($en, $ja, &[$(stringify!($name)),*]);
         $crate::phrase::Phrase::new(
             &TEMPLATE,
-            vec![$((stringify!($name), $crate::phrase::Value::from($crate::phrase!(@ $name $($value)?)))),*],
+            [$((stringify!($name), $crate::phrase::Value::from($crate::phrase!(@ $name $($value)?)))),*],
         )
     }};
     (@ $name:ident) => { $name };
@@ -73,7 +73,7 @@ macro_rules! error_in_english {
 
 impl Phrase {
     /// Use [`phrase!`](crate::phrase!), which checks the names of the values.
-    pub fn new(template: &'static Template, values: Vec<(&'static str, Value)>) -> Self {
+    pub fn new<const N: usize>(template: &'static Template, values: [(&'static str, Value); N]) -> Self {
         let values = values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect();
         Self { en: Cow::Borrowed(template.en), ja: Some(template.ja), values }
     }

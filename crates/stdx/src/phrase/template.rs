@@ -26,7 +26,7 @@ impl Template {
     }
 
     /// Refuses, at compile time, words whose names and values do not match.
-    pub const fn check(en: &str, ja: &str, names: &[&str]) {
+    pub const fn new(en: &'static str, ja: &'static str, names: &[&str]) -> Self {
         assert!(!ja.is_empty(), "the Japanese words are missing");
         let mut index = 0;
         while index < names.len() {
@@ -42,6 +42,7 @@ impl Template {
         }
         assert!(all_named(en.as_bytes(), names), "a place in the English words has no value");
         assert!(all_named(ja.as_bytes(), names), "a place in the Japanese words has no value");
+        Self { en, ja }
     }
 }
 
