@@ -8,10 +8,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::diagnostic::{ConfigSource, Problem, Problems, Severity};
+use crate::diagnostic::{ConfigSource, Problem, Problems};
 use crate::env::Env;
 use crate::explain::{belongs_in, list_homes, unknown_key_phrase};
-use crate::kind::{Kind, NO_LLM, TableKind};
+use crate::kind::{Kind, TableKind};
 use crate::lenient::read_lenient;
 use crate::lookup::Surroundings;
 use crate::model::{App, Quota, QuotaTable, Store, StoreTable};
@@ -26,9 +26,10 @@ use stdx::phrase::Phrase;
 use stdx::text::nearest;
 
 mod jobs;
+mod kinds;
+mod syntax;
 
-/// Errors of the parser that are looked at, at most: a file that is no TOML has one in every line.
-const MOST_SYNTAX_ERRORS: usize = 100;
+pub(crate) use syntax::not_toml;
 
 /// Unknown keys at the top of the file that are told, at most.
 const MOST_UNKNOWN_KEYS: usize = 100;
@@ -41,7 +42,7 @@ pub(crate) fn read_file(
 ) -> (Option<Config>, Problems) {
     let mut root = match TomlTable::parse(source.text()) {
         Ok(root) => root,
-        Err(errors) => return (None, list_syntax_errors(&source, &errors)),
+        Err(errors) => return (None, syntax::list_errors(&source, &errors)),
     };
     let directory = source.path().parent().filter(|path| !path.as_os_str().is_empty());
     let secret_context =
@@ -62,40 +63,6 @@ pub(crate) fn read_file(
     }
     let config = Config { warnings: reader.warnings.in_order().bounded(), secrets: reader.secrets, ..config };
     (Some(config), reader.problems.in_order().bounded())
-}
-
-fn list_syntax_errors(source: &ConfigSource, errors: &[toml::de::Error]) -> Problems {
-    let mut problems = errors.iter().map(|err| syntax_error(source, err)).collect::<Problems>().in_order();
-    // Counting lines takes a look at all that stands before.
-    problems.truncate(MOST_SYNTAX_ERRORS);
-    // One slip often upsets the parser again in the same line and the next ones; the first few say enough.
-    problems.keep_first_of_each_line();
-    problems.truncate(5);
-    problems
-}
-
-fn syntax_error(source: &ConfigSource, err: &toml::de::Error) -> Problem {
-    let text = source.text();
-    let span = err.span().unwrap_or(0..0);
-    let rest = text.get(span.start..).unwrap_or_default();
-    let at_line_end = rest.is_empty() || rest.starts_with(['\r', '\n']);
-    if at_line_end && (err.message().contains("basic string") || err.message().contains("literal string")) {
-        return Problem::at(
-            source,
-            span.start..span.start,
-            phrase!(
-                "a text in quotes is not closed in its line",
-                "引用符で囲んだ文字列がその行で閉じていません"
-            ),
-        )
-        .with_label(phrase!("the closing quote is missing", "閉じる引用符がありません"));
-    }
-    Problem::at(source, if at_line_end { span.start..span.start } else { span }, not_toml(err))
-}
-
-/// What the parser says.
-pub(crate) fn not_toml(err: &toml::de::Error) -> Phrase {
-    phrase!("{why}", "TOML の書式の誤り：{why}", why = err.message())
 }
 
 struct ConfigReader {
@@ -320,89 +287,6 @@ impl ConfigReader {
             section
         };
         sections.into_iter().map(read).collect()
-    }
-
-    /// Whether the section names a kind that exists, or one that is clearly meant, which it is given.
-    fn check_kind(&mut self, section: &mut Section, table: &TomlTable) -> bool {
-        let kinds: Vec<&str> =
-            self.file.kinds.iter().filter(|kind| kind.place == section.place).map(|kind| kind.name).collect();
-        let word = section.place.noun();
-        let list_kinds = || {
-            phrase!(
-                "kinds of {word}: {kinds}",
-                "{word}の種類：{kinds}",
-                word = &word,
-                kinds = kinds.join(", ")
-            )
-        };
-        if section.kind.is_empty() {
-            let problem = match table.find("kind") {
-                Some(_) => section.problem(
-                    "kind",
-                    phrase!(
-                        "the kind of a {word} is a text that is not empty",
-                        "{word}の種類は空でない文字列で書きます",
-                        word = &word
-                    ),
-                ),
-                None => {
-                    section.header_problem(phrase!("the key `kind` is missing", "キー `kind` がありません"))
-                }
-            };
-            self.problems.push(problem.with_hint(list_kinds()));
-            return false;
-        }
-        if self.file.kinds.is_empty() || kinds.contains(&section.kind.as_str()) {
-            return true;
-        }
-        let problem = section.problem(
-            "kind",
-            phrase!(
-                "there is no kind of {word} `{kind}`",
-                "{word}の種類 `{kind}` はありません",
-                word = &word,
-                kind = &section.kind
-            ),
-        );
-        let Some(near) = nearest(&section.kind, kinds.iter().copied()) else {
-            self.problems.push(problem.with_hint(list_kinds()));
-            return false;
-        };
-        self.problems.push(problem.with_label(did_you_mean(near)));
-        section.kind = near.to_owned();
-        true
-    }
-
-    fn find_kind(&self, section: &Section) -> Option<&'static Kind> {
-        self.file.kinds.iter().find(|kind| kind.place == section.place && kind.name == section.kind)
-    }
-
-    /// Refuses what `own`, the table as it is written, sets without effect.
-    fn check_unused(&mut self, section: &Section, own: &TomlTable) {
-        if let Some(kind) = self.find_kind(section) {
-            self.problems.extend(kind.list_unused(section, own));
-        }
-    }
-
-    /// The section with what its owner will find in it.
-    fn read_by_kind(&mut self, mut section: Section, table: &TomlTable) -> Section {
-        let Some(kind) = self.find_kind(&section) else { return section };
-        let (secrets, problems) = kind.read(&mut section, table);
-        self.note_secrets(secrets);
-        let (errors, warnings): (Vec<_>, Vec<_>) =
-            problems.into_iter().partition(|problem| problem.severity == Severity::Error);
-        self.problems.extend(errors);
-        self.warnings.extend(warnings);
-        for (key, place) in kind.names {
-            let known = self.list_names(*place);
-            let is_none = |name: &str| *place == TableKind::Llm && name == NO_LLM;
-            let is_missing = |name: &&str| !is_none(name) && !known.iter().any(|known| known == name);
-            if let Some(name) = table.find_text(key).filter(is_missing) {
-                let known = known.iter().map(String::as_str);
-                self.problems.push(section.unknown_name(key, place.noun(), name, known));
-            }
-        }
-        section
     }
 
     /// The names of tables that the file has, also of those with problems, and of quotas that kinds bring along.
