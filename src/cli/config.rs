@@ -57,7 +57,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result {
         Command::Schema => context.out.json(&crate::config::schema(app::kinds()))?,
         Command::HashPassword => {
             let password = read_password(context)?;
-            let hash = web::password::hash(&password).ok_or_else(|| Error::failed("it cannot be hashed"))?;
+            let hash = web::password::hash(&password)
+                .ok_or_else(|| Error::failed(phrase!("it cannot be hashed", "ハッシュを作れません")))?;
             match context.out.is_json() {
                 true => context.out.json(&json!({ "password": hash }))?,
                 false => context.out.line(hash)?,
@@ -139,7 +140,7 @@ fn read_password(context: &Context) -> Result<String> {
     let shown = match stdin.is_terminal() {
         false => None,
         true => {
-            context.out.note("Password, which is not shown:");
+            context.out.note(phrase!("Password, which is not shown:", "パスワード（表示されません）:"));
             let shown = tcgetattr(&stdin).map_err(std::io::Error::from)?;
             let mut hidden = shown.clone();
             hidden.local_modes.remove(LocalModes::ECHO);
@@ -154,7 +155,7 @@ fn read_password(context: &Context) -> Result<String> {
     }
     read?;
     match line.trim_end_matches(['\r', '\n']) {
-        "" => Err(Error::usage("the password is empty")),
+        "" => Err(Error::usage(phrase!("the password is empty", "パスワードが空です"))),
         password => Ok(password.to_owned()),
     }
 }

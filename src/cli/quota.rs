@@ -10,7 +10,6 @@ use crate::app;
 use crate::ledger::{Subject, pause, quota};
 use crate::phrase;
 use crate::phrase::Value;
-use crate::text::counted;
 use crate::time::Timestamp;
 
 /// Options of `quota`.
@@ -114,9 +113,18 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     );
     let date = date.unwrap_or(today);
     if !yes {
-        return Err(Error::usage(format!("resetting forgets what `{provider}` was used on {date}")).hint(
-            format!("run `tsuzuki quota reset {provider} --date {date} --yes` if that is what you want"),
-        ));
+        return Err(Error::usage(phrase!(
+            "resetting forgets what `{provider}` was used on {date}",
+            "`{provider}` の {date} の使用量をリセットします",
+            provider = &provider,
+            date = &date
+        ))
+        .hint(phrase!(
+            "run `tsuzuki quota reset {provider} --date {date} --yes` if that is what you want",
+            "実行するには `tsuzuki quota reset {provider} --date {date} --yes` としてください",
+            provider = &provider,
+            date = &date
+        )));
     }
     let (name, day) = (provider.clone(), date.clone());
     let forgotten = db
@@ -131,7 +139,12 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
             quota::reset_usage(tx, &name, &day)
         })
         .await?;
-    let requests = counted(forgotten.unwrap_or(0), "request");
-    context.out.note(format!("Reset {requests} of {provider} on {date}"));
+    context.out.note(phrase!(
+        "Reset {count request} of {provider} on {date}",
+        "{provider} の {date} のリクエスト {count} 件をリセットしました",
+        count = forgotten.unwrap_or(0),
+        provider,
+        date
+    ));
     Ok(Exit::Fine)
 }

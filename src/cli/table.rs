@@ -23,13 +23,15 @@ pub struct Column {
     is_moment: bool,
     is_long: bool,
     is_secondary: bool,
+    /// How wide it gets where there is no terminal.
+    most: usize,
 }
 
 impl Column {
     /// A column of words.
     pub fn left(name: Phrase) -> Self {
         let (is_number, is_moment, is_long, is_secondary) = (false, false, false, false);
-        Self { name, label: None, is_number, is_moment, is_long, is_secondary }
+        Self { name, label: None, is_number, is_moment, is_long, is_secondary, most: usize::MAX }
     }
 
     /// A column of numbers.
@@ -42,9 +44,14 @@ impl Column {
         Self { is_moment: true, ..Self::left(name) }
     }
 
-    /// A column of texts that are cut where a terminal ends, and never elsewhere.
+    /// A column of texts that are cut where a terminal ends, and elsewhere only by [`Column::at_most`].
     pub fn long(name: Phrase) -> Self {
         Self { is_long: true, ..Self::left(name) }
+    }
+
+    /// The same, which is cut at this width in pipes and files, too.
+    pub fn at_most(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// The same, which is left out where a terminal is too narrow for all columns.
@@ -121,7 +128,7 @@ pub(super) use row;
 pub(super) struct Reader<'a> {
     pub(super) speech: &'a Speech,
     pub(super) now: Timestamp,
-    /// Columns of the terminal; `None` for pipes and files, where moments are absolute and nothing is cut.
+    /// Columns of the terminal; `None` for pipes and files, where moments are absolute and little is cut.
     pub(super) width: Option<usize>,
     pub(super) has_colour: bool,
 }
@@ -134,7 +141,8 @@ pub(super) fn render(columns: &[Column], rows: &[Vec<Cell>], reader: &Reader<'_>
     let natural: Vec<usize> = (0..columns.len())
         .map(|index| {
             let cells = texts.iter().filter_map(|row| row.get(index)).map(|text| width(text));
-            cells.max().unwrap_or(0).max(width(&headings[index]))
+            let natural = cells.max().unwrap_or(0).max(width(&headings[index]));
+            if reader.width.is_none() { natural.min(columns[index].most) } else { natural }
         })
         .collect();
     let all = || natural.iter().copied().enumerate().collect();
@@ -355,6 +363,19 @@ mod tests {
                 "code  ● OK       2026-01-14 18:00       2026-01-14 18:00        12  ok",
             ]
         );
+    }
+
+    #[test]
+    fn in_a_pipe_a_column_is_cut_where_it_says_so() {
+        let speech = Speech::default();
+        let reader =
+            Reader { speech: &speech, now: at("2026-01-15T12:00:00Z"), width: None, has_colour: false };
+        let columns = [
+            Column::left(phrase!("job", "ジョブ")),
+            Column::long(phrase!("last result", "前回の結果")).at_most(12),
+        ];
+        let rows = vec![vec![Cell::from("code"), Cell::from("three of the shelves")]];
+        assert_eq!(render(&columns, &rows, &reader)[1], "code  three of th…");
     }
 
     #[test]

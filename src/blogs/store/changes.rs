@@ -101,7 +101,7 @@ pub(super) fn add(
             now,
             change.code,
             change.held,
-            super::text(&change.detail),
+            super::text(&change.detail.to_stored()),
             found_since,
             digest
         ],
