@@ -45,7 +45,7 @@ fn view_of(listed: &ListedChange) -> View {
         phrase!("held because", "保留の理由"),
         change.detail.held_because.as_ref().map(HoldReason::phrase),
     );
-    view.fact(phrase!("because", "理由"), change.detail.error.as_deref());
+    view.fact(phrase!("because", "理由"), change.detail.error.clone());
     let entry = |entry: &FoundEntry| Line {
         at: entry.published_at,
         ..phrase!("{entry}", "{entry}", entry = link(entry)).into()

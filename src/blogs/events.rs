@@ -165,7 +165,8 @@ pub struct Loss {
 /// Why a blog cannot be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failing {
-    pub error: String,
+    #[serde(with = "crate::phrase::stored")]
+    pub error: Phrase,
     /// How often in a row.
     pub failures: u32,
     /// Since when.

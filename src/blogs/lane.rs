@@ -16,6 +16,7 @@ use super::store::chunks::{ChunkClaim, ChunkProgress};
 use crate::db;
 use crate::engine::{Failure, Update};
 use crate::fail;
+use crate::phrase;
 use crate::time::Timestamp;
 
 /// Fresh checks under way in all lanes.
@@ -205,7 +206,10 @@ async fn next_chunk(
 
 /// What a check saw that ended in a panic.
 fn crashed(now: Timestamp) -> Sighting {
-    let message = "the reader crashed: a defect of tsuzuki; please report the document".to_owned();
+    let message = phrase!(
+        "the reader crashed: a defect of tsuzuki; please report the document",
+        "読み込み処理が異常終了しました（tsuzuki の不具合です。この文書とともに報告してください）"
+    );
     Sighting {
         checked_at: now,
         http_status: None,

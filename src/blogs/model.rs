@@ -314,7 +314,7 @@ pub struct CheckFailure {
     /// What to do about it.
     pub kind: CheckFailureKind,
     /// For people.
-    pub message: String,
+    pub message: Phrase,
 }
 
 /// What to do about a failed check.

@@ -117,6 +117,6 @@ fn fields(change: &ChangeRow) -> Vec<Cell> {
         Cell::Int(i64::try_from(change.detail.count()).unwrap_or(i64::MAX)),
         Cell::List(entries.iter().map(|entry| entry.title.clone().unwrap_or_default()).collect()),
         Cell::List(entries.iter().map(|entry| entry.url.clone().unwrap_or_default()).collect()),
-        change.detail.error.as_ref().into(),
+        change.detail.error.as_ref().map_or(Cell::Null, |error| Cell::text(error.to_string())),
     ]
 }

@@ -86,7 +86,7 @@ pub struct BlogPreview {
     pub new: Vec<FoundEntry>,
     /// Why it would be held.
     pub held_because: Option<HoldReason>,
-    pub error: Option<String>,
+    pub error: Option<Phrase>,
 }
 
 impl BlogPreview {

@@ -17,7 +17,8 @@ const NAMED_WAITS: usize = 3;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailedBlog {
     blog: String,
-    error: String,
+    #[serde(with = "crate::phrase::stored")]
+    error: Phrase,
     /// Until when it is left alone.
     until: Option<Timestamp>,
 }
@@ -155,11 +156,11 @@ impl RoundCounts {
     }
 
     /// Counts a blog that could not be read, and until when it is left alone.
-    pub fn fail(&mut self, blog: &str, error: &str, until: Option<Timestamp>) {
+    pub fn fail(&mut self, blog: &str, error: &Phrase, until: Option<Timestamp>) {
         self.failed += 1;
         self.sent_away += usize::from(until.is_some());
         if self.problems.len() < MAX_NAMED {
-            self.problems.push(FailedBlog { blog: blog.to_owned(), error: error.to_owned(), until });
+            self.problems.push(FailedBlog { blog: blog.to_owned(), error: error.clone(), until });
         }
     }
 

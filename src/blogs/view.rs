@@ -337,9 +337,10 @@ pub(super) fn change_line(change: &ChangeRow) -> Line {
         _ => what,
     };
     let first = detail.entries.first().and_then(|entry| entry.title.as_ref().or(entry.url.as_ref()));
+    let said = detail.error.clone().or_else(|| first.map(Phrase::from));
     Line::at(
         change.found_at,
-        match detail.error.as_ref().or(first) {
+        match said {
             Some(said) => phrase!("change {id}: {what}: {said}", "変更 {id}：{what}：{said}", id, what, said),
             None => phrase!("change {id}: {what}", "変更 {id}：{what}", id, what),
         },

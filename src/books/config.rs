@@ -9,13 +9,13 @@ use serde::Deserialize;
 use super::decide::MOST_RETRIES;
 use super::{google, prompt};
 use crate::config::value::{BadValue, HttpUrl, Span, checked};
-use crate::config::{Config, EnvOverride, Job, Problems, Secret, Section, Web};
+use crate::config::{Config, EnvOverride, Job, Problems, Secret, Section, UnusedKey, Web};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::word_enum;
 
 /// Keys of every job that mean nothing here, and why.
-pub const UNUSED: &[(&str, fn() -> Phrase)] = &[("hold_above", || {
+pub const UNUSED: &[UnusedKey] = &[("hold_above", || {
     phrase!("`mail_limit` bounds what is told at once", "一度に通知する件数は `mail_limit` で決まります")
 })];
 

@@ -87,8 +87,15 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
                 Ok(Exit::Fine)
             } else {
                 refuse_unknown(events::BLOG, &id, &context.view().await?, context).await?;
-                Err(Error::failed(format!("the blog `{id}` was never checked"))
-                    .hint("`tsuzuki job test NAME` shows what a check would find"))
+                Err(Error::failed(phrase!(
+                    "the blog `{id}` was never checked",
+                    "ブログ `{id}` はまだ一度も確認されていません",
+                    id
+                ))
+                .hint(phrase!(
+                    "`tsuzuki job test NAME` shows what a check would find",
+                    "`tsuzuki job test NAME` で、確認すると何が見つかるかを表示できます"
+                )))
             }
         }
         Command::Add { url, id, title, folder, feed, job } => {
@@ -170,33 +177,52 @@ async fn add(candidate: &Candidate, job: Option<String>, context: &Context) -> R
     let config = context.config().await?;
     let known = edit::list_blogs(config);
     if let Some(id) = candidate.id.as_ref().filter(|id| known.iter().any(|blog| blog.id == **id)) {
-        return Err(Error::usage(format!("there is a blog `{id}` already")).hint("choose another --id"));
+        return Err(Error::usage(phrase!(
+            "there is a blog `{id}` already",
+            "ブログ `{id}` はすでにあります",
+            id
+        ))
+        .hint(phrase!("choose another --id", "別の --id を指定してください")));
     }
     let chosen = list::choose(std::slice::from_ref(candidate), &known);
     if let Some(why) = chosen.refused.first() {
         return Err(Error::usage(why.clone()));
     }
     let Some(new) = chosen.new.first() else {
-        return Err(
-            Error::failed("that page is watched already").hint("`tsuzuki blog ls` lists what there is")
-        );
+        return Err(Error::failed(phrase!(
+            "that page is watched already",
+            "そのページはすでに監視しています"
+        ))
+        .hint(phrase!("`tsuzuki blog ls` lists what there is", "一覧は `tsuzuki blog ls` で確認できます")));
     };
     let mut of_kind = config.jobs.iter().filter(|job| job.kind == KIND).map(|job| job.name.to_string());
     let job = match (job, of_kind.next(), of_kind.next()) {
         (Some(job), ..) => match config.find_job(&job) {
             Some(found) if found.kind != KIND => {
-                return Err(Error::usage(format!("`{job}` is a {} job", found.kind)).hint("name a blogs job"));
+                return Err(Error::usage(phrase!(
+                    "`{job}` is a {kind} job",
+                    "`{job}` は {kind} ジョブです",
+                    job,
+                    kind = &found.kind
+                ))
+                .hint(phrase!("name a blogs job", "blogs ジョブを指定してください")));
             }
             _ => job,
         },
         (None, Some(_), Some(_)) => {
-            return Err(Error::usage("which job is it to belong to?").hint("name it with --job"));
+            return Err(Error::usage(phrase!("which job is it to belong to?", "どのジョブに追加しますか？"))
+                .hint(phrase!("name it with --job", "--job で指定してください")));
         }
         (None, Some(only), None) => only,
         (None, None, _) => KIND.to_owned(),
     };
     edit_file(context, |file| edit::add_blogs(&mut file.document, config, &job, &chosen.new))?;
-    context.out.note(format!("Added the blog `{}` to the job `{job}`", new.id));
+    context.out.note(phrase!(
+        "Added the blog `{id}` to the job `{job}`",
+        "ブログ `{id}` をジョブ `{job}` に追加しました",
+        id = &new.id,
+        job
+    ));
     Ok(Exit::Fine)
 }
 
@@ -210,13 +236,20 @@ async fn remove(id: &str, yes: bool, context: &Context) -> Result {
         ));
     };
     if !yes {
-        let what = format!(
-            "removing `{id}` takes it out of the config file; what was seen on it stays in the database"
+        let what = phrase!(
+            "removing `{id}` takes it out of the config file; what was seen on it stays in the database",
+            "`{id}` を設定ファイルから削除します（記録はデータベースに残ります）",
+            id
         );
         return Err(Error::unconfirmed(what, format_args!("blog rm {id}")));
     }
     edit_file(context, |file| file.document.remove_table(job.as_str(), "blog", id).map(drop))?;
-    context.out.note(format!("Removed the blog `{id}` from the job `{job}`"));
+    context.out.note(phrase!(
+        "Removed the blog `{id}` from the job `{job}`",
+        "ブログ `{id}` をジョブ `{job}` から削除しました",
+        id,
+        job
+    ));
     Ok(Exit::Fine)
 }
 
@@ -247,9 +280,17 @@ pub(super) async fn resume(id: &str, context: &Context) -> Result {
     let db = context.db().await?;
     refuse_unknown(events::BLOG, id, db, context).await?;
     if db.write(move |tx| store::resume(tx, &blog, now)).await? {
-        context.out.note(format!("`{id}` is checked again with the next run"));
+        context.out.note(phrase!(
+            "`{id}` is checked again with the next run",
+            "`{id}` は次の実行から再び確認されます",
+            id
+        ));
         return Ok(Exit::Fine);
     }
-    Err(Error::failed(format!("the blog `{id}` is not paused"))
-        .hint(format!("`tsuzuki why {id}` explains what happened")))
+    Err(Error::failed(phrase!("the blog `{id}` is not paused", "ブログ `{id}` は一時停止していません", id))
+        .hint(phrase!(
+            "`tsuzuki why {id}` explains what happened",
+            "経緯は `tsuzuki why {id}` で確認できます",
+            id
+        )))
 }

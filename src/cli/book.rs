@@ -113,6 +113,10 @@ async fn print_prompt(isbn: Isbn13, context: &Context) -> Result {
 }
 
 fn unknown(isbn: &Isbn13) -> Error {
-    Error::failed(format!("no job has found a book with ISBN {isbn}"))
-        .hint("`tsuzuki book ls` lists what was found")
+    Error::failed(phrase!(
+        "no job has found a book with ISBN {isbn}",
+        "ISBN {isbn} の書籍を見つけたジョブはありません",
+        isbn = isbn.to_string()
+    ))
+    .hint(phrase!("`tsuzuki book ls` lists what was found", "一覧は `tsuzuki book ls` で確認できます"))
 }

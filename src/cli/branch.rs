@@ -15,7 +15,6 @@ use crate::db::Open;
 use crate::ledger::event;
 use crate::phrase;
 use crate::phrase::Value;
-use crate::text::counted;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -104,16 +103,32 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
     log::start(&context.global, "warn", context.out.colours_messages());
     let app = context.app(Open::Create).await?;
     let sources = read_sources(context.config().await?, job)?;
-    let Some(source) = sources.first() else { return Err(Error::failed("there is no job to add it to")) };
+    let Some(source) = sources.first() else {
+        return Err(Error::failed(phrase!("there is no job to add it to", "追加先のジョブがありません")));
+    };
     let client = source.client(&app.env)?;
     let remote = client.fetch_project(project, &context.stop).await.map_err(|error| match error {
         host::Error::Credentials(why) => Error::new(Exit::Credentials, why),
-        host::Error::Missing { .. } => Error::failed(format!("{} has no project `{project}`", source.host))
-            .hint("check the path, and whether the token may see it"),
+        host::Error::Missing { .. } => Error::failed(phrase!(
+            "{host} has no project `{project}`",
+            "{host} にプロジェクト `{project}` はありません",
+            host = &source.host,
+            project
+        ))
+        .hint(phrase!(
+            "check the path, and whether the token may see it",
+            "パスと、トークンの権限を確認してください"
+        )),
         error => Error::failed(error.phrase()),
     })?;
     if let Err(error) = client.fetch_head(remote.remote_id, &branch, &context.stop).await {
-        context.out.warn(format!("`{}` has no branch `{branch}` at this moment: {error}", remote.path));
+        context.out.warn(phrase!(
+            "`{path}` has no branch `{branch}` at this moment: {error}",
+            "`{path}` に今はブランチ `{branch}` がありません：{error}",
+            path = &remote.path,
+            branch = &branch,
+            error = error.to_string()
+        ));
     }
     let (host, path, now) = (source.host.clone(), remote.path.clone(), context.clock.now());
     let (name, job) = (branch.clone(), source.job.clone());
@@ -126,9 +141,12 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
             event::add(tx, None, &subject, BranchCode::Added, &serde_json::json!({}), now)
         })
         .await?;
-    context
-        .out
-        .note(format!("`{path}` {branch} is collected from the next run on; `tsuzuki bulk start` is one."));
+    context.out.note(phrase!(
+        "`{path}` {branch} is collected from the next run on; `tsuzuki bulk start` is one.",
+        "`{path}` の {branch} は次の収集から対象になります（`tsuzuki bulk start` で収集できます）。",
+        path,
+        branch
+    ));
     Ok(Exit::Fine)
 }
 
@@ -148,11 +166,21 @@ async fn remove(project: &str, branch: String, context: &Context) -> Result {
         })
         .await?;
     if removed {
-        context.out.note(format!("`{project}` {branch} is not collected any more; its commits stay."));
+        context.out.note(phrase!(
+            "`{project}` {branch} is not collected any more; its commits stay.",
+            "`{project}` の {branch} の収集をやめました（コミットは残ります）。",
+            project,
+            branch
+        ));
         Ok(Exit::Fine)
     } else {
-        Err(Error::failed(format!("`{project}` {branch} is not collected"))
-            .hint("`tsuzuki branch ls` lists what is"))
+        Err(Error::failed(phrase!(
+            "`{project}` {branch} is not collected",
+            "`{project}` の {branch} は収集の対象ではありません",
+            project,
+            branch
+        ))
+        .hint(phrase!("`tsuzuki branch ls` lists what is", "一覧は `tsuzuki branch ls` で確認できます")))
     }
 }
 
@@ -172,17 +200,27 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
         })
         .await?;
     let Some(found) = found else {
-        return Err(Error::failed(format!("`{project}` has no branch `{branch}` that was collected"))
-            .hint("`tsuzuki branch ls` lists what is"));
+        return Err(Error::failed(phrase!(
+            "`{project}` has no branch `{branch}` that was collected",
+            "`{project}` に収集済みのブランチ `{branch}` はありません",
+            project,
+            branch
+        ))
+        .hint(phrase!("`tsuzuki branch ls` lists what is", "一覧は `tsuzuki branch ls` で確認できます")));
     };
-    let what = format!(
-        "{} of `{project}` {branch}, {} of them on no other branch",
-        counted(found.commits, "commit"),
-        found.only_here
+    let what = phrase!(
+        "{commits commit} of `{project}` {branch}, {only_here} of them on no other branch",
+        "`{project}` の {branch} のコミット {commits} 件（うち {only_here} 件はほかのブランチにない）",
+        commits = found.commits,
+        project,
+        branch = &branch,
+        only_here = found.only_here
     );
     if !yes {
-        return Err(Error::usage(format!("this deletes {what}"))
-            .hint("add `--yes` if that is what you want; statistics then no longer count them"));
+        return Err(Error::usage(phrase!("this deletes {what}", "{what}を削除します", what)).hint(phrase!(
+            "add `--yes` if that is what you want; statistics then no longer count them",
+            "実行するには `--yes` を付けてください（以後、統計には含まれません）"
+        )));
     }
     let name = branch.clone();
     let is_free = db
@@ -203,8 +241,19 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
         })
         .await?;
     if !is_free {
-        return Err(Error::new(Exit::Held, format!("a run is reading `{project}` {branch} right now"))
-            .hint("wait until it has ended, or end it with `tsuzuki bulk cancel`"));
+        return Err(Error::new(
+            Exit::Held,
+            phrase!(
+                "a run is reading `{project}` {branch} right now",
+                "`{project}` の {branch} は収集中です",
+                project,
+                branch
+            ),
+        )
+        .hint(phrase!(
+            "wait until it has ended, or end it with `tsuzuki bulk cancel`",
+            "終わるまで待つか、`tsuzuki bulk cancel` で中止してください"
+        )));
     }
     loop {
         let name = branch.clone();
@@ -220,10 +269,17 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
             break;
         }
         if context.stop.is_cancelled() {
-            context.out.note("Interrupted; the same command deletes the rest.");
+            context.out.note(phrase!(
+                "Interrupted; the same command deletes the rest.",
+                "中断しました。同じコマンドで残りを削除できます。"
+            ));
             return Ok(Exit::Interrupted);
         }
     }
-    context.out.note(format!("Deleted {what}. It is not collected any more."));
+    context.out.note(phrase!(
+        "Deleted {what}. It is not collected any more.",
+        "{what}を削除しました。以後は収集しません。",
+        what
+    ));
     Ok(Exit::Fine)
 }

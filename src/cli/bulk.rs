@@ -100,10 +100,10 @@ pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc
         .filter(|found| found.kind == KIND && job.is_none_or(|job| found.name.as_str() == job))
         .collect();
     match (jobs.is_empty(), job) {
-        (true, Some(job)) => Err(Error::usage(format!("there is no job `{job}` of kind `{KIND}`"))
-            .hint("`tsuzuki job ls` lists the jobs")),
-        (true, None) => Err(Error::new(Exit::Config, format!("the config has no job of kind `{KIND}`"))
-            .hint("add a [[job]] with kind = \"commits\", gitlab, token and projects; see docs/commits.md")),
+        (true, Some(job)) => Err(Error::usage(phrase!("there is no job `{job}` of kind `{kind}`", "種類 `{kind}` のジョブ `{job}` はありません", job, kind = KIND))
+            .hint(phrase!("`tsuzuki job ls` lists the jobs", "ジョブの一覧は `tsuzuki job ls` で確認できます"))),
+        (true, None) => Err(Error::new(Exit::Config, phrase!("the config has no job of kind `{kind}`", "設定に種類 `{kind}` のジョブがありません", kind = KIND))
+            .hint(phrase!("add a [[job]] with kind = \"commits\", gitlab, token and projects; see docs/commits.md", "kind = \"commits\"、gitlab、token、projects を書いた [[job]] を追加してください（docs/commits.md を参照）"))),
         (false, _) => jobs.into_iter().map(|job| Ok(Arc::new(GitSource::read(job)?))).collect(),
     }
 }
@@ -143,9 +143,12 @@ async fn again(run: Option<RunId>, again: Again, sharing: Sharing, context: &Con
     if let Some(run_id) = run
         && app.env.db.read(move |tx| run::find_run(tx, &run_id)).await?.is_none()
     {
-        return Err(
-            Error::usage(format!("there is no run {run_id}")).hint("`tsuzuki bulk ls` lists the runs")
-        );
+        return Err(Error::usage(phrase!(
+            "there is no run {run_id}",
+            "収集 {run_id} はありません",
+            run_id = run_id.to_string()
+        ))
+        .hint(phrase!("`tsuzuki bulk ls` lists the runs", "収集の一覧は `tsuzuki bulk ls` で確認できます")));
     }
     let ended = bulk.again(run, again, sharing).await;
     drop(bulk);
@@ -173,23 +176,31 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
             )));
         }
         Ok(Some(Ended::Nothing(problems))) => {
-            let error = Error::failed("nothing to collect: no branch was found");
-            return Err(problems
-                .into_iter()
-                .fold(error, Error::hint)
-                .hint("name projects in the job, or add a branch with `tsuzuki branch add PROJECT BRANCH`"));
+            let error = Error::failed(phrase!(
+                "nothing to collect: no branch was found",
+                "収集するものがありません（ブランチが見つかりません）"
+            ));
+            return Err(problems.into_iter().fold(error, Error::hint).hint(phrase!(
+                "name projects in the job, or add a branch with `tsuzuki branch add PROJECT BRANCH`",
+                "ジョブに projects を書くか、`tsuzuki branch add PROJECT BRANCH` でブランチを追加してください"
+            )));
         }
         Ok(None) => {
-            context.out.note("There is nothing left to do.");
+            context.out.note(phrase!("There is nothing left to do.", "残りはありません。"));
             return Ok(Exit::Fine);
         }
         Err(Failure::Interrupted) => {
-            context.out.note("Interrupted. Everything up to here is saved; `tsuzuki bulk resume` continues.");
+            context.out.note(phrase!(
+                "Interrupted. Everything up to here is saved; `tsuzuki bulk resume` continues.",
+                "中断しました。ここまでの内容は保存済みです。`tsuzuki bulk resume` で再開できます。"
+            ));
             return Ok(Exit::Interrupted);
         }
         Err(Failure::Credentials(why)) => {
-            return Err(Error::new(Exit::Credentials, why)
-                .hint("what was collected is saved; with a good token `tsuzuki bulk start` continues"));
+            return Err(Error::new(Exit::Credentials, why).hint(phrase!(
+                "what was collected is saved; with a good token `tsuzuki bulk start` continues",
+                "収集済みの内容は保存されています。有効なトークンがあれば `tsuzuki bulk start` で続けられます"
+            )));
         }
         Err(failure) => return Err(failure.into()),
     };
@@ -218,9 +229,10 @@ fn print_outcome(outcome: &WorkedRun, context: &Context) -> Result<()> {
         ));
     }
     if outcome.run.run.failed_count > 0 {
-        context.out.note(format!(
-            "`tsuzuki bulk retry-failed {}` tries the failed ones again.",
-            outcome.run.run.run_id
+        context.out.note(phrase!(
+            "`tsuzuki bulk retry-failed {run_id}` tries the failed ones again.",
+            "失敗したものは `tsuzuki bulk retry-failed {run_id}` でやり直せます。",
+            run_id = outcome.run.run.run_id.to_string()
         ));
     }
     Ok(())
@@ -255,7 +267,10 @@ async fn status(context: &Context) -> Result {
         })
         .await?;
     let Some((summary, leased)) = found else {
-        context.out.note("No run has been started yet; `tsuzuki bulk start` begins one.");
+        context.out.note(phrase!(
+            "No run has been started yet; `tsuzuki bulk start` begins one.",
+            "収集はまだ行われていません。`tsuzuki bulk start` で始められます。"
+        ));
         return context.out.nothing();
     };
     if context.out.is_json() {
@@ -264,7 +279,10 @@ async fn status(context: &Context) -> Result {
     }
     context.out.line(sentence(&summary))?;
     if summary.state == "interrupted" {
-        context.out.note("Nobody works on it; `tsuzuki bulk resume` continues.");
+        context.out.note(phrase!(
+            "Nobody works on it; `tsuzuki bulk resume` continues.",
+            "実行中のプロセスはありません。`tsuzuki bulk resume` で再開できます。"
+        ));
     }
     for target in leased {
         let owner = presence::shown_owner(&target.lease_owner.unwrap_or_default());
@@ -281,10 +299,18 @@ async fn status(context: &Context) -> Result {
 async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
     let cancelled = context.db().await?.write(move |tx| commands::cancel(tx, run_id)).await?;
     match cancelled {
-        None => Err(Error::failed("no run is running").hint("`tsuzuki bulk ls` lists the runs")),
+        None => Err(Error::failed(phrase!("no run is running", "実行中の収集はありません")).hint(phrase!(
+            "`tsuzuki bulk ls` lists the runs",
+            "収集の一覧は `tsuzuki bulk ls` で確認できます"
+        ))),
         Some((summary, false)) => {
             let run = &summary.run;
-            Err(Error::failed(format!("run {} is {} already", run.run_id, run.status.word())))
+            Err(Error::failed(phrase!(
+                "run {run_id} is {status} already",
+                "収集 {run_id} はすでに終わっています（{status}）",
+                run_id = run.run_id.to_string(),
+                status = run.status.word()
+            )))
         }
         Some((summary, true)) => {
             if context.out.is_json() {
@@ -292,9 +318,10 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
             } else {
                 context.out.line(sentence(&summary))?;
             }
-            context.out.note(format!(
-                "`tsuzuki bulk resume {}` does what is pending in a new run.",
-                summary.run.run_id
+            context.out.note(phrase!(
+                "`tsuzuki bulk resume {run_id}` does what is pending in a new run.",
+                "残りは `tsuzuki bulk resume {run_id}` で新しい収集として行えます。",
+                run_id = summary.run.run_id.to_string()
             ));
             Ok(Exit::Fine)
         }
@@ -367,7 +394,10 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
         })
         .await?;
     let Some(shown) = shown else {
-        return Err(Error::failed("there is no such run").hint("`tsuzuki bulk ls` lists the runs"));
+        return Err(Error::failed(phrase!("there is no such run", "その収集はありません")).hint(phrase!(
+            "`tsuzuki bulk ls` lists the runs",
+            "収集の一覧は `tsuzuki bulk ls` で確認できます"
+        )));
     };
     if context.out.is_json() {
         context.out.json(&shown)?;

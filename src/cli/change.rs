@@ -14,6 +14,7 @@ use crate::blogs::view::{self, ListedChange};
 use crate::blogs::{change, commands};
 use crate::channel::outbox::Answer;
 use crate::phrase;
+use crate::phrase::Phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -171,9 +172,9 @@ fn missing(id: i64) -> Error {
         .hint(phrase!("`tsuzuki change ls` lists them", "`tsuzuki change ls` で一覧できます"))
 }
 
-fn first_of(listed: &ListedChange) -> String {
+fn first_of(listed: &ListedChange) -> Phrase {
     let detail = &listed.change.detail;
     let first = detail.entries.first();
     let name = first.and_then(|entry| entry.title.clone().or_else(|| entry.url.clone()));
-    name.or_else(|| detail.error.clone()).unwrap_or_default()
+    name.map(Phrase::from).or_else(|| detail.error.clone()).unwrap_or_else(|| "".into())
 }

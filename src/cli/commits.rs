@@ -130,12 +130,24 @@ fn choose_format(word: Option<FormatWord>, output: Option<&Path>, context: &Cont
     let default = if context.out.is_json() { FormatWord::Json } else { FormatWord::Table };
     let format = word.or(by_ending).unwrap_or(default);
     if format == FormatWord::Xlsx && output.is_none() && std::io::stdout().is_terminal() {
-        return Err(Error::usage("a workbook cannot be shown on a terminal")
-            .hint("name a file with --output FILE.xlsx"));
+        return Err(Error::usage(phrase!(
+            "a workbook cannot be shown on a terminal",
+            "ブックは端末に表示できません"
+        ))
+        .hint(phrase!(
+            "name a file with --output FILE.xlsx",
+            "--output FILE.xlsx でファイルを指定してください"
+        )));
     }
     if format == FormatWord::Table && output.is_some() {
-        return Err(Error::usage("a table is for reading on a terminal")
-            .hint("--format writes tsv, csv, xlsx or json into a file; so does a file with that ending"));
+        return Err(Error::usage(phrase!(
+            "a table is for reading on a terminal",
+            "表は端末で読むための形式です"
+        ))
+        .hint(phrase!(
+            "--format writes tsv, csv, xlsx or json into a file; so does a file with that ending",
+            "ファイルには --format で tsv、csv、xlsx、json を指定してください（拡張子でも選べます）"
+        )));
     }
     Ok(format)
 }
@@ -159,8 +171,13 @@ async fn read_scope(args: &ScopeArgs, zone: &Zone, context: &Context) -> Result<
     }
     scope.from = args.since.find(context).await?;
     if let Some(year) = args.year {
-        let (from, until) = stats::period_bounds(&format!("{year:04}"), zone)
-            .ok_or_else(|| Error::usage(format!("{year} is not a year that a commit can be of")))?;
+        let (from, until) = stats::period_bounds(&format!("{year:04}"), zone).ok_or_else(|| {
+            Error::usage(phrase!(
+                "{year} is not a year that a commit can be of",
+                "{year} はコミットの年として使えません",
+                year = year.to_string()
+            ))
+        })?;
         (scope.from, scope.until) = (Some(from), Some(until));
     }
     Ok(scope)
@@ -172,12 +189,26 @@ pub(super) async fn find_project(name: &str, db: &Db) -> Result<i64> {
     let found = db.read(move |tx| projects::find_named(tx, &wanted)).await?;
     match found.as_slice() {
         [one] => Ok(one.project_id),
-        [] => {
-            Err(Error::usage(format!("there is no project `{name}`")).hint("`tsuzuki project ls` lists them"))
-        }
-        several => Err(Error::usage(format!("`{name}` can be {} projects", several.len())).hint(format!(
-            "use the number of one: {}",
-            several.iter().map(|p| format!("{} ({})", p.project_id, p.host)).collect::<Vec<_>>().join(", ")
+        [] => Err(Error::usage(phrase!(
+            "there is no project `{name}`",
+            "プロジェクト `{name}` はありません",
+            name
+        ))
+        .hint(phrase!("`tsuzuki project ls` lists them", "一覧は `tsuzuki project ls` で確認できます"))),
+        several => Err(Error::usage(phrase!(
+            "`{name}` can be {several} projects",
+            "`{name}` に当てはまるプロジェクトが {several} 件あります",
+            name,
+            several = several.len().to_string()
+        ))
+        .hint(phrase!(
+            "use the number of one: {numbers}",
+            "番号で指定してください：{numbers}",
+            numbers = several
+                .iter()
+                .map(|p| format!("{} ({})", p.project_id, p.host))
+                .collect::<Vec<_>>()
+                .join(", ")
         ))),
     }
 }
@@ -196,8 +227,15 @@ fn write(
         FormatWord::Json => {
             serde_json::to_vec_pretty(stats).map_err(|error| Error::failed(error.to_string()))?
         }
-        FormatWord::Xlsx => export::render_workbook("commits", &stats.columns(), rows())
-            .map_err(|error| Error::failed(format!("the workbook cannot be written: {error}")))?,
+        FormatWord::Xlsx => {
+            export::render_workbook("commits", &stats.columns(), rows()).map_err(|error| {
+                Error::failed(phrase!(
+                    "the workbook cannot be written: {error}",
+                    "ブックを書き出せません：{error}",
+                    error = error.to_string()
+                ))
+            })?
+        }
         FormatWord::Tsv | FormatWord::Csv => {
             let format = if format == FormatWord::Tsv { Format::Tsv } else { Format::Csv };
             let mut writer = RowWriter::new(Vec::new(), format, Style::default());

@@ -9,6 +9,7 @@ use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershe
 use super::{Context, Error, Exit, Result, tree};
 use crate::app;
 use crate::config::{self, Env};
+use crate::phrase;
 
 /// The variable by which a shell asks the program itself what fits.
 const VARIABLE: &str = "TSUZUKI_COMPLETE";
@@ -68,7 +69,11 @@ pub(super) fn man(args: &ManArgs, context: &Context) -> Result {
             std::fs::create_dir_all(dir)
                 .map_err(|error| Error::failed(format!("{}: {error}", dir.display())))?;
             clap_mangen::generate_to(tree(), dir)?;
-            context.out.note(format!("Wrote the manual pages to {}", dir.display()));
+            context.out.note(phrase!(
+                "Wrote the manual pages to {dir}",
+                "マニュアルページを {dir} に書き出しました",
+                dir = dir.display().to_string()
+            ));
         }
     }
     Ok(Exit::Fine)

@@ -48,7 +48,8 @@ pub(super) fn run(command: Command, context: &Context) -> Result {
         Command::Schema => context.out.json(&crate::config::schema(app::kinds()))?,
         Command::HashPassword => {
             let password = read_password(context)?;
-            let hash = web::password::hash(&password).ok_or_else(|| Error::failed("it cannot be hashed"))?;
+            let hash = web::password::hash(&password)
+                .ok_or_else(|| Error::failed(phrase!("it cannot be hashed", "ハッシュを作れません")))?;
             context.out.json_or_line(&json!({ "password": hash }), hash)?;
         }
     }
@@ -125,7 +126,7 @@ fn add_of_file(value: &serde_json::Value, key: String, origins: &mut Vec<Origin>
 fn read_password(context: &Context) -> Result<String> {
     let stdin = std::io::stdin();
     let shown = if stdin.is_terminal() {
-        context.out.note("Password, which is not shown:");
+        context.out.note(phrase!("Password, which is not shown:", "パスワード（表示されません）:"));
         let shown = tcgetattr(&stdin).map_err(std::io::Error::from)?;
         let mut hidden = shown.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
@@ -141,7 +142,7 @@ fn read_password(context: &Context) -> Result<String> {
     }
     read?;
     match line.trim_end_matches(['\r', '\n']) {
-        "" => Err(Error::usage("the password is empty")),
+        "" => Err(Error::usage(phrase!("the password is empty", "パスワードが空です"))),
         password => Ok(password.to_owned()),
     }
 }

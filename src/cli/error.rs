@@ -117,7 +117,7 @@ impl Error {
     pub(super) fn unconfirmed(what: impl Into<Phrase>, command: impl std::fmt::Display) -> Self {
         Self::usage(what).hint(phrase!(
             "run `tsuzuki {command} --yes` if that is what you want",
-            "それでよければ `tsuzuki {command} --yes` を実行してください",
+            "実行するには `tsuzuki {command} --yes` としてください",
             command = command.to_string()
         ))
     }

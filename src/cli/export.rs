@@ -15,6 +15,7 @@ use crate::db::Open;
 use crate::engine::pipeline::ExportDocument;
 use crate::engine::table::{Table, TableFilter};
 use crate::export::{self, Format, RowWriter, Style};
+use crate::phrase;
 use crate::text::{self, counted};
 use crate::time::Timestamp;
 
@@ -76,10 +77,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         return write_document(found, &args, context).await;
     }
     let table = app::tables().find(|table| table.name == args.what);
-    let table = table.ok_or_else(|| Error::usage(format!("there is no table `{}`", args.what)))?;
+    let table = table.ok_or_else(|| {
+        Error::usage(phrase!("there is no table `{what}`", "表 `{what}` はありません", what = &args.what))
+    })?;
     let format = format_of(&args, context)?;
     if args.bom && matches!(format, Format::Json | Format::Ndjson) {
-        return Err(Error::usage("--bom is for csv and tsv; JSON has none"));
+        return Err(Error::usage(phrase!(
+            "--bom is for csv and tsv; JSON has none",
+            "--bom は csv と tsv 用です（JSON では使えません）"
+        )));
     }
     let filter = filter_of(&args, table, context).await?;
     let db = context.open_db(Open::ReadOnly).await?.clone();
@@ -94,8 +100,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 async fn write_document(document: &ExportDocument, args: &Args, context: &Context) -> Result {
     if args.format.is_some() || args.since.is_given() || args.until.is_some() || args.raw || args.bom {
-        return Err(Error::usage(format!("{} has one format, and no times", document.name))
-            .hint("only --job, --output and --force go with it"));
+        return Err(Error::usage(phrase!(
+            "{name} has one format, and no times",
+            "{name} の形式は 1 つだけで、期間は指定できません",
+            name = document.name.to_string()
+        ))
+        .hint(phrase!(
+            "only --job, --output and --force go with it",
+            "一緒に使えるのは --job、--output、--force だけです"
+        )));
     }
     let config = context.config().await?;
     if let Some(job) = args.job.as_deref().filter(|job| config.find_job(job).is_none()) {
@@ -125,8 +138,14 @@ fn format_of(args: &Args, context: &Context) -> Result<Format> {
         Some("tsv" | "tab") => Ok(Format::Tsv),
         Some("json") => Ok(Format::Json),
         Some("ndjson" | "jsonl") => Ok(Format::Ndjson),
-        Some("opml" | "xml") => Err(Error::usage("only blogs can be written as OPML")
-            .hint("run `tsuzuki export opml`, or name a format with --format")),
+        Some("opml" | "xml") => Err(Error::usage(phrase!(
+            "only blogs can be written as OPML",
+            "OPML で書き出せるのはブログだけです"
+        ))
+        .hint(phrase!(
+            "run `tsuzuki export opml`, or name a format with --format",
+            "`tsuzuki export opml` を使うか、--format で形式を指定してください"
+        ))),
         Some(other) => Err(Error::usage(format!(
             "no format is known by the ending `.{}`",
             text::one_line(other)
@@ -144,8 +163,16 @@ async fn filter_of(args: &Args, table: &Table, context: &Context) -> Result<Tabl
     let zone = config.app.timezone.time_zone();
     let owner = args.job.as_deref().map(|job| {
         (table.owner)(config, job).ok_or_else(|| {
-            Error::usage(format!("the job `{job}` has no {}", table.name))
-                .hint("`tsuzuki job ls` lists the jobs")
+            Error::usage(phrase!(
+                "the job `{job}` has no {name}",
+                "ジョブ `{job}` に {name} はありません",
+                job,
+                name = table.name.to_string()
+            ))
+            .hint(phrase!(
+                "`tsuzuki job ls` lists the jobs",
+                "ジョブの一覧は `tsuzuki job ls` で確認できます"
+            ))
         })
     });
     Ok(TableFilter {
@@ -167,12 +194,22 @@ impl Out {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             return Ok(Out::Stream(Box::new(BufWriter::with_capacity(64 << 10, std::io::stdout()))));
         };
-        let failed =
-            |error: std::io::Error| Error::failed(format!("{} cannot be written: {error}", path.display()));
+        let failed = |error: std::io::Error| {
+            Error::failed(phrase!(
+                "{path} cannot be written: {error}",
+                "{path} に書き込めません：{error}",
+                path = path.display().to_string(),
+                error = error.to_string()
+            ))
+        };
         let mut mode = None;
         let to = match std::fs::metadata(path) {
             Ok(facts) if facts.is_dir() => {
-                return Err(Error::usage(format!("{} is a directory", path.display())));
+                return Err(Error::usage(phrase!(
+                    "{path} is a directory",
+                    "{path} はディレクトリです",
+                    path = path.display().to_string()
+                )));
             }
             Ok(facts) if !facts.is_file() => {
                 let device = std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
@@ -218,7 +255,12 @@ impl Write for Out {
 }
 
 fn already_there(path: &Path) -> Error {
-    Error::usage(format!("{} is there already", path.display())).hint("--force replaces it")
+    Error::usage(phrase!(
+        "{path} is there already",
+        "{path} はすでにあります",
+        path = path.display().to_string()
+    ))
+    .hint(phrase!("--force replaces it", "--force で上書きできます"))
 }
 
 /// Puts the file in its place.
@@ -231,7 +273,12 @@ pub(super) fn finish(mut out: Out, output: Option<&Path>, written: &str, context
         if force { part.persist(&to).map(drop) } else { part.persist_noclobber(&to).map(drop) }.map_err(
             |error| match error.error.kind() {
                 std::io::ErrorKind::AlreadyExists => already_there(shown),
-                _ => Error::failed(format!("{} cannot be written: {}", shown.display(), error.error)),
+                _ => Error::failed(phrase!(
+                    "{shown} cannot be written: {error}",
+                    "{shown} に書き込めません：{error}",
+                    shown = shown.display().to_string(),
+                    error = error.error.to_string()
+                )),
             },
         )?;
         context.out.note(format!("Wrote {written} to {}", shown.display()));

@@ -111,13 +111,25 @@ async fn change(which: &Which, change: Change, context: &Context) -> Result {
     let (title, id) = (text::one_line(&item.title), item.id);
     match db.write(move |tx| change(tx, &item, now)).await? {
         ItemAnswer::Done { status } => {
-            context.out.note(format!("item {id} is now {}: {title}", status.word()));
+            context.out.note(phrase!(
+                "item {id} is now {status}: {title}",
+                "記事 {id} を {status} にしました：{title}",
+                id,
+                status = status.word(),
+                title
+            ));
             Ok(Exit::Fine)
         }
         ItemAnswer::NotNow { why, hint } => {
             let speech = context.speech().await?;
             let why = speech.phrase(&why);
-            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(speech.phrase(&hint)))
+            Err(Error::failed(phrase!(
+                "item {id} stays as it is: {why}",
+                "記事 {id} は変わりません：{why}",
+                id,
+                why
+            ))
+            .hint(speech.phrase(&hint)))
         }
     }
 }
@@ -138,12 +150,18 @@ async fn find(which: &Which, db: &Db) -> Result<Item> {
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
         (Some(item), None) => Ok(item),
-        (None, _) => Err(Error::failed(format!("there is no item `{}`", text::one_line(&which.item)))
-            .hint("`tsuzuki item ls` lists the items")),
-        (Some(one), Some(other)) => Err(Error::usage(format!(
-            "several jobs have this address: `{}`, `{}`",
-            one.job_name, other.job_name
+        (None, _) => Err(Error::failed(phrase!(
+            "there is no item `{item}`",
+            "記事 `{item}` はありません",
+            item = text::one_line(&which.item)
         ))
-        .hint("name one of them with --job")),
+        .hint(phrase!("`tsuzuki item ls` lists the items", "記事の一覧は `tsuzuki item ls` で確認できます"))),
+        (Some(one), Some(other)) => Err(Error::usage(phrase!(
+            "several jobs have this address: `{one}`, `{other}`",
+            "このアドレスは複数のジョブにあります：`{one}`、`{other}`",
+            one = &one.job_name,
+            other = &other.job_name
+        ))
+        .hint(phrase!("name one of them with --job", "--job でどれか 1 つを指定してください"))),
     }
 }

@@ -8,6 +8,7 @@ use super::{Error, Result};
 use crate::app;
 use crate::channel;
 use crate::config::Flag;
+use crate::phrase;
 use crate::text::nearest;
 
 /// Flags with what was given for each.
@@ -60,8 +61,13 @@ impl<K: Kinds> KindFlags<K> {
                 let owners = kinds.iter().filter(|(_, flags)| flags.iter().any(|flag| flag.name == name));
                 let owners = owners.map(|(owner, _)| *owner).collect::<Vec<_>>().join(" and ");
                 let what = K::WHAT;
-                return Err(Error::usage(format!(
-                    "--{name} is for {owners} {what}s, this is a {kind} {what}"
+                return Err(Error::usage(phrase!(
+                    "--{name} is for {owners} {what}s, this is a {kind} {what}",
+                    "--{name} は {owners} 用です（これは {kind} の {what} です）",
+                    name,
+                    owners,
+                    what,
+                    kind
                 )));
             };
             given.push((flag, values.clone()));
@@ -75,9 +81,14 @@ impl<K: Kinds> KindFlags<K> {
         if kinds.contains(&kind) {
             return Ok(());
         }
-        let error = Error::usage(format!("there is no kind of {what} `{kind}`"));
+        let error = Error::usage(phrase!(
+            "there is no kind of {what} `{kind}`",
+            "{what} の種類 `{kind}` はありません",
+            what,
+            kind
+        ));
         Err(match nearest(kind, kinds.iter().copied()) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
             None => error.hint(usage::<K>()),
         })
     }

@@ -12,7 +12,7 @@ use crate::channel::MAIL;
 use crate::config;
 use crate::id::JobName;
 use crate::phrase;
-use crate::text::{counted, nearest};
+use crate::text::nearest;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -108,10 +108,17 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     let app = context.read_only_app().await?;
     let config = context.config().await?;
     let Some(job) = books_jobs(config).find(|job| job.name == *name) else {
-        let error = Error::usage(format!("there is no books job `{name}`"));
+        let error = Error::usage(phrase!(
+            "there is no books job `{name}`",
+            "books ジョブ `{name}` はありません",
+            name
+        ));
         return Err(match nearest(name.as_str(), books_jobs(config).map(|job| job.name.as_str())) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint("`tsuzuki job ls` lists the jobs"),
+            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
+            None => error.hint(phrase!(
+                "`tsuzuki job ls` lists the jobs",
+                "ジョブの一覧は `tsuzuki job ls` で確認できます"
+            )),
         });
     };
     let books = Books::new(job, &app.env)?;
@@ -119,7 +126,7 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     let (job, limits, now) = (name.clone(), plan.limits.clone(), context.clock.now());
     let choice = app.env.db.read(move |tx| select::choose(tx, &job, &limits, now)).await?;
     if choice.books().is_empty() {
-        context.out.note(format!("{name} has nothing to send now"));
+        context.out.note(phrase!("{name} has nothing to send now", "{name} に今送るものはありません", name));
         return context.out.nothing();
     }
     let mail = deliver::preview(plan, name, &choice, now);
@@ -137,19 +144,29 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
 
 async fn reset(job: Option<JobName>, since: &SinceArgs, yes: bool, context: &Context) -> Result {
     let since = since.find(context).await?;
-    let whose = job.as_ref().map_or_else(|| "all jobs".to_owned(), |job| format!("job {job}"));
+    let whose = match &job {
+        None => phrase!("all jobs", "全ジョブ"),
+        Some(job) => phrase!("job {job}", "ジョブ {job}", job),
+    };
     if !yes {
-        return Err(Error::usage(format!(
-            "resetting forgets deliveries of {whose}: their books will be mailed again"
+        return Err(Error::usage(phrase!(
+            "resetting forgets deliveries of {whose}: their books will be mailed again",
+            "{whose}の送信の記録を取り消します（書籍がもう一度メールで送られます）",
+            whose
         ))
-        .hint("add `--yes` if that is what you want"));
+        .hint(phrase!("add `--yes` if that is what you want", "実行するには `--yes` を付けてください")));
     }
     let now = context.clock.now();
     let name = job.as_ref().map(JobName::as_str);
     refuse_unknown_if_given("job", name, context.db().await?, context).await?;
     let forgotten =
         context.db().await?.write(move |tx| view::reset_mail(tx, job.as_ref(), since, now)).await?;
-    context.out.note(format!("Reset {} of {whose}", counted(forgotten, "delivered book")));
+    context.out.note(phrase!(
+        "Reset {count delivered book} of {whose}",
+        "{whose}の送信済みの書籍 {count} 件を取り消しました",
+        count = forgotten,
+        whose
+    ));
     Ok(Exit::Fine)
 }
 

@@ -265,7 +265,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            context.out.error(&Error::failed(format!("the runtime does not start: {error}")));
+            context.out.error(&Error::failed(phrase!(
+                "the runtime does not start: {error}",
+                "ランタイムを起動できません：{error}",
+                error = error.to_string()
+            )));
             return Exit::Failed.into();
         }
     };

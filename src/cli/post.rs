@@ -6,6 +6,7 @@ use url::Url;
 use super::channel::choose;
 use super::{Context, Error, Exit, Result};
 use crate::channel::{News, Notice};
+use crate::phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -46,7 +47,12 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
     for preview in previews {
         context.out.text(&preview.text)?;
         if let (Some(length), Some(limit)) = (preview.length, preview.limit) {
-            context.out.note(format!("{length} of {limit} characters"));
+            context.out.note(phrase!(
+                "{length} of {limit} characters",
+                "{limit} 文字中 {length} 文字",
+                length,
+                limit
+            ));
         }
     }
     Ok(Exit::Fine)

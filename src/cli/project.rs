@@ -9,7 +9,6 @@ use crate::commits::store::projects;
 use crate::commits::sync;
 use crate::db::Open;
 use crate::phrase;
-use crate::text::counted;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -60,8 +59,13 @@ async fn sync(job: Option<&str>, context: &Context) -> Result {
         problems.extend(sync::sync_known(&source, &*client, db, now, &context.stop).await?);
         let synced = sync::sync_projects(&source, &*client, db, now, &context.stop).await?;
         problems.extend(synced.problems);
-        let projects = counted(synced.projects.len(), "project");
-        context.out.note(format!("{}: {projects} of {}", source.job, source.host));
+        context.out.note(phrase!(
+            "{job}: {count project} of {host}",
+            "{job}：{host} のプロジェクト {count} 件",
+            job = source.job.to_string(),
+            count = synced.projects.len(),
+            host = &source.host
+        ));
     }
     for problem in &problems {
         context.out.warn(problem);

@@ -10,7 +10,6 @@ use crate::app;
 use crate::ledger::{Subject, pause, quota};
 use crate::phrase;
 use crate::phrase::Value;
-use crate::text::counted;
 use crate::time::Timestamp;
 
 #[derive(Debug, Subcommand)]
@@ -106,7 +105,12 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     );
     let date = date.unwrap_or(today);
     if !yes {
-        let what = format!("resetting forgets what `{provider}` was used on {date}");
+        let what = phrase!(
+            "resetting forgets what `{provider}` was used on {date}",
+            "`{provider}` の {date} の使用量をリセットします",
+            provider = &provider,
+            date = &date
+        );
         return Err(Error::unconfirmed(what, format_args!("quota reset {provider} --date {date}")));
     }
     let (name, day) = (provider.clone(), date.clone());
@@ -122,7 +126,12 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
             quota::reset_usage(tx, &name, &day)
         })
         .await?;
-    let requests = counted(forgotten.unwrap_or(0), "request");
-    context.out.note(format!("Reset {requests} of {provider} on {date}"));
+    context.out.note(phrase!(
+        "Reset {count request} of {provider} on {date}",
+        "{provider} の {date} のリクエスト {count} 件をリセットしました",
+        count = forgotten.unwrap_or(0),
+        provider,
+        date
+    ));
     Ok(Exit::Fine)
 }

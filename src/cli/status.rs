@@ -13,6 +13,8 @@ use crate::engine::view::State;
 use crate::phrase;
 use crate::phrase::Phrase;
 
+/// Columns of a text in a row that goes into a pipe or a file; `why` and `--json` have the whole.
+const MAX_TEXT_COLUMNS: usize = 100;
 /// Notices of one state that are told one by one; more are counted.
 const MAX_NOTICES: usize = 5;
 
@@ -137,11 +139,11 @@ fn list_columns() -> [Column; 7] {
     [
         Column::left(phrase!("job", "ジョブ")),
         Column::left(phrase!("kind", "種類")).secondary(),
-        Column::long(phrase!("state", "状態")),
+        Column::long(phrase!("state", "状態")).at_most(MAX_TEXT_COLUMNS),
         Column::moment(phrase!("last run", "最終実行")),
         Column::moment(phrase!("last success", "最終成功")).secondary(),
         Column::moment(phrase!("next run", "次回")),
-        Column::long(phrase!("last result", "前回の結果")),
+        Column::long(phrase!("last result", "前回の結果")).at_most(MAX_TEXT_COLUMNS),
     ]
 }
 

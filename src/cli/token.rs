@@ -7,6 +7,7 @@ use super::table::row;
 use super::{Column, Context, Error, Exit, Result};
 use crate::books::view::{self, Revoked, TokenState, TokenView};
 use crate::phrase;
+use crate::phrase::Phrase;
 use crate::phrase::Value;
 use crate::web::store;
 use crate::web::token::{AccessToken, NewSecret, Scope};
@@ -65,23 +66,36 @@ async fn create(name: String, scope: Scope, context: &Context) -> Result {
     let is_new =
         context.db().await?.write(move |tx| store::add_token(tx, &wanted, &hash, scope, now)).await?;
     if !is_new {
-        return Err(Error::failed(format!("there is a token named `{name}` already"))
-            .hint(format!("choose another name, or end it with `tsuzuki token revoke {name}`")));
+        return Err(Error::failed(phrase!(
+            "there is a token named `{name}` already",
+            "トークン `{name}` はすでにあります",
+            name = &name
+        ))
+        .hint(phrase!(
+            "choose another name, or end it with `tsuzuki token revoke {name}`",
+            "別の名前にするか、`tsuzuki token revoke {name}` で失効させてください",
+            name = &name
+        )));
     }
     if context.out.is_json() {
         context.out.json(&serde_json::json!({ "name": name, "scope": scope, "token": secret }))?;
         return Ok(Exit::Fine);
     }
     context.out.line(secret)?;
-    context.out.note(format!("Token `{name}` may {}; it is not shown again", what(scope)));
+    context.out.note(phrase!(
+        "Token `{name}` may {what}; it is not shown again",
+        "トークン `{name}` の権限：{what}（二度と表示されません）",
+        name,
+        what = what(scope)
+    ));
     Ok(Exit::Fine)
 }
 
-fn what(scope: Scope) -> &'static str {
+fn what(scope: Scope) -> Phrase {
     match scope {
-        Scope::Feed => "read feeds and badges",
-        Scope::Read => "read everything",
-        Scope::Act => "read and do everything",
+        Scope::Feed => phrase!("read feeds and badges", "フィードとバッジの閲覧"),
+        Scope::Read => phrase!("read everything", "すべての閲覧"),
+        Scope::Act => phrase!("read and do everything", "すべての閲覧と操作"),
     }
 }
 
@@ -137,7 +151,11 @@ async fn revoke(prefix: String, context: &Context) -> Result {
         if context.out.is_json() {
             context.out.json(&Listed::Access(token))?;
         } else {
-            context.out.note(format!("Revoked token `{}`", token.name));
+            context.out.note(phrase!(
+                "Revoked token `{name}`",
+                "トークン `{name}` を失効させました",
+                name = &token.name
+            ));
         }
         return Ok(Exit::Fine);
     }
@@ -147,18 +165,34 @@ async fn revoke(prefix: String, context: &Context) -> Result {
     let token = match answer {
         Revoked::Done(token) => token,
         Revoked::Before(token) => {
-            context.out.note(format!("Token {} was revoked before", token.token));
+            context.out.note(phrase!(
+                "Token {token} was revoked before",
+                "トークン {token} はすでに失効しています",
+                token = &token.token
+            ));
             return Ok(Exit::Fine);
         }
-        Revoked::Missing => return Err(Error::failed(format!("no token begins with `{prefix}`")).hint(list)),
+        Revoked::Missing => {
+            return Err(Error::failed(phrase!(
+                "no token begins with `{prefix}`",
+                "`{prefix}` で始まるトークンはありません",
+                prefix
+            ))
+            .hint(list));
+        }
         Revoked::Ambiguous => {
-            return Err(
-                Error::failed(format!("several tokens begin with `{prefix}`")).hint("write more of it")
-            );
+            return Err(Error::failed(phrase!(
+                "several tokens begin with `{prefix}`",
+                "`{prefix}` で始まるトークンが複数あります",
+                prefix
+            ))
+            .hint(phrase!("write more of it", "もう少し長く書いてください")));
         }
         Revoked::Malformed => {
-            return Err(Error::usage(format!(
-                "no program has a token named `{prefix}`, and a link is named by its first eight characters or more, each 0-9 or a-f"
+            return Err(Error::usage(phrase!(
+                "no program has a token named `{prefix}`, and a link is named by its first eight characters or more, each 0-9 or a-f",
+                "`{prefix}` という名前のプログラム用トークンはありません。リンクは先頭の 8 文字以上（0-9、a-f）で指定します",
+                prefix
             ))
             .hint(list));
         }
@@ -166,7 +200,12 @@ async fn revoke(prefix: String, context: &Context) -> Result {
     if context.out.is_json() {
         context.out.json(&Listed::Prompt(token))?;
     } else {
-        context.out.note(format!("Revoked token {} of {}", token.token, token.isbn13));
+        context.out.note(phrase!(
+            "Revoked token {token} of {isbn13}",
+            "{isbn13} のトークン {token} を失効させました",
+            token = &token.token,
+            isbn13 = token.isbn13.to_string()
+        ));
     }
     Ok(Exit::Fine)
 }

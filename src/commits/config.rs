@@ -10,9 +10,8 @@ use serde::Deserialize;
 use super::host::{self, HostKind, TokenKind};
 use super::people::{self, Person};
 use crate::config::value::{BadValue, HttpUrl, Since, checked};
-use crate::config::{self, Problems, Secret, Section};
+use crate::config::{self, Problems, Secret, Section, UnusedKey};
 use crate::phrase;
-use crate::phrase::Phrase;
 
 /// Branches collected at the same time, unless the job says otherwise.
 const CONCURRENCY: usize = 4;
@@ -20,7 +19,7 @@ const CONCURRENCY: usize = 4;
 const MOST_CONCURRENCY: usize = 16;
 
 /// Keys of every job that mean nothing here, and why.
-pub const UNUSED: &[(&str, fn() -> Phrase)] = &[
+pub const UNUSED: &[UnusedKey] = &[
     ("hold_above", || {
         phrase!(
             "a run is told in one message, however many commits are new",

@@ -1,5 +1,6 @@
 //! What an import did, table by table, with the reasons for what it refused.
 
+use crate::phrase::Phrase;
 use std::collections::BTreeMap;
 
 /// Different reasons that are kept per table; a hostile file has as many as it likes.
@@ -11,7 +12,7 @@ pub struct Report {
     /// Table by table, in the order of the import.
     pub tables: Vec<TableReport>,
     /// What else the user should know.
-    pub notices: Vec<String>,
+    pub notices: Vec<Phrase>,
 }
 
 /// What became of the rows of one table.
@@ -58,7 +59,7 @@ impl Report {
     }
 
     /// Adds something that the user should know, once.
-    pub fn note(&mut self, notice: impl Into<String>) {
+    pub fn note(&mut self, notice: impl Into<Phrase>) {
         let notice = notice.into();
         if !self.notices.contains(&notice) {
             self.notices.push(notice);

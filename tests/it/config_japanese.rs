@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use tsuzuki::app;
-use tsuzuki::config::{Env, Problem};
+use tsuzuki::config::{Config, Env, Problem};
 use tsuzuki::phrase::{Phrase, Speech};
 use tsuzuki::text::Language;
 use tsuzuki::time::Clock;
@@ -39,7 +39,7 @@ async fn problems_of(directory: &Path, text: &str) -> Vec<Problem> {
     let path = directory.join("tsuzuki.toml");
     std::fs::write(&path, text).unwrap();
     let (config, problems) = app::survey::survey(&path, &Env::of([]), &Clock::system()).await;
-    let setup = config.iter().flat_map(|config| config.list_needed_setup()).map(|(_, problem)| problem);
+    let setup = config.iter().flat_map(Config::list_needed_setup).map(|(_, problem)| problem);
     problems.into_iter().chain(setup).collect()
 }
 

@@ -75,6 +75,9 @@ impl TableKind {
 /// In place of the name of an LLM: none is asked. Whether a kind can do without is its own business.
 pub const NO_LLM: &str = "none";
 
+/// A key that means nothing to a kind, and why.
+pub type UnusedKey = (&'static str, fn() -> Phrase);
+
 /// A kind of job, channel or LLM: its name, and the struct that its owner reads the table into.
 #[derive(Clone, Copy)]
 pub struct Kind {
@@ -83,7 +86,7 @@ pub struct Kind {
     /// The value of `kind`; empty for `[web]`.
     pub name: &'static str,
     /// Keys that all tables of its place have and that mean nothing to it, each with the reason.
-    pub unused: &'static [(&'static str, fn() -> Phrase)],
+    pub unused: &'static [UnusedKey],
     /// Variables of the environment that stand above its keys.
     pub(super) env: &'static [EnvOverride],
     schema: fn(&mut SchemaGenerator) -> Schema,
@@ -159,7 +162,7 @@ impl Kind {
     /// The same kind, which makes no use of these common keys: the key, and why it means nothing here.
     ///
     /// A table that sets one itself is refused; one that has it from `[defaults]` is not.
-    pub const fn without(mut self, unused: &'static [(&'static str, fn() -> Phrase)]) -> Self {
+    pub const fn without(mut self, unused: &'static [UnusedKey]) -> Self {
         self.unused = unused;
         self
     }

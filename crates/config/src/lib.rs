@@ -53,7 +53,7 @@ pub use diagnostic::{Colour, ConfigSource, Problem, Problems, Severity};
 pub use edit::{ConfigFile, ConfigText, EditError, Pairs, read_value};
 pub use env::Env;
 pub use flag::{Flag, FlagShape};
-pub use kind::{Kind, NO_LLM, TableKind};
+pub use kind::{Kind, NO_LLM, TableKind, UnusedKey};
 pub use model::{App, Job, Quota, ScheduleSpec, Store};
 pub use overrides::EnvOverride;
 pub use redact::{Redacting, redact};

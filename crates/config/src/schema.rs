@@ -44,7 +44,7 @@ pub(super) struct TableSchema {
     pub(super) kind: Option<&'static str>,
     pub(super) schema: Value,
     /// Common keys that it does not have, and why.
-    pub(super) unused: &'static [(&'static str, fn() -> stdx::phrase::Phrase)],
+    pub(super) unused: &'static [super::kind::UnusedKey],
 }
 
 /// The tables that may stand at `place`.

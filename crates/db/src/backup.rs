@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -19,36 +21,79 @@ pub struct BackupReport {
 }
 
 /// Why a backup was not written or not put back; nothing was changed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum BackupError {
     /// The file to write is there already.
-    #[error("{} exists already", .0.display())]
     Exists(PathBuf),
     /// There is no directory for the file to write.
-    #[error("there is no directory {}", .0.display())]
     NoDirectory(PathBuf),
     /// The file to put back is not there.
-    #[error("there is no file {}", .0.display())]
     NoBackup(PathBuf),
     /// The file to put back is none that we can use.
-    #[error("{} is no backup that can be used: {why}", .path.display())]
     NotABackup {
         path: PathBuf,
         /// What is wrong with it.
         why: Error,
     },
     /// The file to put back is the database.
-    #[error("{} is the database itself", .0.display())]
     Itself(PathBuf),
     /// Somebody has the database open.
-    #[error("{} is in use by another process", .0.display())]
     InUse(PathBuf),
     /// The database is not a file.
-    #[error("{0} is not a SQLite file, and only those are copied")]
     NotAFile(String),
     /// A database refused.
-    #[error(transparent)]
-    Db(#[from] Error),
+    Db(Error),
+}
+
+impl BackupError {
+    /// Why, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            BackupError::Exists(path) => {
+                phrase!("{path} exists already", "{path} はすでにあります", path = path.display().to_string())
+            }
+            BackupError::NoDirectory(path) => phrase!(
+                "there is no directory {path}",
+                "ディレクトリ {path} がありません",
+                path = path.display().to_string()
+            ),
+            BackupError::NoBackup(path) => phrase!(
+                "there is no file {path}",
+                "ファイル {path} がありません",
+                path = path.display().to_string()
+            ),
+            BackupError::NotABackup { path, why } => phrase!(
+                "{path} is no backup that can be used: {why}",
+                "{path} はバックアップとして使えません：{why}",
+                path = path.display().to_string(),
+                why = why.phrase()
+            ),
+            BackupError::Itself(path) => phrase!(
+                "{path} is the database itself",
+                "{path} はデータベースそのものです",
+                path = path.display().to_string()
+            ),
+            BackupError::InUse(path) => phrase!(
+                "{path} is in use by another process",
+                "{path} は別のプロセスが使用中です",
+                path = path.display().to_string()
+            ),
+            BackupError::NotAFile(place) => phrase!(
+                "{place} is not a SQLite file, and only those are copied",
+                "{place} は SQLite のファイルではありません（コピーできるのは SQLite だけです）",
+                place
+            ),
+            BackupError::Db(error) => error.phrase(),
+        }
+    }
+}
+
+stdx::error_in_english!(BackupError);
+
+impl From<Error> for BackupError {
+    fn from(error: Error) -> Self {
+        BackupError::Db(error)
+    }
 }
 
 type BackupResult<T> = std::result::Result<T, BackupError>;

@@ -341,3 +341,52 @@ impl Error {
 }
 
 stdx::error_in_english!(Error);
+
+#[cfg(test)]
+mod tests {
+    use stdx::phrase::Speech;
+    use stdx::text::Language;
+
+    use super::*;
+
+    #[test]
+    fn every_error_is_told_in_japanese_also_after_it_was_stored() {
+        let (host, why) = (|| "a.example".to_owned(), || Phrase::verbatim("…"));
+        let second = Duration::from_secs(1);
+        let allow = Some("10.0.0.1".to_owned());
+        let japanese = Speech { language: Language::Ja, zone: None };
+        for error in [
+            Error::Later { host: host(), after: second * 90, why: Why::Status(503) },
+            Error::Later { host: host(), after: second * 9000, why: Why::Unreachable },
+            Error::Refused { status: 403 },
+            Error::NotFound,
+            Error::Gone,
+            Error::Blocked { target: "a.example".into(), why: why(), allow },
+            Error::TooBig { limit: Size::Body(16 << 20) },
+            Error::TooBig { limit: Size::Ratio(100) },
+            Error::TooSlow { limit: Pace::Headers(second * 30) },
+            Error::TooSlow { limit: Pace::Speed(1500) },
+            Error::TooManyRedirects { limit: 5 },
+            Error::RedirectLoop { host: host() },
+            Error::BadTls { host: host(), why: why() },
+            Error::BadUrl { why: why() },
+            Error::Dns { host: host(), why: why() },
+            Error::Connect { host: host(), why: why() },
+            Error::Broken { host: host(), why: why() },
+            Error::Disk(std::io::ErrorKind::StorageFull.into()),
+            Error::Setup { why: why() },
+        ] {
+            for said in [Some(error.phrase()), error.hint(), Some(error.describe())].into_iter().flatten() {
+                let shown = japanese.phrase(&Phrase::from_stored(&said.to_stored()));
+                assert_eq!(shown, japanese.phrase(&said));
+                assert!(!shown.is_ascii() && said != shown, "{shown}");
+            }
+        }
+        let later = Error::Later { host: host(), after: second * 90, why: Why::Status(503) };
+        assert_eq!(later.to_string(), "a.example is to be left alone for 90 s: it answered with status 503");
+        assert_eq!(
+            japanese.phrase(&later.phrase()),
+            "a.example へのアクセスを 90 秒控えます（HTTP 503 の応答）"
+        );
+    }
+}

@@ -130,7 +130,7 @@ impl Request {
                     "the value for header `{name}` cannot be sent",
                     "ヘッダー `{name}` の値は送信できません",
                     name = name.as_str()
-                ))
+                ));
             }
         }
         self
@@ -148,7 +148,7 @@ impl Request {
                     "the secret for header `{name}` cannot be sent",
                     "ヘッダー `{name}` の秘密情報は送信できません",
                     name = name.as_str()
-                ))
+                ));
             }
         }
         self

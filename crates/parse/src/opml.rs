@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 use quick_xml::escape::escape;
 
@@ -39,9 +41,20 @@ pub struct FeedList {
 }
 
 /// The document is not a list of feeds.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no OPML: it has neither an `opml` element nor an outline")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotOpml;
+
+impl NotOpml {
+    /// Why, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        phrase!(
+            "this is no OPML: it has neither an `opml` element nor an outline",
+            "OPML ではありません（`opml` 要素も outline 要素もありません）"
+        )
+    }
+}
+
+stdx::error_in_english!(NotOpml);
 
 /// Reads a list of feeds: nested or flat, with the names of attributes that various programs write.
 pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<FeedList, NotOpml> {

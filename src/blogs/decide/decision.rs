@@ -24,7 +24,7 @@ pub struct Decision {
     /// What happened, for `why`.
     pub events: Vec<BlogEvent>,
     /// The blog is to be left alone, for this reason.
-    pub pause: Option<String>,
+    pub pause: Option<Phrase>,
 }
 
 /// What joins the memory of everything seen.
@@ -56,7 +56,7 @@ pub struct Check {
     pub changed: bool,
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
-    pub error_message: Option<String>,
+    pub error_message: Option<Phrase>,
     /// What was left out at a limit.
     pub cut: Option<Cut>,
 }
@@ -115,8 +115,9 @@ pub struct Detail {
     /// Whether entries may have been missed in between.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gap: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    /// For programs in English; [`Detail::to_stored`] keeps all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_error")]
+    pub error: Option<Phrase>,
     /// How often in a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<u32>,
@@ -128,7 +129,21 @@ pub struct Detail {
     pub again: bool,
 }
 
+fn read_error<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Phrase>, D::Error> {
+    let stored: Option<String> = serde::Deserialize::deserialize(deserializer)?;
+    Ok(stored.as_deref().map(Phrase::from_stored))
+}
+
 impl Detail {
+    /// As it is stored: what went wrong can be shown in any language later.
+    pub fn to_stored(&self) -> serde_json::Value {
+        let mut stored = serde_json::json!(self);
+        if let Some(error) = &self.error {
+            stored["error"] = error.to_stored().into();
+        }
+        stored
+    }
+
     /// How many entries are new.
     pub fn count(&self) -> usize {
         self.entries.len() + self.more

@@ -14,6 +14,8 @@ use crate::blogs::events::BlogEvent;
 use crate::blogs::model::{
     CheckFailure, CheckFailureKind, Detector, FoundEntry, RECENT_KEYS, RecentKeys, State, Unconfirmed,
 };
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Dates in feeds are those of a draft, or of a wrong zone; this much is forgiven.
@@ -39,7 +41,7 @@ pub(super) fn suspicion(
 ) -> Result<(), Suspected> {
     let before =
         if state.decided_by == Some(detector) && same_settings(blog, state) { state.url_count } else { 0 };
-    let refuse = |kind, message: String, unconfirmed| {
+    let refuse = |kind, message: Phrase, unconfirmed| {
         Err(Suspected { trouble: CheckFailure { kind, message }, unconfirmed })
     };
     let kept = state.unconfirmed.clone();
@@ -47,14 +49,24 @@ pub(super) fn suspicion(
     match detector {
         // A new feed may well be empty; one that had entries is not emptied by its author.
         Detector::Feed if total == 0 && before > 0 => {
-            refuse(lost, format!("the feed is empty; it had {before} entries"), kept)
+            let message = phrase!(
+                "the feed is empty; it had {before} entries",
+                "フィードが空です（以前は {before} 件）",
+                before
+            );
+            refuse(lost, message, kept)
         }
         Detector::Feed => Ok(()),
         Detector::Sitemap if entries.is_empty() => {
-            refuse(lost, "the sitemap lists no address that counts".into(), kept)
+            let message = phrase!(
+                "the sitemap lists no address that counts",
+                "サイトマップに対象となるアドレスがありません"
+            );
+            refuse(lost, message, kept)
         }
         Detector::Html if entries.is_empty() => {
-            refuse(CheckFailureKind::Other, "the page has no link that counts".into(), kept)
+            let message = phrase!("the page has no link that counts", "ページに対象となるリンクがありません");
+            refuse(CheckFailureKind::Other, message, kept)
         }
         _ if before >= SHORT_LIST && entries.len() * 2 < before => {
             let print = detect::fingerprint(entries);
@@ -65,10 +77,12 @@ pub(super) fn suspicion(
             if times >= SURE_AFTER {
                 return Ok(());
             }
-            let message = format!(
-                "the {} lists only {} of {before} addresses: it looks broken",
-                detector.word(),
-                entries.len()
+            let message = phrase!(
+                "the {what} lists only {count} of {before} addresses: it looks broken",
+                "{what} のアドレスが {before} 件から {count} 件に減りました（壊れているようです）",
+                what = detector.word(),
+                count = entries.len(),
+                before
             );
             refuse(CheckFailureKind::Other, message, Some(Unconfirmed::Shrunken(print, times)))
         }

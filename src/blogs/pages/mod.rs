@@ -145,7 +145,7 @@ impl ChangeQuery {
         Fit::from(
             self.text.is_empty()
                 || row.blog_id.to_lowercase().contains(&self.text)
-                || has(&detail.error)
+                || has(&detail.error.as_ref().map(ToString::to_string))
                 || detail.entries.iter().any(|entry| has(&entry.title) || has(&entry.url)),
         )
     }

@@ -40,8 +40,9 @@ impl ProbeRun<'_> {
             let (is_fitting, total, cut) = (fits(&feed, &at), feed.entries.len(), feed.cut);
             Ok::<_, feed::FeedError>((is_fitting, total, cut, detect::feed_entries(feed, &blog)))
         });
-        let (is_fitting, total, cut, entries) =
-            read.await.map_err(|refused| Miss::lost(Detector::Feed, url, Some(head.status), &refused))?;
+        let (is_fitting, total, cut, entries) = read
+            .await
+            .map_err(|refused| Miss::lost(Detector::Feed, url, Some(head.status), refused.phrase()))?;
         let known = KnownDocument::new(Detector::Feed, &head.validators).into_iter().collect();
         let reading = DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut };
         Ok((Read { reading, head }, is_fitting))

@@ -18,6 +18,8 @@ use super::model::{
 use crate::fetch::error::Why;
 use crate::fetch::{Error, Fetcher, Head, Request, Response};
 use crate::parse::url::Url;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text;
 use crate::time::Timestamp;
 
@@ -145,7 +147,12 @@ impl ProbeRun<'_> {
             }
         }
         let words: Vec<_> = self.blog.detectors().iter().map(|detector| detector.word()).collect();
-        Err(Miss::other(format!("no {} was found for {}", words.join(" and no "), self.blog.url)))
+        Err(Miss::other(phrase!(
+            "no {words} was found for {url}",
+            "{url} に {words} が見つかりません",
+            words = words.join(" and no "),
+            url = self.blog.url.as_str()
+        )))
     }
 
     /// Reads the sitemap beside a feed that has stopped: the site may go on without it.
@@ -203,7 +210,7 @@ impl ProbeRun<'_> {
                 Some(known) => request.validators(&known.validators()),
                 None => request,
             };
-            self.blog.authorized(request, url).map_err(|missing| Miss::other(missing.to_string()))
+            self.blog.authorized(request, url).map_err(|missing| Miss::other(missing.phrase()))
         };
         if self.prober.probe == Probe::Head && known.is_some() {
             match self.prober.fetcher.fetch(&prepared(Request::head(url.clone()))?).await {
@@ -224,13 +231,13 @@ impl ProbeRun<'_> {
             error if error.needs_config() => CheckFailureKind::Blocked,
             _ => CheckFailureKind::Other,
         };
-        let trouble = CheckFailure { kind, message: describe(detector, url, &error.describe()) };
+        let trouble = CheckFailure { kind, message: describe(detector, url, error.describe()) };
         Miss { trouble, status: error.status(), is_passing: error.is_retryable() }
     }
 }
 
 impl Miss {
-    fn other(message: String) -> Self {
+    fn other(message: Phrase) -> Self {
         Self {
             trouble: CheckFailure { kind: CheckFailureKind::Other, message },
             status: None,
@@ -238,22 +245,27 @@ impl Miss {
         }
     }
 
-    fn lost(detector: Detector, url: &Url, status: Option<u16>, why: &impl std::fmt::Display) -> Self {
+    fn lost(detector: Detector, url: &Url, status: Option<u16>, why: Phrase) -> Self {
         let trouble =
             CheckFailure { kind: CheckFailureKind::Lost(detector), message: describe(detector, url, why) };
         Self { trouble, status, is_passing: false }
     }
 }
 
-fn describe(detector: Detector, url: &Url, why: &impl std::fmt::Display) -> String {
+fn describe(detector: Detector, url: &Url, why: Phrase) -> Phrase {
     let what = match detector {
-        Detector::Feed => "feed",
-        Detector::Sitemap => "sitemap",
-        Detector::Html => "page",
+        Detector::Feed => phrase!("feed", "フィード"),
+        Detector::Sitemap => phrase!("sitemap", "サイトマップ"),
+        Detector::Html => phrase!("page", "ページ"),
     };
     // A private feed may carry its token in the query, and this text goes to channels.
-    let at = &url[..url::Position::AfterPath];
-    text::shorten(&text::one_line(&format!("{what} {at}: {why}")), MESSAGE_COLUMNS)
+    let at = text::shorten(&text::one_line(&url[..url::Position::AfterPath]), MESSAGE_COLUMNS);
+    phrase!("{what} {at}: {why}", "{what} {at}：{why}", what, at, why)
+}
+
+/// What is wrong with an answer that says that nothing has changed, though nobody asked.
+fn nothing_asked() -> Phrase {
+    phrase!("an answer to nothing asked", "要求していない応答です")
 }
 
 fn unchanged(head: Head, detector: Detector) -> Read {

@@ -12,6 +12,8 @@ use crate::fetch::{Head, Response};
 use crate::parse::feed;
 use crate::parse::html::Html;
 use crate::parse::url::{Url, resolve_web};
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// What a page holds, read once.
 pub(super) struct PageRead {
@@ -22,7 +24,7 @@ pub(super) struct PageRead {
     pub(super) as_feed: Option<Vec<FoundEntry>>,
     pub(super) entries: Vec<FoundEntry>,
     /// Why it may have no links, if it says so.
-    pub(super) emptiness: Option<String>,
+    pub(super) emptiness: Option<Phrase>,
 }
 
 impl ProbeRun<'_> {
@@ -69,22 +71,26 @@ impl ProbeRun<'_> {
             Ok::<_, crate::parse::html::BadSelector>((feeds, linked, as_feed, entries, emptiness))
         });
         let (feeds, linked, as_feed, entries, emptiness) =
-            read.await.map_err(|error| Miss::other(error.to_string()))?;
+            read.await.map_err(|error| Miss::other(error.phrase()))?;
         Ok(PageRead { head, feeds, linked, as_feed, entries, emptiness })
     }
 }
 
 /// Why a page without links may have none: it forwards its readers, or is drawn by a script.
-fn emptiness(html: &Html, body: &[u8]) -> Option<String> {
+fn emptiness(html: &Html, body: &[u8]) -> Option<Phrase> {
     if let Some(to) = html.refresh().and_then(|refresh| refresh.url.as_ref()) {
-        return Some(format!(
-            "the page has no link that counts and forwards to {to}: write that address as `url`"
+        return Some(phrase!(
+            "the page has no link that counts and forwards to {to}: write that address as `url`",
+            "ページに対象となるリンクがなく、{to} へ転送されます。そのアドレスを `url` に書いてください",
+            to = to.as_str()
         ));
     }
     let has_script = body.windows(7).any(|part| part.eq_ignore_ascii_case(b"<script"));
     has_script.then(|| {
-        "the page has no link that counts; if it is drawn by JavaScript, which is not run, name its `feed` or `sitemap`"
-            .to_owned()
+        phrase!(
+            "the page has no link that counts; if it is drawn by JavaScript, which is not run, name its `feed` or `sitemap`",
+            "ページに対象となるリンクがありません。JavaScript で描画されるページなら（実行しません）、`feed` か `sitemap` を指定してください"
+        )
     })
 }
 

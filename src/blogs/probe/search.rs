@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::nothing_asked;
 use super::{ANY_TYPE, Detector, FEED_TYPES, Home, Miss, PAGE_TYPES, PageRead, ProbeRun, Read};
 use crate::blogs::decide::SURE_AFTER;
 use crate::blogs::model::{DetectorResult, KnownDocument};
@@ -9,6 +10,7 @@ use crate::fetch::Response;
 use crate::parse::feed::Feed;
 use crate::parse::robots::{self, Robots};
 use crate::parse::url::{Url, resolve_web};
+use crate::phrase;
 
 /// Documents that a page or robots.txt names and that are tried; a hostile one names thousands.
 const MAX_NAMED: usize = 8;
@@ -139,17 +141,20 @@ impl ProbeRun<'_> {
             let accept = format!("{PAGE_TYPES}, {FEED_TYPES}");
             let page = match self.ask(Detector::Html, &self.blog.url, None, &accept).await? {
                 Response::Fetched(head, body) => self.read_page(head, body).await?,
-                Response::Unchanged(_) => return Err(Miss::other("an answer to nothing asked".into())),
+                Response::Unchanged(_) => return Err(Miss::other(nothing_asked())),
             };
             self.page = Some(page);
         }
-        self.page.as_ref().ok_or_else(|| Miss::other("the page was not read".into()))
+        self.page
+            .as_ref()
+            .ok_or_else(|| Miss::other(phrase!("the page was not read", "ページを読み込んでいません")))
     }
 
     /// The robots.txt of the site; one that is missing or refused allows everything.
     async fn robots(&mut self) -> Result<Robots, Miss> {
         if self.robots.is_none() {
-            let url = self.blog.url.join("/robots.txt").map_err(|error| Miss::other(error.to_string()))?;
+            let url =
+                self.blog.url.join("/robots.txt").map_err(|error| Miss::other(error.to_string().into()))?;
             let rules = match self.ask(Detector::Sitemap, &url, None, ANY_TYPE).await {
                 Ok(Response::Fetched(_, body)) => robots::parse(&body),
                 Ok(Response::Unchanged(_)) => Robots::default(),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use super::nothing_asked;
 use super::{ANY_TYPE, Miss, ProbeRun, Read, apart, in_background, unchanged};
 use crate::blogs::detect;
 use crate::blogs::model::{CheckFailureKind, Detector, DetectorResult, KnownDocument};
@@ -41,13 +42,13 @@ impl ProbeRun<'_> {
                 }
                 match self.ask(detector, url, None, ANY_TYPE).await? {
                     Response::Fetched(head, body) => (head, body),
-                    Response::Unchanged(_) => return Err(Miss::other("an answer to nothing asked".into())),
+                    Response::Unchanged(_) => return Err(Miss::other(nothing_asked())),
                 }
             }
         };
         let status = head.status;
         let read = parse_sitemap(&head, body).await;
-        let root = read.map_err(|refused| Miss::lost(detector, url, Some(status), &refused))?;
+        let root = read.map_err(|refused| Miss::lost(detector, url, Some(status), refused.phrase()))?;
         let mut known: Vec<KnownDocument> =
             KnownDocument::new(detector, &head.validators).into_iter().collect();
         let (mut locations, mut cut) = (root.urls, root.cut);

@@ -87,7 +87,7 @@ pub(super) fn add(
             now,
             change.code.word(),
             change.held,
-            super::text(&change.detail),
+            super::text(&change.detail.to_stored()),
             found_since,
             digest
         ],

@@ -2,6 +2,7 @@
 
 use crate::db::{self, Tx};
 use crate::parse::Cut;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -17,7 +18,7 @@ pub struct CheckRow {
     pub changed: bool,
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
-    pub error_message: Option<String>,
+    pub error_message: Option<Phrase>,
     /// What was left out at a limit.
     pub cut: Option<Cut>,
 }
@@ -37,7 +38,7 @@ pub fn list_checks(tx: &mut Tx<'_>, blog_id: &str, limit: usize) -> db::Result<V
                 skipped: row.get(2)?,
                 changed: row.get(3)?,
                 url_fingerprint: row.get(4)?,
-                error_message: row.get(5)?,
+                error_message: row.get::<Option<String>>(5)?.as_deref().map(Phrase::from_stored),
                 cut: super::state::json(row, "cut")?,
             })
         },

@@ -79,7 +79,7 @@ pub fn apply(
         }
     }
     if let Some(reason) = &decision.pause {
-        pause::put(tx, &subject(blog_id), None, &Phrase::verbatim(reason), now)?;
+        pause::put(tx, &subject(blog_id), None, reason, now)?;
     }
     Ok(())
 }
@@ -136,7 +136,7 @@ fn add_check(tx: &mut Tx<'_>, blog_id: &str, check: &Check, now: Timestamp) -> d
             check.skipped,
             check.changed,
             check.url_fingerprint,
-            check.error_message,
+            check.error_message.as_ref().map(Phrase::to_stored),
             check.cut.as_ref().map(text)
         ],
     )?;

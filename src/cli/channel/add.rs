@@ -24,11 +24,16 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let (kind, name) = match args.words.as_slice() {
         [kind] => (kind, kind),
         [kind, name] => (kind, name),
-        _ => return Err(Error::usage("the kind is missing").hint(usage::<Channels>())),
+        _ => {
+            return Err(Error::usage(phrase!("the kind is missing", "種類が指定されていません"))
+                .hint(usage::<Channels>()));
+        }
     };
     KindFlags::<Channels>::refuse_unknown(kind)?;
     let found = KINDS.iter().find(|known| known.keys.name == kind);
-    let kind = found.ok_or_else(|| Error::usage("the kind is missing").hint(usage::<Channels>()))?;
+    let kind = found.ok_or_else(|| {
+        Error::usage(phrase!("the kind is missing", "種類が指定されていません")).hint(usage::<Channels>())
+    })?;
     let own = args.own.of(kind.keys.name)?;
     let channel = NewTable { set: args.set.clone(), ..NewTable::channel(kind, name, own) };
     add_table(&channel, context).await?;
@@ -63,7 +68,7 @@ pub(in crate::cli) async fn add_table(new: &NewTable, context: &Context) -> Resu
 fn explain(error: AddError, new: &NewTable) -> Error {
     let error = match error {
         AddError::Known { .. } => {
-            return Error::usage(error.to_string()).hint(phrase!(
+            return Error::usage(error.phrase()).hint(phrase!(
                 "choose another name, or change its table in the config file",
                 "別の名前を選ぶか、設定ファイルの該当する表を編集してください"
             ));

@@ -15,6 +15,7 @@ use crate::channel::outbox;
 use crate::config::value::Span;
 use crate::db::{self, BackupError, Db, DbUrl, Open, SchemaState};
 use crate::phrase;
+use crate::phrase::Phrase;
 use crate::phrase::Value;
 use crate::text::counted;
 
@@ -125,7 +126,11 @@ fn size_of(place: &DbUrl) -> Option<u64> {
 
 async fn migrate(context: &Context) -> Result {
     let schema = context.db().await?.read(SchemaState::find).await?;
-    context.out.note(format!("The database has schema version {}", schema.found));
+    context.out.note(phrase!(
+        "The database has schema version {found}",
+        "データベースのスキーマはバージョン {found} です",
+        found = schema.found.to_string()
+    ));
     Ok(Exit::Fine)
 }
 
@@ -138,11 +143,18 @@ async fn check(context: &Context) -> Result {
         problems.iter().try_for_each(|problem| context.out.line(problem))?;
     }
     if problems.is_empty() {
-        context.out.note("The database is sound");
+        context.out.note(phrase!("The database is sound", "データベースに異常はありません"));
         Ok(Exit::Fine)
     } else {
-        Err(Error::failed(format!("the database has {}", counted(problems.len(), "problem")))
-            .hint("restore a backup with `tsuzuki db restore FILE`"))
+        Err(Error::failed(phrase!(
+            "the database has {count problem}",
+            "データベースに {count} 件の異常があります",
+            count = problems.len()
+        ))
+        .hint(phrase!(
+            "restore a backup with `tsuzuki db restore FILE`",
+            "`tsuzuki db restore FILE` でバックアップを復元してください"
+        )))
     }
 }
 
@@ -186,13 +198,28 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
         return Err(BackupError::NoBackup(file).into());
     }
     if !yes {
-        let what = format!("restoring replaces {place} by {}", file.display());
-        return Err(Error::unconfirmed(what, format_args!("db restore {}", file.display())));
+        let file = file.display().to_string();
+        let what = phrase!(
+            "restoring replaces {place} by {file}",
+            "復元すると {place} が {file} の内容に置き換わります",
+            place = place.to_string(),
+            file = &file
+        );
+        return Err(Error::unconfirmed(what, format_args!("db restore {file}")));
     }
     let report = db::restore(&file, &place, &context.clock).await?;
-    context.out.note(format!("Restored {} bytes to {place}", report.bytes));
+    context.out.note(phrase!(
+        "Restored {bytes} bytes to {place}",
+        "{place} に {bytes} バイトを復元しました",
+        bytes = report.bytes.to_string(),
+        place = place.to_string()
+    ));
     if let Some(kept) = &report.kept {
-        context.out.note(format!("The database that was there is kept as {}", kept.display()));
+        context.out.note(phrase!(
+            "The database that was there is kept as {kept}",
+            "これまでのデータベースは {kept} に残しました",
+            kept = kept.display().to_string()
+        ));
     }
     // What the backup shows as waiting may have been sent since. Whoever comes before us notices it, too.
     let suspicion = |tx: &mut db::Tx<'_>| match outbox::notice_restore(tx, tx.now())? {
@@ -211,7 +238,10 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
 async fn prune(keep: Option<Span>, context: &Context) -> Result {
     let keep = keep.or(context.config().await?.store.keep_history);
     let Some(keep) = keep else {
-        context.out.note("Nothing is pruned: [store] keep_history is not set, so history is kept for ever");
+        context.out.note(phrase!(
+            "Nothing is pruned: [store] keep_history is not set, so history is kept for ever",
+            "何も削除しません：[store] の keep_history が未設定のため、履歴は無期限に残ります"
+        ));
         return Ok(Exit::Fine);
     };
     let before = context.clock.now().minus(keep.into());
@@ -226,18 +256,31 @@ async fn prune(keep: Option<Span>, context: &Context) -> Result {
 }
 
 /// How to keep what is there, before it goes.
-fn way_back(place: &DbUrl) -> &'static str {
+fn way_back(place: &DbUrl) -> Phrase {
     match place {
-        DbUrl::Server(_) => "back it up with `pg_dump` first",
-        DbUrl::File(_) | DbUrl::Memory => "run `tsuzuki db backup FILE` first",
+        DbUrl::Server(_) => {
+            phrase!("back it up with `pg_dump` first", "先に `pg_dump` でバックアップしてください")
+        }
+        DbUrl::File(_) | DbUrl::Memory => phrase!(
+            "run `tsuzuki db backup FILE` first",
+            "先に `tsuzuki db backup FILE` でバックアップしてください"
+        ),
     }
 }
 
 async fn reset(yes: bool, context: &Context) -> Result {
     let place = context.place().await?;
     if !yes {
-        return Err(Error::usage(format!("resetting deletes everything in {place}"))
-            .hint(format!("{}, then `tsuzuki db reset --yes`", way_back(&place))));
+        return Err(Error::usage(phrase!(
+            "resetting deletes everything in {place}",
+            "リセットすると {place} の内容がすべて削除されます",
+            place = place.to_string()
+        ))
+        .hint(phrase!(
+            "{first}, then `tsuzuki db reset --yes`",
+            "{first}。実行するには `tsuzuki db reset --yes` としてください",
+            first = way_back(&place)
+        )));
     }
     // A daemon would take the empty database for a first day, and tell everything again.
     db::refuse_if_open(&place).await?;
@@ -250,10 +293,13 @@ async fn reset(yes: bool, context: &Context) -> Result {
     }
     db::reset(database).await.map_err(|error| match error {
         error @ db::Error::Statement(_) => Error::from(error)
-            .hint("something that is not ours needs our tables; nothing was changed. Take it away first"),
+            .hint(phrase!(
+                "something that is not ours needs our tables; nothing was changed. Take it away first",
+                "tsuzuki 以外のものがテーブルを参照しているため、何も変更していません。先にそれを取り除いてください"
+            )),
         other => other.into(),
     })?;
-    context.out.note(format!("{place} is empty again"));
+    context.out.note(phrase!("{place} is empty again", "{place} を空にしました", place = place.to_string()));
     Ok(Exit::Fine)
 }
 
@@ -269,29 +315,41 @@ async fn refuse_strangers(context: &Context) -> Result<()> {
 
 impl From<BackupError> for Error {
     fn from(error: BackupError) -> Self {
-        let words = error.to_string();
+        let words = error.phrase();
         match error {
-            BackupError::Exists(_) => {
-                Error::failed(words).hint("name a new file; a backup is never overwritten")
-            }
-            BackupError::NoDirectory(path) => {
-                Error::failed(words).hint(format!("make it with `mkdir -p {}`", path.display()))
-            }
-            BackupError::NoBackup(_) => {
-                Error::usage(words).hint("name a file that `tsuzuki db backup` has written")
-            }
-            BackupError::NotABackup { .. } => Error::failed(words)
-                .hint("nothing was changed; name a file that `tsuzuki db backup` has written"),
-            BackupError::Itself(_) => {
-                Error::usage(words).hint("name a file that `tsuzuki db backup` has written")
-            }
-            BackupError::InUse(_) => Error::new(Exit::Held, words)
-                .hint("stop `tsuzuki serve` and every other tsuzuki, then run the same command again"),
-            BackupError::NotAFile(_) => Error::usage(words)
-                .hint("back PostgreSQL up with `pg_dump` and put it back with `pg_restore` or `psql`"),
-            BackupError::Db(db::Error::Missing(_)) => {
-                Error::failed(words).hint("nothing has run yet, so there is nothing to back up")
-            }
+            BackupError::Exists(_) => Error::failed(words).hint(phrase!(
+                "name a new file; a backup is never overwritten",
+                "新しいファイルを指定してください（バックアップは上書きしません）"
+            )),
+            BackupError::NoDirectory(path) => Error::failed(words).hint(phrase!(
+                "make it with `mkdir -p {path}`",
+                "`mkdir -p {path}` で作ってください",
+                path = path.display().to_string()
+            )),
+            BackupError::NoBackup(_) => Error::usage(words).hint(phrase!(
+                "name a file that `tsuzuki db backup` has written",
+                "`tsuzuki db backup` が書き出したファイルを指定してください"
+            )),
+            BackupError::NotABackup { .. } => Error::failed(words).hint(phrase!(
+                "nothing was changed; name a file that `tsuzuki db backup` has written",
+                "何も変更していません。`tsuzuki db backup` が書き出したファイルを指定してください"
+            )),
+            BackupError::Itself(_) => Error::usage(words).hint(phrase!(
+                "name a file that `tsuzuki db backup` has written",
+                "`tsuzuki db backup` が書き出したファイルを指定してください"
+            )),
+            BackupError::InUse(_) => Error::new(Exit::Held, words).hint(phrase!(
+                "stop `tsuzuki serve` and every other tsuzuki, then run the same command again",
+                "`tsuzuki serve` などすべての tsuzuki を止めてから、同じコマンドをもう一度実行してください"
+            )),
+            BackupError::NotAFile(_) => Error::usage(words).hint(phrase!(
+                "back PostgreSQL up with `pg_dump` and put it back with `pg_restore` or `psql`",
+                "PostgreSQL は `pg_dump` でバックアップし、`pg_restore` か `psql` で復元してください"
+            )),
+            BackupError::Db(db::Error::Missing(_)) => Error::failed(words).hint(phrase!(
+                "nothing has run yet, so there is nothing to back up",
+                "まだ何も実行されていないため、バックアップするものがありません"
+            )),
             BackupError::Db(error) => error.into(),
         }
     }

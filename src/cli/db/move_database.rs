@@ -42,8 +42,12 @@ pub(in crate::cli) struct Args {
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let Some(to) = &args.to else { return reopen(args.yes, context).await };
-    let (url, location) = SecretUrl::named(to, &context.env)
-        .map_err(|why| Error::usage(why).hint("write `postgres://user@host/name` or the path of a file"))?;
+    let (url, location) = SecretUrl::named(to, &context.env).map_err(|why| {
+        Error::usage(why).hint(phrase!(
+            "write `postgres://user@host/name` or the path of a file",
+            "`postgres://user@host/name` またはファイルのパスを書きます"
+        ))
+    })?;
     let directory = context.config().await?.store.directory.clone();
     let written = url.written_for(&location, &directory);
     let file = if args.switch { Some(prepare_switch(&url, &written, context)?) } else { None };
@@ -66,7 +70,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         Ok(report) => show(&report, context)?,
         // Only what comes after a move is missing.
         Err(MoveError::Ended { to, .. }) if args.switch => {
-            context.out.note(format!("Everything was moved to {to} before"));
+            context.out.note(phrase!(
+                "Everything was moved to {to} before",
+                "すでにすべて {to} に移行済みです",
+                to = &to
+            ));
         }
         Err(error) => return Err(error.into()),
     }
@@ -87,11 +95,12 @@ fn show(report: &MoveReport, context: &Context) -> Result<()> {
         row![&moved.table, moved.survey.rows, &moved.survey.checksum]
     })?;
     let rows: u64 = report.tables.iter().map(|moved| moved.survey.rows).sum();
-    context.out.note(format!(
-        "Moved {} in {} to {}; rows and checksums are the same on both sides",
-        counted(rows, "row"),
-        counted(report.tables.len(), "table"),
-        report.to
+    context.out.note(phrase!(
+        "Moved {rows row} in {tables table} to {to}; rows and checksums are the same on both sides",
+        "{tables} 個の表の {rows} 行を {to} に移行しました（行数とチェックサムは両側で一致）",
+        rows,
+        tables = report.tables.len(),
+        to = &report.to
     ));
     context.out.note(phrase!(
         "{from} is retired (nothing runs in it any more); keep it until you are sure",
@@ -104,13 +113,23 @@ fn show(report: &MoveReport, context: &Context) -> Result<()> {
 /// The config file with the new address in it, checked before anything is moved, to be saved when all has arrived.
 fn prepare_switch(url: &SecretUrl, written: &str, context: &Context) -> Result<ConfigFile> {
     if context.env.find(VARIABLE).is_some() {
-        return Err(Error::usage(format!("{VARIABLE} says where the database is, not the config file"))
-            .hint(format!("move without --switch, then change {VARIABLE}")));
+        return Err(Error::usage(phrase!(
+            "{variable} says where the database is, not the config file",
+            "データベースの場所は設定ファイルではなく {variable} で指定されています",
+            variable = VARIABLE
+        ))
+        .hint(phrase!(
+            "move without --switch, then change {variable}",
+            "--switch なしで移行し、{variable} を変更してください",
+            variable = VARIABLE
+        )));
     }
     if url.has_literal_password() {
-        return Err(Error::usage("--switch would write the password into the config file").hint(
-            "name it in single quotes as '${NAME}', with the variable NAME set, or leave --switch away",
-        ));
+        return Err(Error::usage(phrase!(
+            "--switch would write the password into the config file",
+            "--switch を使うと、パスワードが設定ファイルに書き込まれます"
+        ))
+        .hint("name it in single quotes as '${NAME}', with the variable NAME set, or leave --switch away"));
     }
     let mut file = ConfigFile::open(&context.config_path()?)?;
     file.document.set_in("store", "url", &toml::Value::from(written))?;
@@ -130,17 +149,31 @@ fn switch(
     match file {
         Some(file) => {
             file.save(app::kinds(), &context.env)?;
-            context.out.note(format!("The config file now says `url = {shown}` under [store]"));
+            context.out.note(phrase!(
+                "The config file now says `url = {shown}` under [store]",
+                "設定ファイルの [store] を `url = {shown}` に変更しました",
+                shown = shown.to_string()
+            ));
         }
         None if context.env.find(VARIABLE).is_some() => {
-            context.out.note(format!("Now change the variable {VARIABLE} to {shown}"));
+            context.out.note(phrase!(
+                "Now change the variable {variable} to {shown}",
+                "環境変数 {variable} を {shown} に変更してください",
+                variable = VARIABLE,
+                shown = shown.to_string()
+            ));
         }
-        None => context.out.note(format!(
-            "Now change the config file in {}, under [store]: url = {shown}",
-            directory.display()
+        None => context.out.note(phrase!(
+            "Now change the config file in {directory}, under [store]: url = {shown}",
+            "{directory} の設定ファイルの [store] を url = {shown} に変更してください",
+            directory = directory.display().to_string(),
+            shown = shown.to_string()
         )),
     }
-    context.out.note("Restart `tsuzuki serve` where it runs");
+    context.out.note(phrase!(
+        "Restart `tsuzuki serve` where it runs",
+        "動いている `tsuzuki serve` を再起動してください"
+    ));
     Ok(Exit::Fine)
 }
 
@@ -155,14 +188,26 @@ async fn plan(mover: DatabaseMove, context: &Context) -> Result {
     let columns = [Column::left(phrase!("table", "表")), Column::right(phrase!("rows", "行数"))];
     context.out.listing(&columns, &rows, |(table, count)| row![*table, **count])?;
     let state = match plan.target {
-        TargetState::Missing => "which would be made",
-        TargetState::Empty => "which is empty",
-        TargetState::Unfinished => "where an unfinished move would be continued",
+        TargetState::Missing => phrase!("which would be made", "新しく作成"),
+        TargetState::Empty => phrase!("which is empty", "空のデータベース"),
+        TargetState::Unfinished => {
+            phrase!("where an unfinished move would be continued", "未完了の移行を続行")
+        }
     };
-    let rows = counted(plan.rows.values().sum::<u64>(), "row");
-    context.out.note(format!("Would move {rows} from {} to {target}, {state}", plan.from));
+    context.out.note(phrase!(
+        "Would move {rows row} from {from} to {target}, {state}",
+        "{from} から {target} へ {rows} 行を移行します（{state}）",
+        rows = plan.rows.values().sum::<u64>(),
+        from = &plan.from,
+        target,
+        state
+    ));
     if !plan.busy.is_empty() {
-        context.out.warn(format!("it would be refused now, jobs are running: {}", plan.busy.join(", ")));
+        context.out.warn(phrase!(
+            "it would be refused now, jobs are running: {busy}",
+            "今は移行できません。実行中のジョブがあります：{busy}",
+            busy = plan.busy.join(", ")
+        ));
     }
     Ok(Exit::Fine)
 }
@@ -171,20 +216,34 @@ async fn reopen(yes: bool, context: &Context) -> Result {
     let place = context.place().await?;
     let db = context.open_db(Open::Left).await?;
     let Some(left) = db.read(db::find_moved_away).await? else {
-        context.out.note(format!("{place} is in use already"));
+        context.out.note(phrase!(
+            "{place} is in use already",
+            "{place} はすでに使用中です",
+            place = place.to_string()
+        ));
         return Ok(Exit::Fine);
     };
     if !yes {
         let words = format!("{place} was moved to {}: what happened there since is not known here", left.to);
-        return Err(Error::usage(format!("{words}, so messages may be sent again"))
-            .hint("run `tsuzuki db move --reopen --yes` if nothing ran in the new place"));
+        return Err(Error::usage(format!("{words}, so messages may be sent again")).hint(phrase!(
+            "run `tsuzuki db move --reopen --yes` if nothing ran in the new place",
+            "移行先で何も実行していなければ、`tsuzuki db move --reopen --yes` としてください"
+        )));
     }
     // Messages that wait here may have been sent from there.
     let suspected = db.write(|tx| outbox::suspect(tx, outbox::Suspicion::Reopened, tx.now())).await?;
     db::reopen(db).await?;
-    context.out.note(format!("{place} is in use again"));
+    context.out.note(phrase!(
+        "{place} is in use again",
+        "{place} を再び使うようにしました",
+        place = place.to_string()
+    ));
     if suspected > 0 {
-        context.out.note(format!("Looked into before anything is sent: {}", counted(suspected, "message")));
+        context.out.note(phrase!(
+            "Looked into before anything is sent: {count message}",
+            "送信前に確認するメッセージ：{count} 件",
+            count = suspected
+        ));
     }
     Ok(Exit::Fine)
 }
@@ -226,24 +285,33 @@ fn draw(bar: &ProgressBar, step: MoveStep<'_>) {
 
 impl From<MoveError> for Error {
     fn from(error: MoveError) -> Self {
-        let words = error.to_string();
+        let words = error.phrase();
         match error {
-            MoveError::Busy(_) => Error::new(Exit::Held, words)
-                .hint("stop `serve` or wait for them, then run the same command again"),
-            MoveError::NotEmpty { .. } => {
-                Error::failed(words).hint("name a new file or an empty schema; nothing was changed")
-            }
-            MoveError::Ended { .. } => Error::failed(words)
-                .hint("add --switch, or change [store] url to it by hand, and restart `tsuzuki serve`"),
-            MoveError::OtherSource { .. } => {
-                Error::failed(words).hint("finish that move, or name a new file or an empty schema")
-            }
+            MoveError::Busy(_) => Error::new(Exit::Held, words).hint(phrase!(
+                "stop `serve` or wait for them, then run the same command again",
+                "`serve` を止めるか終わるのを待ってから、同じコマンドをもう一度実行してください"
+            )),
+            MoveError::NotEmpty { .. } => Error::failed(words).hint(phrase!(
+                "name a new file or an empty schema; nothing was changed",
+                "新しいファイルか空のスキーマを指定してください（何も変更していません）"
+            )),
+            MoveError::Ended { .. } => Error::failed(words).hint(phrase!(
+                "add --switch, or change [store] url to it by hand, and restart `tsuzuki serve`",
+                "--switch を付けるか、[store] の url を手で変更して、`tsuzuki serve` を再起動してください"
+            )),
+            MoveError::OtherSource { .. } => Error::failed(words).hint(phrase!(
+                "finish that move, or name a new file or an empty schema",
+                "その移行を終えるか、新しいファイルか空のスキーマを指定してください"
+            )),
             MoveError::SamePlace(_) => Error::usage(words),
-            MoveError::Differs(_) => Error::failed(words)
-                .hint("the old database is as it was and in use; empty the new one and move again"),
-            MoveError::Interrupted => {
-                Error::new(Exit::Interrupted, words).hint("the same command goes on where it stopped")
-            }
+            MoveError::Differs(_) => Error::failed(words).hint(phrase!(
+                "the old database is as it was and in use; empty the new one and move again",
+                "元のデータベースは変わらず使用中です。移行先を空にして、もう一度移行してください"
+            )),
+            MoveError::Interrupted => Error::new(Exit::Interrupted, words).hint(phrase!(
+                "the same command goes on where it stopped",
+                "同じコマンドで、止まったところから続けられます"
+            )),
             MoveError::Db(error) => error.into(),
         }
     }

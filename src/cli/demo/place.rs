@@ -10,6 +10,7 @@ use crate::cli::{Context, Error, Output, Result};
 use crate::config::value::Zone;
 use crate::demo::journal;
 use crate::demo::world::{self, World};
+use crate::phrase;
 use crate::text::Language;
 
 /// The directory of a demo.
@@ -28,7 +29,16 @@ impl DemoDirectory {
         };
         let shown = path.display();
         let unusable = |error: std::io::Error| {
-            Error::failed(format!("{shown} cannot be used: {error}")).hint("name a new or empty directory")
+            Error::failed(phrase!(
+                "{shown} cannot be used: {error}",
+                "{shown} は使えません：{error}",
+                shown = shown.to_string(),
+                error = error.to_string()
+            ))
+            .hint(phrase!(
+                "name a new or empty directory",
+                "新しいディレクトリか空のディレクトリを指定してください"
+            ))
         };
         std::fs::create_dir_all(path).map_err(unusable)?;
         let path = path.canonicalize().map_err(unusable)?;
@@ -46,7 +56,10 @@ impl DemoDirectory {
                 "{shown} holds something else than a demo: `{}`",
                 other.to_string_lossy()
             ))
-            .hint("name a new or empty directory, or one that an earlier demo has kept")),
+            .hint(phrase!(
+                "name a new or empty directory, or one that an earlier demo has kept",
+                "新しいディレクトリ、空のディレクトリ、または以前のデモが残したディレクトリを指定してください"
+            ))),
         }
     }
 
@@ -62,7 +75,12 @@ impl DemoDirectory {
         if let DemoDirectory::Passing(directory) = self {
             let path = directory.path().to_owned();
             if let Err(error) = directory.close() {
-                out.warn(format!("{} could not be removed: {error}", path.display()));
+                out.warn(phrase!(
+                    "{path} could not be removed: {error}",
+                    "{path} を削除できません：{error}",
+                    path = path.display().to_string(),
+                    error = error.to_string()
+                ));
             }
         }
     }
@@ -85,10 +103,15 @@ pub(super) fn put_config(
     if let Some(listen) = listen.filter(|listen| !listen.ip().to_canonical().is_loopback())
         && known.as_ref().is_none_or(|text| !text.contains("[web.auth]"))
     {
-        return Err(Error::usage(format!(
-            "{listen} is reachable from other machines, but nobody would have to log in"
+        return Err(Error::usage(phrase!(
+            "{listen} is reachable from other machines, but nobody would have to log in",
+            "{listen} はほかのマシンから届きますが、ログインが不要になっています",
+            listen = listen.to_string()
         ))
-        .hint("listen on 127.0.0.1, or keep the demo and set [web.auth] in its tsuzuki.toml"));
+        .hint(phrase!(
+            "listen on 127.0.0.1, or keep the demo and set [web.auth] in its tsuzuki.toml",
+            "127.0.0.1 で待ち受けるか、デモを残してその tsuzuki.toml の [web.auth] を設定してください"
+        )));
     }
     let text = match known {
         Some(mut text) => {
@@ -127,8 +150,12 @@ fn put(path: &Path, text: &str) -> Result<()> {
 fn with_line(text: &str, key: &str, value: &str) -> Result<String> {
     let start = format!("{key} = ");
     if !text.lines().any(|line| line.starts_with(&start)) {
-        return Err(Error::usage(format!("the kept config has no line `{start}…` that could be changed"))
-            .hint("change it in its tsuzuki.toml"));
+        return Err(Error::usage(phrase!(
+            "the kept config has no line `{start}…` that could be changed",
+            "残された設定に、変更できる行 `{start}…` がありません",
+            start
+        ))
+        .hint(phrase!("change it in its tsuzuki.toml", "その tsuzuki.toml で変更してください")));
     }
     let line =
         |line: &str| if line.starts_with(&start) { format!("{start}\"{value}\"\n") } else { line.to_owned() };

@@ -12,6 +12,7 @@ use crate::import::list::{self, Candidate, NewBlog};
 use crate::import::{self};
 use crate::parse::opml;
 use crate::parse::url::resolve_web;
+use crate::phrase;
 use crate::text::counted;
 
 /// The largest list that is read.
@@ -24,7 +25,12 @@ pub(super) async fn opml(input: &str, partial: bool, how: &How, context: &Contex
             let request = Request::get(address).allow_private(&AllowPrivate::none());
             match fetcher.fetch(&request).await? {
                 Response::Fetched(head, body) => (body.to_vec(), head.content_type().map(str::to_owned)),
-                Response::Unchanged(_) => return Err(Error::failed("the server sent no document")),
+                Response::Unchanged(_) => {
+                    return Err(Error::failed(phrase!(
+                        "the server sent no document",
+                        "サーバーから文書が送られてきませんでした"
+                    )));
+                }
             }
         }
         None => (load_input(input, MAX_BYTES, context).await?, None),
@@ -35,7 +41,10 @@ pub(super) async fn opml(input: &str, partial: bool, how: &How, context: &Contex
         let found = counted(list.feeds.len(), "feed");
         let words = format!("{input} is cut off: it ends before the list does, after {found}");
         if !partial {
-            return Err(Error::failed(words).hint("get the whole file, or take what is there with --partial"));
+            return Err(Error::failed(words).hint(phrase!(
+                "get the whole file, or take what is there with --partial",
+                "完全なファイルを用意するか、--partial で読めた分を取り込んでください"
+            )));
         }
         context.out.warn(words);
     }
@@ -44,7 +53,9 @@ pub(super) async fn opml(input: &str, partial: bool, how: &How, context: &Contex
 
 pub(super) async fn urls(input: &str, how: &How, context: &Context) -> Result {
     let bytes = load_input(input, MAX_BYTES, context).await?;
-    let text = String::from_utf8(bytes).map_err(|_| Error::failed(format!("{input} is not UTF-8")))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Error::failed(phrase!("{input} is not UTF-8", "{input} の文字コードが UTF-8 ではありません", input))
+    })?;
     add(&list::of_urls(&text), how, context).await
 }
 
@@ -54,11 +65,26 @@ async fn add(candidates: &[Candidate], how: &How, context: &Context) -> Result {
     let chosen = add_to_config(candidates, how, context, &mut said).await?;
     let (added, known, refused) = (said.blogs.len(), chosen.known, chosen.refused.len());
     for why in chosen.refused.iter().take(20) {
-        context.out.warn(format!("left out: {why}"));
+        context.out.warn(phrase!("left out: {why}", "対象外：{why}", why));
     }
     let exit = said.print(context)?;
-    let verb = if how.dry_run { "would be added" } else { "added" };
-    context.out.note(format!("{} {verb}, {known} known already, {refused} left out", counted(added, "blog")));
+    context.out.note(if how.dry_run {
+        phrase!(
+            "{added blog} would be added, {known} known already, {refused} left out",
+            "ブログ {added} 件を追加します（既知 {known} 件、対象外 {refused} 件）",
+            added,
+            known,
+            refused
+        )
+    } else {
+        phrase!(
+            "{added blog} added, {known} known already, {refused} left out",
+            "ブログ {added} 件を追加しました（既知 {known} 件、対象外 {refused} 件）",
+            added,
+            known,
+            refused
+        )
+    });
     Ok(if refused > 0 { Exit::Partly } else { exit })
 }
 
@@ -88,9 +114,13 @@ pub(super) async fn job_name(how: &How, context: &Context) -> Result<String> {
         (None, Some(name)) => name.to_string(),
         (None, None) => match config.find_job(KIND) {
             Some(job) if job.kind != KIND => {
-                return Err(
-                    Error::usage(format!("`{KIND}` is a {} job", job.kind)).hint("name a job with --job")
-                );
+                return Err(Error::usage(phrase!(
+                    "`{kind}` is a {kind} job",
+                    "`{kind}` は {kind} ジョブです",
+                    kind = KIND,
+                    kind = &job.kind
+                ))
+                .hint(phrase!("name a job with --job", "--job でジョブを指定してください")));
             }
             _ => KIND.to_owned(),
         },

@@ -15,7 +15,7 @@ use crate::id::JobName;
 use crate::import::gitlab_analyzer::Home;
 use crate::import::jobs_yaml::YamlJobs;
 use crate::import::{self, Report, blog_watcher as watcher, gitlab_analyzer as analyzer, jobs_yaml};
-use crate::text::counted;
+use crate::phrase;
 use crate::{commits, press};
 
 /// The largest config file of another program that is read.
@@ -26,8 +26,11 @@ pub(super) async fn mic_bot(file: PathBuf, how: &How, times: &Times, context: &C
     check_name(how, &BTreeSet::new(), IfNew::IsAwaited, context).await?;
     let job = find_job(how, press::KIND, config)?;
     let Some(name) = how.job.clone().or_else(|| job.map(|job| job.name.clone())) else {
-        return Err(Error::usage("which job do the items belong to?")
-            .hint("name it with --job; a press job of that name should stand in the config file"));
+        return Err(Error::usage(phrase!("which job do the items belong to?", "どのジョブの記事ですか？"))
+            .hint(phrase!(
+                "name it with --job; a press job of that name should stand in the config file",
+                "--job で指定してください（設定ファイルにその名前の press ジョブが必要です）"
+            )));
     };
     let keys = job.and_then(|job| job.section.keys::<press::Keys>().ok());
     let feed = keys.and_then(|keys| keys.feed.iter().next()).map(ToString::to_string);
@@ -49,7 +52,13 @@ pub(super) async fn dre(
         Some(path) => {
             let name = path.display();
             let bytes = load_input(&path.to_string_lossy(), jobs_yaml::MAX_BYTES, context).await?;
-            let text = String::from_utf8(bytes).map_err(|_| Error::failed(format!("{name} is not UTF-8")))?;
+            let text = String::from_utf8(bytes).map_err(|_| {
+                Error::failed(phrase!(
+                    "{name} is not UTF-8",
+                    "{name} の文字コードが UTF-8 ではありません",
+                    name = name.to_string()
+                ))
+            })?;
             jobs_yaml::parse(&text).map_err(|why| Error::failed(format!("{name}: {why}")))?
         }
     };
@@ -71,7 +80,10 @@ pub(super) async fn dre(
         said.report.note(notice);
     }
     if jobs.is_none() {
-        said.report.note("no jobs.yaml was found; name it with --jobs to take its jobs over");
+        said.report.note(phrase!(
+            "no jobs.yaml was found; name it with --jobs to take its jobs over",
+            "jobs.yaml が見つかりません。ジョブも引き継ぐには --jobs で指定してください"
+        ));
     }
     if !yaml.jobs.is_empty() {
         let mut edited = ConfigFile::open(&context.config_path()?)?;
@@ -84,7 +96,7 @@ pub(super) async fn dre(
         let mails = config.channels.iter().filter(|channel| channel.kind == crate::channel::MAIL).count();
         if mails != 1 && !said.jobs.is_empty() {
             said.report
-                .note("the new jobs notify nobody yet: give them `deliver = [\"NAME\"]` with a channel");
+                .note(phrase!("the new jobs notify nobody yet: give them `deliver = [\"NAME\"]` with a channel", "新しいジョブにはまだ通知先がありません。`deliver = [\"NAME\"]` でチャンネルを指定してください"));
         }
     }
     said.print(context)
@@ -97,8 +109,15 @@ fn find_dre(place: PathBuf, jobs: Option<PathBuf>) -> Result<(PathBuf, Option<Pa
     }
     let candidates = ["data/app.db", "app.db", "data/dre.db"].map(|name| place.join(name));
     let Some(file) = candidates.iter().find(|file| file.is_file()) else {
-        return Err(Error::failed(format!("{} has no data/app.db", place.display()))
-            .hint("name the SQLite file itself instead of its directory"));
+        return Err(Error::failed(phrase!(
+            "{place} has no data/app.db",
+            "{place} に data/app.db がありません",
+            place = place.display().to_string()
+        ))
+        .hint(phrase!(
+            "name the SQLite file itself instead of its directory",
+            "ディレクトリではなく SQLite のファイルを指定してください"
+        )));
     };
     let yaml = ["config/jobs.yaml", "config/jobs.yml", "jobs.yaml"].map(|name| place.join(name));
     let jobs = jobs.or_else(|| yaml.into_iter().find(|file| file.is_file()));
@@ -120,14 +139,14 @@ pub(super) async fn blog_watcher(
     };
     if let Some(file) = &file {
         let at = file.clone();
-        let ids = tokio::task::spawn_blocking(move || watcher::list_ids(&at))
-            .await
-            .map_err(|_| Error::failed("the database cannot be read"))??;
+        let ids = tokio::task::spawn_blocking(move || watcher::list_ids(&at)).await.map_err(|_| {
+            Error::failed(phrase!("the database cannot be read", "データベースを読み込めません"))
+        })??;
         import::watched::adopt_ids(&mut candidates, &ids);
         let job: JobName = blogs::job_name(how, context)
             .await?
             .parse()
-            .map_err(|error: crate::id::BadName| Error::usage(error.to_string()))?;
+            .map_err(|error: crate::id::BadName| Error::usage(error.phrase()))?;
         let (db, _dir) = open_db(how, context).await?;
         let report = watcher::import(&db, file.clone(), job, options(how, times, context)?).await;
         said.report = done(report, context)?;
@@ -137,13 +156,14 @@ pub(super) async fn blog_watcher(
     }
     let chosen = blogs::add_to_config(&candidates, how, context, &mut said).await?;
     for why in &chosen.refused {
-        said.report.note(format!("left out: {why}"));
+        said.report.note(phrase!("left out: {why}", "対象外：{why}", why));
     }
     if config.is_some() {
-        said.report.note(format!(
-            "config.toml: {}, {} known already",
-            counted(said.blogs.len(), "new blog"),
-            chosen.known
+        said.report.note(phrase!(
+            "config.toml: {count new blog}, {known} known already",
+            "config.toml：新しいブログ {count} 件、既知 {known} 件",
+            count = said.blogs.len(),
+            known = chosen.known.to_string()
         ));
     }
     let exit = said.print(context)?;
@@ -153,7 +173,13 @@ pub(super) async fn blog_watcher(
 async fn read_watched(path: &Path, context: &Context) -> Result<(Vec<import::list::Candidate>, Vec<String>)> {
     let name = path.display();
     let bytes = load_input(&path.to_string_lossy(), MAX_CONFIG_BYTES, context).await?;
-    let text = String::from_utf8(bytes).map_err(|_| Error::failed(format!("{name} is not UTF-8")))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Error::failed(phrase!(
+            "{name} is not UTF-8",
+            "{name} の文字コードが UTF-8 ではありません",
+            name = name.to_string()
+        ))
+    })?;
     import::watched::parse(&text).map_err(|why| Error::failed(format!("{name}: {why}")))
 }
 
@@ -173,12 +199,19 @@ pub(super) async fn gitlab_analyzer(
         (None, Some(source)) => source.address.clone(),
         (None, None) => {
             let at = file.clone();
-            let named = tokio::task::spawn_blocking(move || analyzer::find_gitlab(&at))
-                .await
-                .map_err(|_| Error::failed("the database cannot be read"))??;
+            let named =
+                tokio::task::spawn_blocking(move || analyzer::find_gitlab(&at)).await.map_err(|_| {
+                    Error::failed(phrase!("the database cannot be read", "データベースを読み込めません"))
+                })??;
             named.and_then(|text| text.parse().ok()).ok_or_else(|| {
-                Error::usage("which GitLab were the commits collected from?")
-                    .hint("name it with --gitlab URL, or name a commits job with --job")
+                Error::usage(phrase!(
+                    "which GitLab were the commits collected from?",
+                    "どの GitLab から収集したコミットですか？"
+                ))
+                .hint(phrase!(
+                    "name it with --gitlab URL, or name a commits job with --job",
+                    "--gitlab URL で指定するか、--job で commits ジョブを指定してください"
+                ))
             })?
         }
     };

@@ -184,21 +184,37 @@ impl Said {
         }
         for table in &self.report.tables {
             for reason in &table.reasons {
-                context.out.warn(format!(
-                    "{}: {} refused, first row {}: {}",
-                    table.table, reason.count, reason.first_row, reason.reason
+                context.out.warn(phrase!(
+                    "{table}: {count} refused, first row {first_row}: {reason}",
+                    "{table}：{count} 件を取り込めません（最初は {first_row} 行目：{reason}）",
+                    table = &table.table,
+                    count = reason.count.to_string(),
+                    first_row = reason.first_row.to_string(),
+                    reason = &reason.reason
                 ));
             }
         }
         for notice in &self.report.notices {
             context.out.note(notice);
         }
-        let would = if self.dry_run { "would be added" } else { "were added" };
         if !self.jobs.is_empty() {
-            context.out.note(format!("Jobs that {would} to the config file: {}", self.jobs.join(", ")));
+            let jobs = self.jobs.join(", ");
+            context.out.note(if self.dry_run {
+                phrase!(
+                    "Jobs that would be added to the config file: {jobs}",
+                    "設定ファイルに追加するジョブ：{jobs}",
+                    jobs
+                )
+            } else {
+                phrase!(
+                    "Jobs that were added to the config file: {jobs}",
+                    "設定ファイルに追加したジョブ：{jobs}",
+                    jobs
+                )
+            });
         }
         if self.dry_run {
-            context.out.note("Nothing was changed.");
+            context.out.note(phrase!("Nothing was changed.", "何も変更していません。"));
         }
         Ok(exit)
     }
@@ -255,10 +271,17 @@ fn drawn() -> crate::import::Progress {
 fn find_job<'a>(how: &How, kind: &str, config: &'a Config) -> Result<Option<&'a crate::config::Job>> {
     if let Some(name) = &how.job {
         return match config.find_job(name.as_str()) {
-            Some(job) if job.kind != kind => {
-                Err(Error::usage(format!("`{name}` is a {} job, not a {kind} job", job.kind))
-                    .hint("`tsuzuki job ls` lists the jobs; name another with --job"))
-            }
+            Some(job) if job.kind != kind => Err(Error::usage(phrase!(
+                "`{name}` is a {found} job, not a {kind} job",
+                "`{name}` は {kind} ジョブではなく {found} ジョブです",
+                name,
+                found = &job.kind,
+                kind
+            ))
+            .hint(phrase!(
+                "`tsuzuki job ls` lists the jobs; name another with --job",
+                "ジョブの一覧は `tsuzuki job ls` で確認できます。--job で別のジョブを指定してください"
+            ))),
             found => Ok(found),
         };
     }
@@ -289,9 +312,9 @@ async fn check_name(how: &How, also: &BTreeSet<JobName>, if_new: IfNew, context:
     if !how.new
         && let Some(near) = nearest(name.as_str(), known)
     {
-        return Err(Error::usage(format!("there is no job `{name}`"))
-            .hint(format!("did you mean `{near}`?"))
-            .hint("add --new if it is to be a new job"));
+        return Err(Error::usage(phrase!("there is no job `{name}`", "ジョブ `{name}` はありません", name))
+            .hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near))
+            .hint(phrase!("add --new if it is to be a new job", "新しいジョブなら --new を付けてください")));
     }
     context.out.note(match if_new {
         IfNew::IsMade => format!("job `{name}` does not exist; it is made new"),
@@ -309,15 +332,22 @@ async fn load_input(input: &str, most: u64, context: &Context) -> Result<Vec<u8>
     tokio::select! {
         biased;
         () = context.stop.cancelled() => {
-            Err(Error::new(Exit::Interrupted, "interrupted; nothing was imported"))
+            Err(Error::new(Exit::Interrupted, phrase!("interrupted; nothing was imported", "中断しました。何も取り込んでいません")))
         }
-        loaded = loading => loaded.map_err(|_| Error::failed(format!("{input} cannot be read")))?,
+        loaded = loading => loaded.map_err(|_| Error::failed(phrase!("{input} cannot be read", "{input} を読み込めません", input)))?,
     }
 }
 
 fn read_input(input: &str, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let failed = |error: std::io::Error| Error::failed(format!("{input} cannot be read: {error}"));
+    let failed = |error: std::io::Error| {
+        Error::failed(phrase!(
+            "{input} cannot be read: {error}",
+            "{input} を読み込めません：{error}",
+            input,
+            error = error.to_string()
+        ))
+    };
     match input {
         "-" => std::io::stdin().take(most + 1).read_to_end(&mut bytes).map_err(failed)?,
         file => {
@@ -326,7 +356,12 @@ fn read_input(input: &str, most: u64) -> Result<Vec<u8>> {
         }
     };
     if bytes.len() as u64 > most {
-        Err(Error::failed(format!("{input} is larger than {most} bytes")))
+        Err(Error::failed(phrase!(
+            "{input} is larger than {most} bytes",
+            "{input} は {most} バイトを超えています",
+            input,
+            most
+        )))
     } else {
         Ok(bytes)
     }

@@ -5,6 +5,7 @@ use super::super::{Context, Error, Exit, Result, sending};
 use super::edit::key_and_value;
 use crate::app::new_table::{AddError, NewJob};
 use crate::config::value::Span;
+use crate::phrase;
 
 /// Options of `job add`.
 #[derive(Debug, clap::Args)]
@@ -45,7 +46,7 @@ pub(super) async fn save(job: &NewJob, context: &Context) -> Result {
     let added = job.add_to(&context.config_path()?, &context.env, &context.clock).await;
     let saved = added.map_err(|error| explain(error, kind, name))?;
     let keys = job.keys().map_err(Error::usage)?;
-    context.out.note(format!("Added the job `{name}`:"));
+    context.out.note(phrase!("Added the job `{name}`:", "ジョブ `{name}` を追加しました：", name));
     if context.out.is_json() {
         context.out.json(&keys.iter().cloned().collect::<std::collections::BTreeMap<_, _>>())?;
     } else {
@@ -53,14 +54,20 @@ pub(super) async fn save(job: &NewJob, context: &Context) -> Result {
         keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
     }
     sending::warn_without_channel(saved.find_job(name), &context.out);
-    context.out.note(format!("`tsuzuki job test {name}` looks once; `tsuzuki run {name}` runs it now"));
+    context.out.note(phrase!(
+        "`tsuzuki job test {name}` looks once; `tsuzuki run {name}` runs it now",
+        "`tsuzuki job test {name}` で試せます。`tsuzuki run {name}` で今すぐ実行できます",
+        name
+    ));
     Ok(Exit::Fine)
 }
 
 fn explain(error: AddError, kind: &str, name: &str) -> Error {
     match error {
-        AddError::Known { .. } => Error::usage(error.to_string()).hint(format!(
-            "choose another name, or change it with `tsuzuki job update {name} --set KEY=VALUE`"
+        AddError::Known { .. } => Error::usage(error.phrase()).hint(phrase!(
+            "choose another name, or change it with `tsuzuki job update {name} --set KEY=VALUE`",
+            "別の名前にするか、`tsuzuki job update {name} --set KEY=VALUE` で変更してください",
+            name
         )),
         AddError::Value(why) => Error::usage(why),
         AddError::Edit(error) => refused(error.into(), kind),
@@ -71,7 +78,10 @@ fn explain(error: AddError, kind: &str, name: &str) -> Error {
 
 /// The error of a job that would not work: its lines are those that the file would have got.
 fn refused(error: Error, kind: &str) -> Error {
-    let error = error.hint("nothing was written; the job would have stood at the end of the file");
+    let error = error.hint(phrase!(
+        "nothing was written; the job would have stood at the end of the file",
+        "何も書き込んでいません（ジョブはファイルの末尾に追加されるはずでした）"
+    ));
     match KindFlags::<Jobs>::hint(kind) {
         Some(hint) => error.hint(hint),
         None => error,

@@ -66,15 +66,22 @@ async fn reset(name: String, yes: bool, context: &Context) -> Result {
     if of_job.is_empty() && config.find_job(&name).is_none() {
         let names =
             config.jobs.iter().map(|job| job.name.as_str()).chain(known.iter().map(|c| c.job_name.as_str()));
-        let error = Error::usage(format!("there is no job `{name}`, and no cursor of that name"));
+        let error = Error::usage(phrase!(
+            "there is no job `{name}`, and no cursor of that name",
+            "ジョブ `{name}` も、その名前の読み込み位置もありません",
+            name = &name
+        ));
         return Err(match nearest(&name, names) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint("`tsuzuki job cursor show` lists every cursor"),
+            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
+            None => error.hint(phrase!(
+                "`tsuzuki job cursor show` lists every cursor",
+                "読み込み位置の一覧は `tsuzuki job cursor show` で確認できます"
+            )),
         });
     }
     if !yes {
         let of_job: Vec<Cursor> = of_job.into_iter().cloned().collect();
-        let what = commands::forgets(&name, &of_job).to_string();
+        let what = commands::forgets(&name, &of_job);
         return Err(Error::unconfirmed(what, format_args!("job cursor reset {name}")));
     }
     let job_name = name.clone();

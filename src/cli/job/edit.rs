@@ -3,6 +3,7 @@
 use super::super::{Context, Error, Exit, Result};
 use crate::app;
 use crate::config::{ConfigFile, EditError, read_value};
+use crate::phrase;
 
 /// Options of `job update`.
 #[derive(Debug, clap::Args)]
@@ -33,38 +34,60 @@ pub(in crate::cli) fn key_and_value(text: &str) -> Result<(String, toml::Value),
 
 pub(super) fn update(args: &UpdateArgs, context: &Context) -> Result {
     if args.set.is_empty() && args.unset.is_empty() {
-        return Err(Error::usage("nothing to change").hint("name a key: --set KEY=VALUE or --unset KEY"));
+        return Err(Error::usage(phrase!("nothing to change", "変更するものがありません")).hint(phrase!(
+            "name a key: --set KEY=VALUE or --unset KEY",
+            "--set KEY=VALUE または --unset KEY でキーを指定してください"
+        )));
     }
     if args.set.iter().any(|(key, value)| key == "name" && value.as_str() != Some(&args.name)) {
-        return Err(Error::usage(format!(
-            "`{}` cannot be renamed: its history is stored under its name, and everything would be sent again",
-            args.name
+        return Err(Error::usage(phrase!(
+            "`{name}` cannot be renamed: its history is stored under its name, and everything would be sent again",
+            "`{name}` の名前は変更できません：履歴は名前ごとに記録されているため、すべて再送されてしまいます",
+            name = &args.name
         ))
-        .hint("`tsuzuki job add` adds a job of another name, which starts from the beginning"));
+        .hint(phrase!(
+            "`tsuzuki job add` adds a job of another name, which starts from the beginning",
+            "別の名前のジョブは `tsuzuki job add` で追加できます（最初から始まります）"
+        )));
     }
     edit_file(context, |file| {
         args.set.iter().try_for_each(|(key, value)| file.document.set(&args.name, key, value))?;
         args.unset.iter().try_for_each(|key| file.document.unset(&args.name, key))
     })?;
-    context.out.note(format!("Updated the job `{}`", args.name));
+    context.out.note(phrase!(
+        "Updated the job `{name}`",
+        "ジョブ `{name}` を更新しました",
+        name = &args.name
+    ));
     Ok(Exit::Fine)
 }
 
 pub(super) fn switch(name: &str, switch: Switch, context: &Context) -> Result {
     let on = switch == Switch::On;
     edit_file(context, |file| file.document.set(name, "enabled", &toml::Value::from(on)))?;
-    context.out.note(format!("{} the job `{name}`", if on { "Enabled" } else { "Disabled" }));
+    context.out.note(if on {
+        phrase!("Enabled the job `{name}`", "ジョブ `{name}` を有効にしました", name)
+    } else {
+        phrase!("Disabled the job `{name}`", "ジョブ `{name}` を無効にしました", name)
+    });
     Ok(Exit::Fine)
 }
 
 pub(super) fn remove(name: &str, yes: bool, context: &Context) -> Result {
     if !yes {
-        let what =
-            format!("removing `{name}` takes it out of the config file; its rows stay in the database");
+        let what = phrase!(
+            "removing `{name}` takes it out of the config file; its rows stay in the database",
+            "`{name}` を設定ファイルから削除します（データはデータベースに残ります）",
+            name
+        );
         return Err(Error::unconfirmed(what, format_args!("job rm {name}")));
     }
     edit_file(context, |file| file.document.remove_job(name))?;
-    context.out.note(format!("Removed the job `{name}` from the config file"));
+    context.out.note(phrase!(
+        "Removed the job `{name}` from the config file",
+        "ジョブ `{name}` を設定ファイルから削除しました",
+        name
+    ));
     Ok(Exit::Fine)
 }
 
@@ -83,10 +106,10 @@ impl From<EditError> for Error {
     fn from(error: EditError) -> Self {
         match error {
             EditError::Problems(problems) => problems.into(),
-            EditError::NoSuchJob(_) | EditError::NoSuchKey { .. } => {
-                Error::usage(error.to_string()).hint("`tsuzuki job ls` lists the jobs")
-            }
-            error => Error::failed(error.to_string()),
+            EditError::NoSuchJob(_) | EditError::NoSuchKey { .. } => Error::usage(error.phrase()).hint(
+                phrase!("`tsuzuki job ls` lists the jobs", "ジョブの一覧は `tsuzuki job ls` で確認できます"),
+            ),
+            error => Error::failed(error.phrase()),
         }
     }
 }

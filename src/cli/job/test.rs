@@ -7,8 +7,9 @@ use crate::app;
 use crate::db::Open;
 use crate::engine::Preview;
 use crate::engine::preview::Asking;
+use crate::phrase;
 use crate::phrase::Speech;
-use crate::text::{counted, one_line, shorten, width};
+use crate::text::{one_line, shorten, width};
 
 /// The widest name of a thing that others are aligned by.
 const WIDEST: usize = 40;
@@ -30,7 +31,12 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
         (0, _) => Exit::Fine,
         (failed, items) if failed == items => Exit::Failed,
         (failed, items) => {
-            context.out.warn(format!("{failed} of {} failed", counted(items, "check")));
+            context.out.warn(phrase!(
+                "{failed} of {count check} failed",
+                "{count} 件の確認のうち {failed} 件が失敗しました",
+                failed,
+                count = items
+            ));
             Exit::Partly
         }
     })
@@ -46,8 +52,16 @@ pub(super) async fn run_item(name: &str, url: &str, asking: Asking, context: &Co
     let job = app.jobs.iter().find(|job| job.name.as_str() == name);
     let job = job.ok_or_else(|| no_such_job(name, config))?;
     let Some(view) = job.collector.test_item(&app.env.db, url, asking).await? else {
-        return Err(Error::usage(format!("a {} job has no items that could be shown one by one", job.kind))
-            .hint(format!("`tsuzuki job test {name}` shows what it would find")));
+        return Err(Error::usage(phrase!(
+            "a {kind} job has no items that could be shown one by one",
+            "{kind} ジョブには、1 件ずつ表示できる記事がありません",
+            kind = job.kind.to_string()
+        ))
+        .hint(phrase!(
+            "`tsuzuki job test {name}` shows what it would find",
+            "`tsuzuki job test {name}` で、何が見つかるかを表示できます",
+            name
+        )));
     };
     if context.out.is_json() {
         context.out.json(&view.data)?;
@@ -72,6 +86,6 @@ fn print(preview: &Preview, speech: &Speech, context: &Context) -> Result<()> {
             context.out.line(format!("  - {}", one_line(first)))?;
         }
     }
-    preview.notes.iter().for_each(|note| context.out.note(format!("note: {}", speech.phrase(note))));
+    preview.notes.iter().for_each(|note| context.out.note(phrase!("note: {note}", "注：{note}", note)));
     Ok(())
 }

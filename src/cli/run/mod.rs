@@ -59,10 +59,18 @@ pub(super) struct NamedArgs {
 
 pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
     if let Some(kind) = args.kind.as_deref().filter(|kind| !app::job_kinds().any(|known| known == *kind)) {
-        let error = Error::usage(format!("there is no kind of job `{kind}`"));
+        let error = Error::usage(phrase!(
+            "there is no kind of job `{kind}`",
+            "ジョブの種類 `{kind}` はありません",
+            kind
+        ));
         return Err(match nearest(kind, app::job_kinds()) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint(format!("known: {}", app::job_kinds().collect::<Vec<_>>().join(", "))),
+            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
+            None => error.hint(phrase!(
+                "known: {kinds}",
+                "種類：{kinds}",
+                kinds = app::job_kinds().collect::<Vec<_>>().join(", ")
+            )),
         });
     }
     let selection = if args.force { Selection::Forced } else { Selection::Due };
@@ -105,10 +113,14 @@ fn narrow(job: Job, step: &str) -> Result<Job> {
     let hint = hint.join("; ");
     match job.collector.only(step) {
         Some(collector) => Ok(Job { collector, ..job }),
-        None => {
-            Err(Error::usage(format!("`{}` is a {} job and has no step `{step}`", job.name, job.kind))
-                .hint(hint))
-        }
+        None => Err(Error::usage(phrase!(
+            "`{name}` is a {kind} job and has no step `{step}`",
+            "`{name}` は {kind} ジョブで、段階 `{step}` はありません",
+            name = job.name.to_string(),
+            kind = job.kind.to_string(),
+            step
+        ))
+        .hint(hint)),
     }
 }
 

@@ -17,13 +17,15 @@ pub struct Column {
     is_moment: bool,
     is_long: bool,
     is_secondary: bool,
+    /// How wide it gets where there is no terminal.
+    most: usize,
 }
 
 impl Column {
     /// A column of words.
     pub fn left(name: Phrase) -> Self {
         let (is_number, is_moment, is_long, is_secondary) = (false, false, false, false);
-        Self { name, label: None, is_number, is_moment, is_long, is_secondary }
+        Self { name, label: None, is_number, is_moment, is_long, is_secondary, most: usize::MAX }
     }
 
     /// A column of numbers.
@@ -36,9 +38,14 @@ impl Column {
         Self { is_moment: true, ..Self::left(name) }
     }
 
-    /// A column of texts that are cut where a terminal ends, and never elsewhere.
+    /// A column of texts that are cut where a terminal ends, and elsewhere only by [`Column::at_most`].
     pub fn long(name: Phrase) -> Self {
         Self { is_long: true, ..Self::left(name) }
+    }
+
+    /// The same, which is cut at this width in pipes and files, too.
+    pub fn at_most(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// The same, which is left out where a terminal is too narrow for all columns.

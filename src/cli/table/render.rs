@@ -17,7 +17,7 @@ const GAP: usize = 2;
 pub(in crate::cli) struct Reader<'a> {
     pub(in crate::cli) speech: &'a Speech,
     pub(in crate::cli) now: Timestamp,
-    /// Columns of the terminal; `None` for pipes and files, where moments are absolute and nothing is cut.
+    /// Columns of the terminal; `None` for pipes and files, where moments are absolute and little is cut.
     pub(in crate::cli) width: Option<usize>,
     pub(in crate::cli) has_colour: bool,
 }
@@ -30,7 +30,8 @@ pub(in crate::cli) fn render(columns: &[Column], rows: &[Vec<Cell>], reader: &Re
     let natural: Vec<usize> = (0..columns.len())
         .map(|index| {
             let cells = texts.iter().filter_map(|row| row.get(index)).map(|text| width(text));
-            cells.max().unwrap_or(0).max(width(&headings[index]))
+            let natural = cells.max().unwrap_or(0).max(width(&headings[index]));
+            if reader.width.is_none() { natural.min(columns[index].most) } else { natural }
         })
         .collect();
     let all = || natural.iter().copied().enumerate().collect();
@@ -255,6 +256,19 @@ mod tests {
                 "code  ● OK       2026-01-14 18:00       2026-01-14 18:00        12  ok",
             ]
         );
+    }
+
+    #[test]
+    fn in_a_pipe_a_column_is_cut_where_it_says_so() {
+        let speech = Speech::default();
+        let reader =
+            Reader { speech: &speech, now: at("2026-01-15T12:00:00Z"), width: None, has_colour: false };
+        let columns = [
+            Column::left(phrase!("job", "ジョブ")),
+            Column::long(phrase!("last result", "前回の結果")).at_most(12),
+        ];
+        let rows = vec![vec![Cell::from("code"), Cell::from("three of the shelves")]];
+        assert_eq!(render(&columns, &rows, &reader)[1], "code  three of th…");
     }
 
     #[test]

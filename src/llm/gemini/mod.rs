@@ -86,14 +86,12 @@ fn open(section: &Section) -> Result<Opened, Problems> {
         if model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
             Ok(model.to_owned())
         } else {
-            Err(section.problem(
-                key,
-                phrase!(
-                    "`{model}` is not the name of a model",
-                    "`{model}` はモデルの名前ではありません",
-                    model
-                ),
-            ))
+            let message = phrase!(
+                "`{model}` is not the name of a model",
+                "`{model}` はモデルの名前ではありません",
+                model
+            );
+            Err(Problems::from(section.problem(key, message)))
         }
     };
     Ok(Opened {

@@ -15,6 +15,8 @@ mod side;
 mod tables;
 
 use std::collections::BTreeMap;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 use super::{DbUrl, Error, TableSurvey, Tx, moved};
 use rows::{RowsDigest, Values};
@@ -101,23 +103,19 @@ pub enum TargetState {
 }
 
 /// Why a move did not happen or did not end.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum MoveError {
     /// Source and target are one.
-    #[error("{0} is the database that everything is in already")]
     SamePlace(String),
     /// Somebody is at work.
-    #[error("jobs are running: {}", .0.join(", "))]
     Busy(Vec<String>),
     /// The target holds rows that are not from an unfinished move.
-    #[error("{place} is not empty: the table `{table}` has rows")]
     NotEmpty {
         place: String,
         /// The first table with rows.
         table: String,
     },
     /// The same move has ended before: everything is there, and the source is closed.
-    #[error("everything in {from} was moved to {to} already")]
     Ended {
         /// Where from, without a password.
         from: String,
@@ -125,21 +123,69 @@ pub enum MoveError {
         to: String,
     },
     /// The target is being filled from elsewhere.
-    #[error("{place} holds an unfinished move from {from}")]
     OtherSource {
         place: String,
         /// Where its rows come from.
         from: String,
     },
     /// What arrived is not what was sent: a defect of ours or of a disk.
-    #[error("what arrived differs from the source in: {}", .0.join(", "))]
     Differs(Vec<String>),
     /// It was asked to stop; the same command goes on.
-    #[error("interrupted; what was copied is saved")]
     Interrupted,
     /// A database refused.
-    #[error(transparent)]
-    Db(#[from] Error),
+    Db(Error),
+}
+
+impl MoveError {
+    /// Why, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            MoveError::SamePlace(place) => phrase!(
+                "{place} is the database that everything is in already",
+                "{place} は今使っているデータベースです",
+                place
+            ),
+            MoveError::Busy(who) => {
+                phrase!("jobs are running: {who}", "実行中のジョブがあります：{who}", who = who.join(", "))
+            }
+            MoveError::NotEmpty { place, table } => phrase!(
+                "{place} is not empty: the table `{table}` has rows",
+                "{place} は空ではありません（テーブル `{table}` に行があります）",
+                place,
+                table
+            ),
+            MoveError::Ended { from, to } => phrase!(
+                "everything in {from} was moved to {to} already",
+                "{from} の内容はすでに {to} に移行済みです",
+                from,
+                to
+            ),
+            MoveError::OtherSource { place, from } => phrase!(
+                "{place} holds an unfinished move from {from}",
+                "{place} には {from} からの未完了の移行があります",
+                place,
+                from
+            ),
+            MoveError::Differs(tables) => phrase!(
+                "what arrived differs from the source in: {tables}",
+                "移行先の内容が元と異なります：{tables}",
+                tables = tables.join(", ")
+            ),
+            MoveError::Interrupted => phrase!(
+                "interrupted; what was copied is saved",
+                "中断しました。コピー済みの内容は保存されています"
+            ),
+            MoveError::Db(error) => error.phrase(),
+        }
+    }
+}
+
+stdx::error_in_english!(MoveError);
+
+impl From<Error> for MoveError {
+    fn from(error: Error) -> Self {
+        MoveError::Db(error)
+    }
 }
 
 type Result<T> = std::result::Result<T, MoveError>;

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 use url::Url;
 
@@ -12,38 +14,65 @@ use stdx::time::Timestamp;
 use stdx::word_enum;
 
 /// Why a document is not read as a feed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedError {
     /// There is nothing in it.
-    #[error("the document is empty")]
     Empty,
     /// It is a page for people.
-    #[error("this is an HTML page, not a feed")]
     Html,
-    #[error("this is a sitemap, not a feed")]
     Sitemap,
     /// It is a list of feeds.
-    #[error("this is an OPML list, not a feed")]
     Opml,
     /// It is XML of another kind.
-    #[error("this is XML with root `{root}`, not a feed")]
     OtherXml {
         /// The name of its first element.
         root: String,
     },
     /// It is JSON of another kind.
-    #[error("this is JSON, but not a JSON Feed")]
     OtherJson,
     /// It looks like JSON and cannot be read.
-    #[error("the JSON is broken: {why}")]
     BrokenJson {
         /// What the JSON reader says.
         why: String,
     },
     /// It is neither XML nor JSON.
-    #[error("this is not a feed: no feed element was found")]
     NotAFeed,
 }
+
+impl FeedError {
+    /// Why, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            FeedError::Empty => phrase!("the document is empty", "文書が空です"),
+            FeedError::Html => {
+                phrase!("this is an HTML page, not a feed", "フィードではなく HTML ページです")
+            }
+            FeedError::Sitemap => {
+                phrase!("this is a sitemap, not a feed", "フィードではなくサイトマップです")
+            }
+            FeedError::Opml => {
+                phrase!("this is an OPML list, not a feed", "フィードではなく OPML の一覧です")
+            }
+            FeedError::OtherXml { root } => phrase!(
+                "this is XML with root `{root}`, not a feed",
+                "フィードではない XML です（ルート要素 `{root}`）",
+                root
+            ),
+            FeedError::OtherJson => {
+                phrase!("this is JSON, but not a JSON Feed", "JSON ですが、JSON Feed ではありません")
+            }
+            FeedError::BrokenJson { why } => {
+                phrase!("the JSON is broken: {why}", "JSON が壊れています：{why}", why)
+            }
+            FeedError::NotAFeed => phrase!(
+                "this is not a feed: no feed element was found",
+                "フィードではありません（フィードの要素が見つかりません）"
+            ),
+        }
+    }
+}
+
+stdx::error_in_english!(FeedError);
 
 word_enum! {
     /// The dialect of a feed.

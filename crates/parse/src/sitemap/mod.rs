@@ -1,6 +1,8 @@
 //! Sitemaps: the addresses that a site lists, as XML, as plain text, as a feed, any of them compressed.
 
 use std::io::Read;
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 use super::Cut;
 use super::decode;
@@ -48,30 +50,52 @@ impl Default for SitemapLimits {
 }
 
 /// Why a document is not read as a sitemap.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SitemapError {
     /// There is nothing in it.
-    #[error("the document is empty")]
     Empty,
     /// It is a page for people.
-    #[error("this is an HTML page, not a sitemap")]
     Html,
     /// It is XML of another kind.
-    #[error("this is XML with root `{root}`, not a sitemap")]
     OtherXml {
         /// The name of its first element.
         root: String,
     },
     /// It is text that lists no addresses.
-    #[error("this is neither XML nor a list of addresses")]
     NotASitemap,
     /// Its compression is damaged from the start.
-    #[error("the gzip data is damaged")]
     Damaged,
     /// It grows beyond a limit when it is decompressed.
-    #[error("the sitemap is larger than {limit} bytes when decompressed")]
     TooLarge { limit: u64 },
 }
+
+impl SitemapError {
+    /// Why, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            SitemapError::Empty => phrase!("the document is empty", "文書が空です"),
+            SitemapError::Html => {
+                phrase!("this is an HTML page, not a sitemap", "サイトマップではなく HTML ページです")
+            }
+            SitemapError::OtherXml { root } => phrase!(
+                "this is XML with root `{root}`, not a sitemap",
+                "サイトマップではない XML です（ルート要素 `{root}`）",
+                root
+            ),
+            SitemapError::NotASitemap => {
+                phrase!("this is neither XML nor a list of addresses", "XML でもアドレスの一覧でもありません")
+            }
+            SitemapError::Damaged => phrase!("the gzip data is damaged", "gzip のデータが壊れています"),
+            SitemapError::TooLarge { limit } => phrase!(
+                "the sitemap is larger than {limit} bytes when decompressed",
+                "サイトマップは展開すると {limit} バイトを超えます",
+                limit = *limit
+            ),
+        }
+    }
+}
+
+stdx::error_in_english!(SitemapError);
 
 /// Reads a sitemap that was fetched from `base`.
 pub fn parse(
