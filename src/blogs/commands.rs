@@ -48,7 +48,7 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, id: &str, deed: Deed) -> db:
         }
         Verb::Resume if store::resume(tx, id, finder.now)? => ActionOutcome::Done(phrase!(
             "`{id}` is checked again with the next run",
-            "`{id}` を次回の実行から確認します",
+            "`{id}` は次の実行から再び確認されます",
             id
         )),
         Verb::Resume => ActionOutcome::Refused(phrase!(

@@ -78,7 +78,7 @@ pub(super) fn called(word: &str) -> Phrase {
 
 /// What was probably meant.
 pub(super) fn did_you_mean(near: &str) -> Phrase {
-    phrase!("did you mean `{near}`?", "`{near}` のことですか？", near)
+    phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)
 }
 
 /// Every name that a person may have meant.

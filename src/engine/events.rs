@@ -67,9 +67,9 @@ impl EventDetail for JobEvent {
     fn phrase(&self) -> Phrase {
         match self {
             JobEvent::Paused { until: Some(until), why } => {
-                phrase!("paused until {until}: {why}", "{until} まで一時停止：{why}", until = *until, why)
+                phrase!("paused until {until}: {why}", "{until} まで一時停止中：{why}", until = *until, why)
             }
-            JobEvent::Paused { until: None, why } => phrase!("paused: {why}", "一時停止：{why}", why),
+            JobEvent::Paused { until: None, why } => phrase!("paused: {why}", "一時停止中：{why}", why),
             JobEvent::Resumed => phrase!("resumed", "再開"),
             JobEvent::Imported { from, .. } => phrase!("imported from {from}", "{from} から取り込み", from),
         }

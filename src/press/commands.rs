@@ -78,7 +78,7 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
     Ok(match answer {
         ItemAnswer::Done { status } => ActionOutcome::Done(phrase!(
             "item {id} is now {status}: {title}",
-            "項目 {id}「{title}」：{status}",
+            "記事 {id} を {status} にしました：{title}",
             id,
             status = view::standing(&Item { status, reason: None, ..item.clone() }),
             title

@@ -758,7 +758,7 @@ fn the_command_line_speaks_the_language_of_the_option_the_config_or_the_locale()
     assert!(jobs.contains("スケジュール") && jobs.contains("1 時間ごと（既定）"), "{jobs}");
     let refused = with(&["job", "show", "blog", "--lang", "ja"], "C");
     assert!(
-        refused.contains("エラー: ジョブ `blog` はありません\nヒント: `blogs` のことですか？"),
+        refused.contains("エラー: ジョブ `blog` はありません\nヒント: `blogs` ではありませんか？"),
         "{refused}"
     );
     test_env.write("tsuzuki.toml", &format!("[app]\nlanguage = \"en\"\n{BLOGS}"));

@@ -186,7 +186,7 @@ const MAY_NAME_PIPELINES: &[&str] = &[
     "src/cli/token.rs",
     "src/cli/blog.rs",
     "src/cli/change.rs",
-    "src/cli/bulk.rs",
+    "src/cli/bulk/",
     "src/cli/commits.rs",
     "src/cli/project.rs",
     "src/cli/branch.rs",
@@ -211,4 +211,16 @@ fn a_pipeline_is_named_only_in_its_folder_and_where_they_are_listed() {
         }
     }
     assert_eq!(named, Vec::<String>::new());
+}
+
+/// Sentences that are stored are found again by their English words; words without values are labels, which depend on where they stand.
+#[test]
+fn one_english_sentence_is_one_japanese_sentence() {
+    let mut japanese: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for template in tsuzuki::phrase::TEMPLATES.iter().filter(|template| template.en.contains('{')) {
+        japanese.entry(template.en).or_default().insert(template.ja);
+    }
+    assert!(japanese.len() > 500, "{} templates are linked", japanese.len());
+    japanese.retain(|_, words| words.len() > 1);
+    assert!(japanese.is_empty(), "{japanese:#?}");
 }

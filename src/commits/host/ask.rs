@@ -122,7 +122,7 @@ impl Asker {
                             retry_at,
                             phrase!(
                                 "{host} answers with status {status}",
-                                "{host} の応答はステータス {status} です",
+                                "{host} の応答は HTTP {status}",
                                 host,
                                 status = i64::from(status)
                             ),

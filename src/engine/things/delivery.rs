@@ -70,7 +70,7 @@ fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<A
         )),
         Answer::NotNow { state, why } => ActionOutcome::Refused(phrase!(
             "delivery {id} stays as it is ({state}): {why}",
-            "配信 {id} は変わりません（{state}）：{why}",
+            "配信 {id} はそのままです（{state}）：{why}",
             id,
             state = phrase_of(state),
             why

@@ -2,10 +2,11 @@
 //!
 //! A file never fails to parse: a line that is not understood is a line that says nothing.
 
-use std::fmt::Write as _;
+mod pattern;
+
 use std::time::Duration;
 
-use super::url::{escaped_byte, is_unreserved};
+use self::pattern::{Marks, Pattern, comparable};
 
 /// Bytes of a file that are read; RFC 9309 asks for at least 500 KiB.
 pub const MAX_BYTES: usize = 500 * 1024;
@@ -52,16 +53,6 @@ enum RobotsVerdict {
     Disallow,
     /// Greater on purpose: of two equally long matches, the allowing one wins.
     Allow,
-}
-
-/// A path with `*` for anything and `$` for the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Pattern {
-    /// The text between the `*`, in comparable form.
-    pieces: Vec<String>,
-    anchored: bool,
-    /// How specific the pattern is: its length as written.
-    weight: usize,
 }
 
 /// Reads a robots.txt; of a file above [`MAX_BYTES`] only whole lines below it count.
@@ -213,63 +204,6 @@ fn rules(verdict: RobotsVerdict, value: &[u8]) -> Vec<Rule> {
         rules.push(Rule { verdict, pattern: Pattern::read(&directory) });
     }
     rules
-}
-
-impl Pattern {
-    fn read(value: &[u8]) -> Pattern {
-        let anchored = value.last() == Some(&b'$');
-        let body = if anchored { &value[..value.len() - 1] } else { value };
-        let pieces: Vec<String> =
-            body.split(|byte| *byte == b'*').map(|piece| comparable(piece, Marks::Literal)).collect();
-        let weight = comparable(value, Marks::Special).len();
-        Pattern { pieces, anchored, weight }
-    }
-
-    /// Takes each piece at its first place after the one before: linear in the path for every piece.
-    fn matches(&self, path: &str) -> bool {
-        let Some((first, others)) = self.pieces.split_first() else { return true };
-        let Some(mut rest) = path.strip_prefix(first.as_str()) else { return false };
-        let Some((last, middle)) = others.split_last() else { return !self.anchored || rest.is_empty() };
-        for piece in middle {
-            let Some(at) = rest.find(piece.as_str()) else { return false };
-            rest = &rest[at + piece.len()..];
-        }
-        if self.anchored { rest.ends_with(last.as_str()) } else { rest.contains(last.as_str()) }
-    }
-}
-
-/// What `*` and `$` are: part of the address, or marks of a rule.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Marks {
-    Literal,
-    Special,
-}
-
-/// One form for both sides: other than ASCII escaped, unreserved ASCII not, hex digits in upper case.
-///
-/// A literal `*` or `$` is written as its escape, which is how a rule can name it.
-fn comparable(bytes: &[u8], marks: Marks) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        at += 1;
-        let escaped = if byte == b'%' { escaped_byte(&bytes[at..]) } else { None };
-        match escaped {
-            Some(octet) if is_unreserved(octet) => text.push(char::from(octet)),
-            Some(octet) => escape(&mut text, octet),
-            None if !byte.is_ascii() => escape(&mut text, byte),
-            None if marks == Marks::Literal && matches!(byte, b'*' | b'$') => escape(&mut text, byte),
-            None => text.push(char::from(byte)),
-        }
-        if escaped.is_some() {
-            at += 2;
-        }
-    }
-    text
-}
-
-fn escape(text: &mut String, byte: u8) {
-    let _ = write!(text, "%{byte:02X}");
 }
 
 /// The part of an address that rules speak of: path and query, always with a slash in front.
