@@ -332,9 +332,10 @@ fn print(error: &clap::Error, language: Language) {
         if error.use_stderr() { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) };
     let is_terminal =
         if error.use_stderr() { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
-    let rendered = match is_terminal && std::env::var_os("NO_COLOR").is_none() {
-        true => error.render().ansi().to_string(),
-        false => error.render().to_string(),
+    let rendered = if is_terminal && std::env::var_os("NO_COLOR").is_none() {
+        error.render().ansi().to_string()
+    } else {
+        error.render().to_string()
     };
     let _ = stream.write_all(japanese::translate_output(error, &rendered).as_bytes());
 }
