@@ -61,7 +61,7 @@ impl BadValue {
         self.hint.as_ref()
     }
 
-    /// Message and hint in the form that [`BadValue::from_serde`] takes apart again: errors of serde are plain text.
+    /// Message and hint in the form that `from_serde` takes apart again: errors of serde are plain text.
     pub fn for_serde(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}{HINT}{}", self.message.to_stored(), hint.to_stored()),
