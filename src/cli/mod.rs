@@ -18,7 +18,6 @@ mod doctor;
 mod error;
 mod examples;
 mod export;
-mod heap;
 mod help;
 mod import;
 mod init;
@@ -250,7 +249,6 @@ impl Command {
 
 /// Runs the command line and answers the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
-    heap::share();
     complete::answer_shell();
     let args: Vec<OsString> = args.into_iter().collect();
     let language = find_language(&args);
