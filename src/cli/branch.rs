@@ -260,9 +260,10 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
         let gone = db
             .write(move |tx| {
                 let place = BranchRef { project_id, branch_name: &name };
-                Ok(forgetting::delete_commits(tx, place, AT_ONCE)?
-                    + pages::reset_left_out(tx, place, AT_ONCE)?
-                    + forgetting::delete_graph(tx, project_id, AT_ONCE)?)
+                let gone = forgetting::delete_commits(tx, place, AT_ONCE)?
+                    + pages::reset_left_out(tx, place, AT_ONCE)?;
+                forgetting::reset_roots(tx, project_id)?;
+                Ok(gone)
             })
             .await?;
         if gone == 0 {

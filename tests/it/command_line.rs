@@ -826,6 +826,9 @@ fn a_copy_is_kept_before_the_schema_changes() {
         ["ALTER", "TABLE", table, "ADD", "COLUMN", column, ..] => {
             Some(format!("ALTER TABLE {table} DROP COLUMN {column};"))
         }
+        ["DROP", "TABLE", table] => {
+            Some(format!("CREATE TABLE {} (project_id, sha, parent_sha);", table.trim_end_matches(';')))
+        }
         _ => None,
     };
     let undone: String = statements.filter_map(undo).collect();

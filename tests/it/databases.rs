@@ -25,6 +25,14 @@ impl Fixture {
         }
     }
 
+    /// Runs SQL that only a person or another version would write.
+    pub(crate) fn execute_batch(&self, text: &str) {
+        match &self.place {
+            DbUrl::File(path) => rusqlite::Connection::open(path).unwrap().execute_batch(text).unwrap(),
+            _ => on_server(&self.address(), text),
+        }
+    }
+
     /// Another connection to the same database, as another process would have.
     pub(crate) async fn open_again(&self) -> Db {
         Db::open(self.place.clone(), Open::Existing, self.clock.clone()).await.unwrap()

@@ -50,13 +50,15 @@ impl TargetCollector {
     }
 
     async fn find_reached(&self, head: &str) -> Result<Reached, Halt> {
-        let project_id = self.claimed.project_id;
-        let (mut graph, mut after) = (Graph::default(), (String::new(), String::new()));
+        let (mut graph, mut after) = (Graph::default(), String::new());
         loop {
             self.check_stop()?;
-            let from = after.clone();
-            let read =
-                self.db.read(move |tx| unreachable::list_edges(tx, project_id, &from, READ_AT_ONCE)).await?;
+            let (claimed, from) = (self.claimed.clone(), after.clone());
+            let read = self.db.read(move |tx| {
+                let place = BranchRef { project_id: claimed.project_id, branch_name: &claimed.branch_name };
+                unreachable::list_edges(tx, place, &from, READ_AT_ONCE)
+            });
+            let read = read.await?;
             graph.add(&read.edges);
             match read.last {
                 Some(last) => after = last,

@@ -68,22 +68,15 @@ pub fn delete_commits(tx: &mut Tx<'_>, place: BranchRef<'_>, limit: usize) -> db
     )
 }
 
-/// Deletes up to `limit` edges of the graph of a project that has no commits left; answers how many went.
-pub fn delete_graph(tx: &mut Tx<'_>, project_id: i64, limit: usize) -> db::Result<u64> {
+/// Forgets the roots of a project that has no commits left.
+pub fn reset_roots(tx: &mut Tx<'_>, project_id: i64) -> db::Result<()> {
     let any = tx.find(
         sql!("SELECT 1 FROM commits WHERE project_id = ?1 ORDER BY project_id, branch_name, sha LIMIT 1"),
         params![project_id],
         |row| row.get::<i64>(0),
     )?;
-    if any.is_some() {
-        return Ok(0);
+    if any.is_none() {
+        tx.execute(sql!("DELETE FROM commit_roots WHERE project_id = ?1"), params![project_id])?;
     }
-    tx.execute(sql!("DELETE FROM commit_roots WHERE project_id = ?1"), params![project_id])?;
-    tx.execute(
-        sql!(
-            "DELETE FROM commit_parents WHERE project_id = ?1 AND sha IN (
-               SELECT e.sha FROM commit_parents e WHERE e.project_id = ?1 ORDER BY e.sha LIMIT ?2)"
-        ),
-        params![project_id, limit],
-    )
+    Ok(())
 }

@@ -7,6 +7,8 @@ use crate::id::RunId;
 use crate::time::Timestamp;
 use crate::{params, sql, sql_rows};
 
+crate::migration!(12, "commit parents", "../../../migrations/0012_commit_parents.sql");
+
 /// Which branch a page belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct BranchRef<'a> {
@@ -14,8 +16,8 @@ pub struct BranchRef<'a> {
     pub branch_name: &'a str,
 }
 
-/// Adds the commits of a page that `run_id` met and that are not older than `since`, and the graph of all; answers how
-/// many were new.
+/// Adds the commits of a page that `run_id` met and that are not older than `since`, and notes the others as left out;
+/// answers how many were new.
 pub fn add_commits(
     tx: &mut Tx<'_>,
     place: BranchRef<'_>,
@@ -25,12 +27,8 @@ pub fn add_commits(
 ) -> db::Result<u64> {
     let BranchRef { project_id, branch_name } = place;
     let mut rows: Vec<Value<'_>> = Vec::with_capacity(commits.len() * COMMIT_COLUMNS);
-    let mut edges: Vec<Value<'_>> = Vec::with_capacity(commits.len() * 4);
     let mut left_out: Vec<Value<'_>> = Vec::new();
     for commit in commits {
-        for parent in &commit.parents {
-            edges.extend([Value::Int(project_id), text(&commit.sha), text(parent)]);
-        }
         if commit.parents.is_empty() {
             add_root(tx, project_id, &commit.sha)?;
         }
@@ -49,15 +47,22 @@ pub fn add_commits(
                     Value::Int(commit.lines.is_none().into()),
                     Value::Int(commit.is_merge().into()),
                     text(&commit.title),
+                    Value::Text(commit.parents.join(" ").into()),
                 ]);
                 continue;
             }
             Ok(_) => ("before_since", Value::Null),
             Err(_) => ("unreadable", Value::Text(run_id.to_string().into())),
         };
-        left_out.extend([Value::Int(project_id), text(branch_name), text(&commit.sha), text(why), met_by]);
+        left_out.extend([
+            Value::Int(project_id),
+            text(branch_name),
+            text(&commit.sha),
+            text(why),
+            met_by,
+            Value::Text(commit.parents.join(" ").into()),
+        ]);
     }
-    add_edges(tx, &edges)?;
     add_left_out(tx, &left_out)?;
     let new = add_rows(tx, &rows)?;
     let mut changed = new;
@@ -77,7 +82,7 @@ fn complete_rows(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> d
         let (additions, deletions) = commit.lines.unwrap_or_default();
         completed += tx.execute(
             sql!(
-                "UPDATE commits SET is_merge = ?4, title = ?5,
+                "UPDATE commits SET is_merge = ?4, title = ?5, parents = ?9,
                    additions = CASE WHEN stats_missing = 1 THEN ?6 ELSE additions END,
                    deletions = CASE WHEN stats_missing = 1 THEN ?7 ELSE deletions END,
                    stats_missing = CASE WHEN stats_missing = 1 THEN ?8 ELSE stats_missing END
@@ -91,14 +96,15 @@ fn complete_rows(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> d
                 &*commit.title,
                 additions,
                 deletions,
-                commit.lines.is_none()
+                commit.lines.is_none(),
+                commit.parents.join(" ")
             ],
         )?;
     }
     Ok(completed)
 }
 
-const COMMIT_COLUMNS: usize = 11;
+const COMMIT_COLUMNS: usize = 12;
 
 /// Names and addresses lost their control characters when they were read, so no NUL is left to look for.
 fn text(text: &str) -> Value<'_> {
@@ -109,15 +115,8 @@ fn add_rows(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
     tx.execute_rows(
         sql_rows!(
             "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email, committed_date_utc,
-               additions, deletions, stats_missing, is_merge, title) {rows} ON CONFLICT DO NOTHING"
+               additions, deletions, stats_missing, is_merge, title, parents) {rows} ON CONFLICT DO NOTHING"
         ),
-        values,
-    )
-}
-
-fn add_edges(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
-    tx.execute_rows(
-        sql_rows!("INSERT INTO commit_parents (project_id, sha, parent_sha) {rows} ON CONFLICT DO NOTHING"),
         values,
     )
 }
@@ -125,7 +124,7 @@ fn add_edges(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
 fn add_left_out(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
     tx.execute_rows(
         sql_rows!(
-            "INSERT INTO commits_left_out (project_id, branch_name, sha, why, run_id)
+            "INSERT INTO commits_left_out (project_id, branch_name, sha, why, run_id, parents)
              {rows} ON CONFLICT DO NOTHING"
         ),
         values,

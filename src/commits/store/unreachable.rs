@@ -7,34 +7,35 @@ use crate::db::{self, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// A piece of the graph of a project, and the edge that it ends with.
+/// A piece of the graph of a branch.
 #[derive(Debug, Default)]
 pub struct Edges {
     /// From child to parent, by their keys.
     pub edges: Vec<(u64, u64)>,
-    /// Where the next piece begins; `None` when there is nothing more.
-    pub last: Option<(String, String)>,
+    /// The commit that it ends with; `None` when there is nothing more.
+    pub last: Option<String>,
 }
 
-/// Up to `limit` edges of a project that come after the edge `after`.
-pub fn list_edges(
-    tx: &mut Tx<'_>,
-    project_id: i64,
-    after: &(String, String),
-    limit: usize,
-) -> db::Result<Edges> {
+/// The parents of up to `limit` commits that were walked on a branch, stored or not, and come after the commit `after`.
+pub fn list_edges(tx: &mut Tx<'_>, place: BranchRef<'_>, after: &str, limit: usize) -> db::Result<Edges> {
     let mut found = Edges::default();
     tx.each(
         sql!(
-            "SELECT sha, parent_sha FROM commit_parents
-             WHERE project_id = ?1 AND (sha, parent_sha) > (?2, ?3)
-             ORDER BY project_id, sha, parent_sha LIMIT ?4"
+            "SELECT sha, parents FROM commits
+             WHERE project_id = ?1 AND branch_name = ?2 AND sha > ?3 AND parents IS NOT NULL
+             UNION ALL
+             SELECT sha, parents FROM commits_left_out
+             WHERE project_id = ?1 AND branch_name = ?2 AND sha > ?3
+             ORDER BY sha LIMIT ?4"
         ),
-        params![project_id, after.0, after.1, limit],
+        params![place.project_id, place.branch_name, after, limit],
         |row| {
-            let edge = (row.get::<String>(0)?, row.get::<String>(1)?);
-            found.edges.push((reach::key(&edge.0), reach::key(&edge.1)));
-            found.last = Some(edge);
+            let child = row.text(0)?;
+            found.last = Some(child.to_owned());
+            let child = reach::key(child);
+            found
+                .edges
+                .extend(row.text(1)?.split_ascii_whitespace().map(|parent| (child, reach::key(parent))));
             Ok(())
         },
     )?;

@@ -102,6 +102,37 @@ on_both_databases! {
         assert!(writes[1] >= writes[0] + 2, "2,298 commits are marked in three steps instead of one: {writes:?}");
     }
 
+    async fn parents_that_the_version_before_kept_in_a_table_are_found_beside_their_commits(fixture) {
+        let repo = Repo::create(fixture.dir.path(), "app");
+        let world = World::new(&fixture.db, &format!("{PROJECT}\nsince = \"2020-01-01\"")).await;
+        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let root = repo.commit("2024-01-01T00:00:00Z");
+        let before_since = repo.commit("2019-01-01T00:00:00Z");
+        repo.git(&["checkout", "--quiet", "-b", "side", &root]);
+        repo.commit("2024-02-01T00:00:00Z");
+        repo.git(&["checkout", "--quiet", "main"]);
+        repo.git(&["merge", "--quiet", "side", "-m", "Merge"]);
+        repo.commit("2024-03-01T00:00:00Z");
+        world.start().await.unwrap();
+        fixture.execute_batch(
+            "CREATE TABLE commit_parents (project_id BIGINT NOT NULL, sha TEXT NOT NULL, parent_sha TEXT NOT NULL);
+             INSERT INTO commit_parents
+               SELECT project_id, sha, substr(parents, 1, 40) FROM commits WHERE length(parents) >= 40
+               UNION ALL SELECT project_id, sha, substr(parents, 42) FROM commits WHERE length(parents) > 40
+               UNION ALL SELECT project_id, sha, parents FROM commits_left_out;
+             ALTER TABLE commits DROP COLUMN parents;
+             ALTER TABLE commits_left_out DROP COLUMN parents;
+             DELETE FROM schema_migrations WHERE version >= 12;",
+        );
+        fixture.open_again().await.close().await;
+        repo.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+        world.start().await.unwrap();
+        let mut wanted = repo.rev_list("main");
+        assert!(wanted.remove(&before_since));
+        assert_eq!(world.stored("main").await, wanted, "both ways to the root go through the old graph");
+        assert_eq!(world.branch("main").await.unreachable, 1);
+    }
+
     async fn an_old_head_that_gitlab_has_forgotten_means_the_whole_history(fixture) {
         for (number, answer) in [(1, UnknownRevision::NotFound), (2, UnknownRevision::Empty)] {
             let repo = Repo::create(fixture.dir.path(), &format!("app{number}"));

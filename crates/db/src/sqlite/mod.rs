@@ -144,6 +144,24 @@ fn with_writer(error: Error, path: &Path) -> Error {
     }
 }
 
+/// How the closures of a batch are kept apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Isolation {
+    /// Not at all: one that fails undoes all of them. SQLite copies every page that changes inside a savepoint, and
+    /// nearly all closures end well.
+    Together,
+    /// One that fails undoes itself alone.
+    Savepoints,
+}
+
+/// How a batch ended.
+enum Batch {
+    /// Each closure has its outcome.
+    Ended(Vec<Result<()>>),
+    /// One of several closures failed, and all were undone.
+    Failed,
+}
+
 struct WriterThread {
     /// Before the connection: it closes its own first.
     checkpointer: Option<Checkpointer>,
@@ -183,11 +201,18 @@ impl WriterThread {
         }
     }
 
-    /// Runs what is waiting in one transaction; if that fails as a whole, one by one.
+    /// Runs what is waiting in one transaction; if that fails, each in a savepoint; if that fails as a whole, one by one.
     fn run_batch(&self, waiting: &mut VecDeque<Box<dyn Unit>>) {
         let mut batch = Vec::new();
-        match self.try_batch(waiting, &mut batch) {
-            Ok(outcomes) => {
+        let mut tried = self.try_batch(waiting, &mut batch, Isolation::Together);
+        if matches!(tried, Ok(Batch::Failed)) {
+            self.stats.reruns.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            let mut again = VecDeque::from(std::mem::take(&mut batch));
+            tried = self.try_batch(&mut again, &mut batch, Isolation::Savepoints);
+            again.into_iter().rev().for_each(|unit| waiting.push_front(unit));
+        }
+        match tried {
+            Ok(Batch::Ended(outcomes)) => {
                 for (unit, outcome) in batch.into_iter().zip(outcomes) {
                     unit.answer(outcome);
                 }
@@ -202,7 +227,7 @@ impl WriterThread {
                     unit.answer(Err(error));
                 }
             }
-            Err(_) => {
+            Ok(Batch::Failed) | Err(_) => {
                 self.stats.reruns.fetch_add(batch.len() as u64, Ordering::Relaxed);
                 for unit in batch {
                     self.run_batch(&mut VecDeque::from([unit]));
@@ -227,7 +252,8 @@ impl WriterThread {
         &self,
         waiting: &mut VecDeque<Box<dyn Unit>>,
         batch: &mut Vec<Box<dyn Unit>>,
-    ) -> Result<Vec<Result<()>>> {
+        isolation: Isolation,
+    ) -> Result<Batch> {
         self.begin()?;
         if !self.may_be_left
             && let Err(error) = moved::refuse_left(&mut Tx::on_sqlite(&self.connection, self.clock.now()))
@@ -238,13 +264,23 @@ impl WriterThread {
         let started = Instant::now();
         let mut outcomes = Vec::with_capacity(waiting.len());
         while let Some(mut unit) = waiting.pop_front() {
-            let outcome = self.run_in_savepoint(unit.as_mut());
+            let outcome = match isolation {
+                Isolation::Together => unit.run(&mut Tx::on_sqlite(&self.connection, self.clock.now())),
+                Isolation::Savepoints => self.run_in_savepoint(unit.as_mut()),
+            };
             batch.push(unit);
-            outcomes.push(outcome);
             if self.connection.is_autocommit() {
                 // A full disk or an I/O error has rolled everything back already.
-                return Err(outcomes.pop().and_then(Result::err).unwrap_or(Error::Closed));
+                return Err(outcome
+                    .err()
+                    .unwrap_or_else(|| Error::Disk("the transaction was rolled back".into())));
             }
+            if isolation == Isolation::Together && outcome.is_err() {
+                self.rollback();
+                let is_alone = batch.len() == 1;
+                return Ok(if is_alone { Batch::Ended(vec![outcome]) } else { Batch::Failed });
+            }
+            outcomes.push(outcome);
             if started.elapsed() > MAX_BATCH_TIME {
                 break;
             }
@@ -279,7 +315,7 @@ impl WriterThread {
         }
         let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         self.stats.writes.fetch_add(done as u64, Ordering::Relaxed);
-        Ok(outcomes)
+        Ok(Batch::Ended(outcomes))
     }
 
     fn run_in_savepoint(&self, unit: &mut dyn Unit) -> Result<()> {
@@ -287,7 +323,7 @@ impl WriterThread {
         let mut tx = Tx::on_sqlite(&self.connection, self.clock.now());
         let outcome = unit.run(&mut tx);
         if self.connection.is_autocommit() {
-            return outcome.and(Err(Error::Disk("the transaction was rolled back".into())));
+            return outcome;
         }
         if outcome.is_err() {
             self.connection.prepare_cached("ROLLBACK TO unit")?.execute([])?;
