@@ -106,8 +106,18 @@ pub(super) async fn fetch_named(
             None => phrase!("memberships", "参加しているプロジェクト"),
         };
         match client.fetch_listed(listing, stop).await {
-            Ok(remote) => {
-                found.extend(remote.into_iter().filter(|project| is_wanted(&source.keys, &project.path)));
+            Ok(mut remote) => {
+                let count = remote.len();
+                remote.retain(|project| is_wanted(&source.keys, &project.path));
+                if remote.is_empty() && count > 0 {
+                    let why = phrase!(
+                        "`include` and `exclude` leave out {count project}, all that there are",
+                        "`include` と `exclude` により、{count} 件のプロジェクトがすべて対象外です",
+                        count
+                    );
+                    problems.push(NotFound::new(place, why));
+                }
+                found.extend(remote);
             }
             Err(host::Error::Missing { .. }) => {
                 let why = phrase!(

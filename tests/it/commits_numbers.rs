@@ -126,6 +126,19 @@ on_both_databases! {
         assert_eq!(count(&world, &Counting { scope, ..counting }, By::Person).await.total.commits, 4);
     }
 
+    async fn who_has_no_commit_that_counts_is_nobody(fixture) {
+        let world = world(&fixture.db).await;
+        let people = people(&format!("{PROJECT}\nexclude_titles = [\"chore(release)*\", \"Work of Ann Other\"]"));
+        for by in [By::Project, By::Branch] {
+            let stats = count(&world, &all_in_utc(Arc::clone(&people)), by).await;
+            assert_eq!((stats.rows[0].people, stats.left_out.titles), (Some(3), 2), "Ann, Bob and the robot");
+        }
+        let february = stats::period_bounds("2026-02", &"UTC".parse().unwrap()).unwrap();
+        let scope = Scope { from: Some(february.0), until: Some(february.1), ..Scope::default() };
+        let nobody = count(&world, &Counting { scope, ..all_in_utc(people) }, By::Project).await;
+        assert_eq!((nobody.rows.len(), nobody.left_out.titles), (0, 2));
+    }
+
     async fn series_are_there_for_charts(fixture) {
         let _world = world(&fixture.db).await;
         let mut counting = all_in_utc(people("exclude_authors = [\"*[bot]*\"]"));

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::commits::run::decide::Sharing;
-use tsuzuki::commits::run::{Only, RunProgress};
+use tsuzuki::commits::run::{Ended, Only, RunProgress};
 use tsuzuki::commits::store::projects;
+use tsuzuki::config::{self, Env};
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 
 use crate::commits::world::{Repo, TOKEN, World, config_text, rows};
@@ -62,6 +63,26 @@ on_both_databases! {
         world.start().await.unwrap();
         let names: Vec<String> = rows(&fixture.db).await.into_iter().map(|row| row.branch).collect();
         assert_eq!(names, ["main", "release/1"]);
+    }
+
+    async fn patterns_that_leave_nothing_over_are_a_line(fixture) {
+        for (keys, said) in [
+            ("group = [\"a\", \"b\"]\ninclude = [\"b/*\"]", Some("group `a`: `include` and `exclude` leave out 3 projects")),
+            ("membership = true\nexclude = [\"*\"]\nprojects = [1]", Some("memberships: `include` and `exclude` leave out 6 projects")),
+            ("group = \"a\"\nbranches = [\"nothing/*\"]\nprojects = [1]", Some("fit no branch of 3 projects")),
+            ("group = \"a\"\nbranches = [\"ma*\"]", None),
+        ] {
+            let world = World::new(&fixture.db, keys).await;
+            add_projects(&world.gitlab);
+            let said_of_it = match world.bulk(&CancellationToken::new()).start(None, Sharing::Alone).await.unwrap() {
+                Ended::Worked(outcome) => outcome.problems,
+                Ended::Nothing(problems) => problems,
+                other => panic!("{other:?}"),
+            };
+            let lines: Vec<String> = said_of_it.iter().map(ToString::to_string).collect();
+            assert_eq!(lines.len(), usize::from(said.is_some()), "{keys}: {lines:?}");
+            assert!(said.is_none_or(|said| lines[0].contains(said)), "{keys}: {lines:?}");
+        }
     }
 
     async fn every_kind_of_token_stands_where_gitlab_looks_for_it(fixture) {
@@ -153,11 +174,41 @@ on_both_databases! {
             let bulk = world.bulk(&CancellationToken::new()).only(only);
             async move { bulk.start(None, Sharing::Alone).await.unwrap() }
         };
-        let tsuzuki::commits::run::Ended::Worked(outcome) = start("a/one", None).await else { panic!() };
+        let Ended::Worked(outcome) = start("a/one", None).await else { panic!() };
         assert_eq!((outcome.run.run.total_targets, rows(&fixture.db).await.len()), (1, 3));
-        let tsuzuki::commits::run::Ended::Nothing(why) = start("a/one", Some("nowhere")).await else { panic!() };
+        let Ended::Nothing(why) = start("a/one", Some("nowhere")).await else { panic!() };
         assert!(why[0].to_string().contains("a/one nowhere"), "{why:?}");
         assert_eq!(world.start().await.unwrap().run.run.total_targets, 3);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_keys_is_told_with_its_place() {
+    for (line, message) in [
+        ("branches = [\"a b\"]", "`a b` is not a branch or a pattern"),
+        ("exclude_branches = [\"\"]", "`` is not a branch or a pattern"),
+        ("include = [\" \"]", "the pattern is empty"),
+        ("exclude = [\"\"]", "the pattern is empty"),
+        ("exclude_authors = [\"\"]", "the pattern is empty"),
+        ("exclude_titles = [\"\"]", "the pattern is empty"),
+        ("group = 0", "numbers begin at 1"),
+        ("group = \"https://gitlab.com/team\"", "is not the path or number"),
+        ("projects = [\"\"]", "is not the path or number"),
+        ("token_kind = \"oauth\"", "bearer"),
+        ("concurrency = 17", "`concurrency` is 1 to 16"),
+        ("since = \"yesterday\"", "yesterday"),
+        ("mailmap = \"nowhere\"", "nowhere cannot be read"),
+        ("[[job.person]]\nname = \"Ann\"", "a person has a `name` and"),
+        ("github = \"https://github.com\"", "unknown key `github`"),
+    ] {
+        let text = config_text("https://gitlab.example", TOKEN, line);
+        let problems = match config::parse(&text, Path::new("test.toml"), tsuzuki::app::kinds(), &Env::of([]))
+        {
+            Err(problems) => problems,
+            Ok(config) => tsuzuki::commits::GitSource::read(&config.jobs[0]).err().unwrap(),
+        };
+        let said = problems.render(config::Colour::Never);
+        assert!(said.contains(message) && said.contains("test.toml:"), "{line}: {said}");
     }
 }
 
@@ -175,7 +226,7 @@ fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused() {
         .unwrap();
         let run = |arguments: &'static [&'static str]| run(dir.path(), arguments);
         assert_eq!(run(&["bulk", "start", "--project", "app", "--branch", "main"]).await.0, Some(0));
-        for again in ["retry-failed", "resume"] {
+        for again in ["retry-failed", "resume", "cancel", "show"] {
             let arguments: &'static [&'static str] =
                 Box::leak(Box::new(["bulk", again, "550e8400-e29b-41d4-a716-446655440000"]));
             let (code, words) = run(arguments).await;

@@ -109,6 +109,13 @@ impl Bulk {
             );
             named.extend(branches.into_iter().map(|branch| (*project_id, branch)));
         }
+        if named.is_empty() && !projects.is_empty() && !source.keys.branches.is_empty() && is_whole {
+            problems.push(phrase!(
+                "`branches` and `exclude_branches` fit no branch of {count project}",
+                "`branches` と `exclude_branches` に合うブランチが、{count} 件のプロジェクトのどれにもありません",
+                count = projects.len()
+            ));
+        }
         let (jobs_on_host, me) = (jobs_on_host.to_vec(), source.host_job());
         let targets = db.write(move |tx| take_branches(tx, &jobs_on_host, &me, &named, is_whole)).await?;
         Ok((targets, problems))
