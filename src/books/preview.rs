@@ -1,6 +1,7 @@
 //! The page that a run would begin with. The request counts as any; nothing else is written.
 
-use super::collect::{CollectContext, Permit, reserve, start_index};
+use super::ask::{Permit, reserve};
+use super::collect::{CollectContext, start_index};
 use super::decide::{Next, Paging};
 use super::google::{self, SearchError, VolumePage};
 use super::store;
@@ -35,6 +36,9 @@ pub(super) async fn preview(
             ..Preview::default()
         });
     };
+    if plan.search.lacks_key() {
+        return Err(Failure::Credentials(google::refused_key(google::needs_key())));
+    }
     let quota = plan.quota.clone();
     let left = match db.write(move |tx| reserve(tx, &quota, now)).await? {
         Permit::Go { left } => left,
