@@ -13,6 +13,7 @@ use tsuzuki::config::{self, Env};
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 
 use crate::commits::world::{Repo, TOKEN, World, config_text, rows};
+use crate::databases::Fixture;
 
 /// The paths of the projects that were found.
 async fn found(world: &World) -> Vec<String> {
@@ -212,24 +213,19 @@ fn what_is_wrong_with_the_keys_is_told_with_its_place() {
     }
 }
 
-#[test]
-fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async {
+on_both_databases! {
+    async fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused(fixture) {
         let gitlab = GitLab::start().await.unwrap();
         gitlab.add_synthetic(1, "team/app", 2_500);
         std::fs::write(
-            dir.path().join("tsuzuki.toml"),
+            fixture.dir.path().join("tsuzuki.toml"),
             config_text(&gitlab.url(), TOKEN, "group = \"team\""),
         )
         .unwrap();
-        let run = |arguments: &'static [&'static str]| run(dir.path(), arguments);
+        let run = async |arguments: &[&str]| run(&fixture, arguments).await;
         assert_eq!(run(&["bulk", "start", "--project", "app", "--branch", "main"]).await.0, Some(0));
         for again in ["retry-failed", "resume", "cancel", "show"] {
-            let arguments: &'static [&'static str] =
-                Box::leak(Box::new(["bulk", again, "550e8400-e29b-41d4-a716-446655440000"]));
-            let (code, words) = run(arguments).await;
+            let (code, words) = run(&["bulk", again, "550e8400-e29b-41d4-a716-446655440000"]).await;
             assert!(code == Some(2) && words.contains("there is no run 550e8400"), "{words}");
         }
         let (code, words) = run(&["branch", "rm", "team/app", "main", "--data"]).await;
@@ -243,12 +239,13 @@ fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused() {
         assert_eq!(run(&["bulk", "start"]).await.0, Some(0));
         let (_, words) = run(&["commits", "stats"]).await;
         assert!(words.contains("2250 commits, 250 merges"), "{words}");
-    });
+    }
 }
 
-async fn run(dir: &Path, arguments: &'static [&'static str]) -> (Option<i32>, String) {
+async fn run(fixture: &Fixture, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    command.args(arguments).current_dir(dir).env_clear().env("TZ", "Asia/Tokyo");
+    command.args(arguments).current_dir(fixture.dir.path()).env_clear().env("TZ", "Asia/Tokyo");
+    command.env("TSUZUKI_STORE_URL", fixture.address());
     let ended = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
 }

@@ -100,7 +100,7 @@ impl Search {
             .allow_private(&self.allow_private)
             .manners(Manners::client())
             // It was counted as one request, so it is one: no redirects, no second try.
-            .limits(Limits { redirects: 0, ..Limits::default() })
+            .limits(Limits { redirects: 0, ..fetcher.limits().clone() })
             .once();
         if let Some(key) = &self.key {
             request = request.secret_query("key", key);
