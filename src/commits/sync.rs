@@ -171,6 +171,14 @@ fn is_wanted(keys: &Keys, path: &str) -> bool {
     (keys.include.is_empty() || any_matches(&keys.include, path)) && !any_matches(&keys.exclude, path)
 }
 
+/// Whether a project that was collected before is left out by `exclude` now; what `projects` names is always in.
+pub(super) fn is_excluded(keys: &Keys, project: &Project) -> bool {
+    let is_named = keys.projects.iter().any(|name| {
+        name.as_str() == project.path || name.number().is_some_and(|number| number == project.remote_id)
+    });
+    !is_named && any_matches(&keys.exclude, &project.path)
+}
+
 /// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.
 pub async fn sync_projects(
     source: &GitSource,

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::commits::run::decide::Sharing;
-use tsuzuki::commits::run::{Ended, Only, RunProgress};
-use tsuzuki::commits::store::projects;
+use tsuzuki::commits::run::{self, Ended, Only, RunProgress};
+use tsuzuki::commits::store::{branches, projects};
 use tsuzuki::config::{self, Env};
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 
@@ -59,11 +59,26 @@ on_both_databases! {
             repo.git(&["branch", name]);
         }
         let keys = "projects = [\"team/app\"]\nbranches = [\"*\"]\nexclude_branches = [\"wip/*\", \"feature/*\"]";
-        let world = World::new(&fixture.db, keys).await;
+        let mut world = World::new(&fixture.db, keys).await;
         world.gitlab.add_repository(1, "team/app", &repo.dir);
         world.start().await.unwrap();
         let names: Vec<String> = rows(&fixture.db).await.into_iter().map(|row| row.branch).collect();
         assert_eq!(names, ["main", "release/1"]);
+        // What was collected before is left out, too, unless somebody adds it.
+        for (keys, added, expected) in [
+            ("projects = [\"team/app\"]\nexclude_branches = [\"release/*\"]\nexclude = [\"team/*\"]", None, vec!["main"]),
+            ("group = \"team\"\nexclude = [\"team/*\"]", Some("release/1"), vec!["release/1"]),
+        ] {
+            world.set_keys(TOKEN, keys);
+            let now = fixture.clock.now();
+            if let Some(branch) = added {
+                let job = "code".parse().unwrap();
+                fixture.db.write(move |tx| branches::put_added(tx, 1, branch, &job, now)).await.unwrap();
+            }
+            let run_id = world.start().await.unwrap().run.run.run_id;
+            let targets = fixture.db.read(move |tx| run::list_results(tx, &run_id)).await.unwrap();
+            assert_eq!(targets.iter().map(|target| target.branch_name.as_str()).collect::<Vec<_>>(), expected, "{keys}");
+        }
     }
 
     async fn patterns_that_leave_nothing_over_are_a_line(fixture) {
