@@ -261,6 +261,21 @@ fn without_a_key_the_run_says_where_to_get_one() {
 }
 
 #[test]
+fn a_look_says_what_would_not_be_sent_and_what_a_run_would_read() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        let shell = Shell { fixture: &fixture };
+        shell
+            .write(&world.text("max_per_run = 10\nalso_newest = true\ninclude = { words = [\"機械学習\"] }"));
+        let said = shell.say("job test shelf").await;
+        assert!(said.contains("7 new to the job") && said.contains("6 books would not be sent"), "{said}");
+        shell.say("run shelf").await;
+        let said = shell.say("job test shelf").await;
+        assert!(said.contains("a run would read the newest alone"), "{said}");
+    });
+}
+
+#[test]
 fn after_an_outage_status_and_why_say_when_the_job_is_tried_again() {
     databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
         let world = World::new(&fixture, volumes(0, 7)).await;

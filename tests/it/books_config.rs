@@ -26,6 +26,27 @@ fn a_job_needs_only_its_queries() {
 }
 
 #[test]
+fn what_init_and_the_documents_write_finds_new_books() {
+    let example = &books::pipeline::PIPELINE.example;
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = ["README.md", "README.ja.md", "docs/books.md", "docs/ja/books.md"];
+    let files = files.map(|file| std::fs::read_to_string(root.join(file)).unwrap());
+    for text in files.iter().map(String::as_str).chain([example.en, example.ja]) {
+        assert!(text.contains("also_newest = true\nrecheck_after = \"30d\"\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_day_needs_no_quotes() {
+    for written in ["2024-04-01", "\"2024-04-01\"", "\"2024-04\"", "\"2024\""] {
+        let keys = keys(&read(&format!("{JOB}earliest = {written}\n"), &Env::of([])).unwrap());
+        assert_eq!(keys.earliest.as_deref(), Some(written.trim_matches('"')));
+    }
+    let said = read(&format!("{JOB}earliest = 09:00:00\n"), &Env::of([])).unwrap_err().to_string();
+    assert!(said.contains("this is not a year, month or day"), "{said}");
+}
+
+#[test]
 fn what_is_wrong_is_told_with_its_place() {
     for (line, message) in [
         ("queries = []", "there is nothing to search for"),
