@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tracing::{info, warn};
 
-use super::decide::{Ask, Next, PAGE_LIMIT, PageOutcome, Paging, StopReason, repeat_after};
+use super::ask::{PageAnswer, fetch_page, give_up, pause_provider};
+use super::decide::{Ask, Next, PAGE_LIMIT, PageOutcome, Paging, StopReason};
 use super::events::{self, BookCode, SearchCode};
 use super::filter::BookFilter;
 use super::google::{Search, SearchError, VolumePage};
@@ -16,15 +17,11 @@ use crate::engine::{Failure, RunContext, Update};
 use crate::fail;
 use crate::fetch::Fetcher;
 use crate::id::JobName;
-use crate::ledger::quota::{Grant, Quota};
+use crate::ledger::quota::Quota;
 use crate::ledger::{Subject, cursor, event, pause};
-use crate::llm::events::ProviderCode;
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
-
-/// No pause of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
-const MAX_PAUSE: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
 
 /// What a collecting run needs.
 #[derive(Clone, Debug)]
@@ -76,14 +73,6 @@ pub enum Wrong {
     Failed(Phrase),
 }
 
-/// The answer to asking for permission to make a request.
-pub(super) enum Permit {
-    /// It is counted; so many more are left.
-    Go { left: u32 },
-    /// Not before this moment.
-    Wait { until: Option<Timestamp> },
-}
-
 /// Where a run begins, or `None` when there is nothing to collect.
 pub fn start_index(
     cursor: Option<&cursor::Cursor>,
@@ -120,7 +109,6 @@ pub async fn collect(
     if plan.also_newest {
         collect_newest(plan, fetcher, ctx, &mut collected, &mut announceable).await?;
         if collected.trouble.is_some() {
-            collected.stop = Some(StopReason::Error);
             return Ok(collected);
         }
     }
@@ -132,35 +120,19 @@ pub async fn collect(
     let mut next = paging.first();
     let mut total_items = None;
     let mut number = 0;
-    let mut failures = 0;
     ctx.progress.report(&job, Update::Total(u64::from(plan.max_per_run)));
     while let Next::Continue(ask) = next {
         ctx.check_stop()?;
-        let left = match ask_permission(plan, ctx).await? {
-            Permit::Go { left } => left,
-            Permit::Wait { until } => {
+        let (answer, left) = match fetch_page(plan, &plan.search, fetcher, ctx, ask).await? {
+            PageAnswer::Answered { answer, left } => (answer, left),
+            PageAnswer::NotNow { until } => {
                 (paging, next) = paging.after_page(PageOutcome::OverQuota, 0);
                 collected.resumes_at = until;
                 save_position(ctx, &key, paging, next).await?;
                 break;
             }
         };
-        let answer = tokio::select! {
-            () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
-            answer = plan.search.fetch(fetcher, ask, ctx.now()) => answer,
-        };
-        if let Err(SearchError::Passing { why, retry_after }) = &answer {
-            failures += 1;
-            if let Some(wait) = repeat_after(failures, plan.retries, left, *retry_after) {
-                info!(job = %job, "Google Books: {why}; it is asked again in {} s", wait.as_secs());
-                tokio::select! {
-                    () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
-                    () = ctx.clock.wait_until(ctx.now().plus(wait)) => continue,
-                }
-            }
-        }
         number += 1;
-        failures = 0;
         fail::point("books.page_fetched");
         match answer {
             Ok(page) => {
@@ -193,11 +165,8 @@ pub async fn collect(
                 save_position(ctx, &key, paging, next).await?;
             }
             Err(trouble) => {
-                if let SearchError::Passing { why, retry_after: Some(wait) } = &trouble {
-                    pause_provider(ctx, &plan.quota, ctx.now().plus(*wait), why).await?;
-                }
                 (paging, next) = paging.after_page(PageOutcome::Failed, left);
-                collected.trouble = Some(trouble.into());
+                collected.trouble = Some(give_up(ctx, &plan.quota, trouble).await?);
                 save_position(ctx, &key, paging, next).await?;
             }
         }
@@ -221,12 +190,13 @@ async fn collect_newest(
     collected: &mut Collected,
     announceable: &mut Option<u64>,
 ) -> Result<(), Failure> {
-    let Permit::Go { .. } = ask_permission(plan, ctx).await? else { return Ok(()) };
     let ask = Ask { start_index: 0, max_results: PAGE_LIMIT };
-    let search = plan.search.by_newest();
-    let answer = tokio::select! {
-        () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
-        answer = search.fetch(fetcher, ask, ctx.now()) => answer,
+    let answer = match fetch_page(plan, &plan.search.by_newest(), fetcher, ctx, ask).await? {
+        PageAnswer::Answered { answer, .. } => answer,
+        PageAnswer::NotNow { until } => {
+            (collected.stop, collected.resumes_at) = (Some(StopReason::Quota), until);
+            return Ok(());
+        }
     };
     match answer {
         Ok(page) => {
@@ -235,20 +205,18 @@ async fn collect_newest(
             let new = save_page(ctx, page, None, plan, *announceable).await?;
             collected.new += new;
             *announceable = announceable.map(|announceable| announceable.saturating_sub(new));
-            Ok(())
         }
-        // The search asks for permission next, and hears the same.
-        Err(SearchError::Quota { until, why }) => pause_provider(ctx, &plan.quota, until, &why).await,
-        // The search may do better, with its repeats.
-        Err(SearchError::Passing { why, .. }) => {
-            info!(job = %ctx.job, "Google Books: the newest volumes could not be read: {why}");
-            Ok(())
+        // The search, if there is more to read, asks for permission next and hears the same.
+        Err(SearchError::Quota { until, why }) => {
+            (collected.stop, collected.resumes_at) = (Some(StopReason::Quota), Some(until));
+            pause_provider(ctx, &plan.quota, until, &why).await?;
         }
         Err(trouble) => {
-            collected.trouble = Some(trouble.into());
-            Ok(())
+            collected.stop = Some(StopReason::Error);
+            collected.trouble = Some(give_up(ctx, &plan.quota, trouble).await?);
         }
     }
+    Ok(())
 }
 
 impl From<SearchError> for Wrong {
@@ -261,31 +229,6 @@ impl From<SearchError> for Wrong {
             }
         }
     }
-}
-
-/// Counts a request before it leaves, in a transaction of its own.
-async fn ask_permission(plan: &CollectContext, ctx: &RunContext) -> Result<Permit, Failure> {
-    let (quota, now) = (plan.quota.clone(), ctx.now());
-    ctx.write(move |tx| reserve(tx, &quota, now)).await
-}
-
-/// Permission for one request, counted if it is given. Ignores a pause that ends implausibly late: the clock was wrong
-/// when it was written.
-pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Result<Permit> {
-    let name = Subject::provider(&quota.provider);
-    match pause::find(tx, &name, now)? {
-        Some(pause_provider)
-            if pause_provider.paused_until.is_some_and(|until| until > now.plus(MAX_PAUSE)) =>
-        {
-            pause::reset(tx, &name)?;
-        }
-        Some(pause_provider) => return Ok(Permit::Wait { until: pause_provider.paused_until }),
-        None => {}
-    }
-    Ok(match quota.reserve(tx, 1, now)? {
-        Grant::Granted { left } => Permit::Go { left },
-        Grant::Exhausted { resets_at } => Permit::Wait { until: Some(resets_at) },
-    })
 }
 
 /// Writes the books of a page and the position after it, if it has one, together; answers how many were new to the job.
@@ -351,22 +294,4 @@ fn put_position(
         event::add(tx, Some(job), &Subject::job(job), SearchCode::Exhausted, &detail, now)?;
     }
     Ok(())
-}
-
-/// Pauses the provider, for every job that uses it.
-async fn pause_provider(
-    ctx: &RunContext,
-    quota: &Quota,
-    until: Timestamp,
-    why: &Phrase,
-) -> Result<(), Failure> {
-    let (job, name, why, now) = (ctx.job.clone(), Subject::provider(&quota.provider), why.clone(), ctx.now());
-    ctx.write(move |tx| {
-        if pause::put(tx, &name, Some(until), &why, now)? {
-            let detail = serde_json::json!({ "why": why.to_stored(), "until": until });
-            event::add(tx, Some(&job), &name, ProviderCode::AskedToWait, &detail, now)?;
-        }
-        Ok(())
-    })
-    .await
 }

@@ -107,13 +107,20 @@ impl Complaint {
         }
     }
 
+    /// Whether Google cannot tell which country it is asked from.
+    pub(super) fn is_place_unknown(&self) -> bool {
+        self.any(|reason| reason == "unknownlocation")
+    }
+
     /// Whether the key is not accepted.
     pub(super) fn is_credential(&self) -> bool {
-        const REFUSALS: [&str; 9] = [
+        const REFUSALS: [&str; 11] = [
             "keyinvalid",
             "keyexpired",
             "api_key_invalid",
             "api_key_service_blocked",
+            "api_key_ip_address_blocked",
+            "api_key_http_referrer_blocked",
             "accessnotconfigured",
             "service_disabled",
             "iprefererblocked",

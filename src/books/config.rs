@@ -1,6 +1,5 @@
 //! The keys of a `books` job, named as in the seeds.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -81,9 +80,10 @@ pub struct Keys {
     /// Books published before this year, month or day ("2024", "2024-04") are not told, nor those without a date.
     #[serde(default, deserialize_with = "read_earliest")]
     pub earliest: Option<String>,
-    /// A file with a template of the prompt, relative to the config file. It knows `title`, `authors`, `publisher`,
-    /// `published_date` and `isbn13`.
-    pub prompt: Option<PathBuf>,
+    /// A file with a template of the prompt, relative to the config file (`"book.txt"` or `"${file:book.txt}"`). It knows
+    /// `title`, `authors`, `publisher`, `published_date` and `isbn13`.
+    #[schemars(extend("x-file" = true))]
+    pub prompt: Option<String>,
 }
 
 /// What is looked for in a book, whatever the case of its letters.
@@ -325,12 +325,22 @@ fn at_most(key: &str, most: u32) -> Phrase {
 pub fn lacks_key(section: &Section) -> bool {
     let Ok(keys) = section.keys::<Keys>() else { return false };
     let asked = google::volumes_url(keys.google_books.api_url.as_deref());
-    let is_google =
-        asked.host_str().is_some_and(|host| host == "googleapis.com" || host.ends_with(".googleapis.com"));
-    is_google && keys.google_books.api_key.is_none()
+    keys.google_books.api_key.is_none() && google::is_google(&asked)
+}
+
+fn is_two_letters(code: &str) -> bool {
+    code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
 impl Keys {
+    /// Everything that is looked for in books, with its place.
+    fn list_words(&self) -> impl Iterator<Item = (String, &Vec<String>)> {
+        [("include", &self.include), ("exclude", &self.exclude)].into_iter().flat_map(|(key, of)| {
+            [("words", &of.words), ("authors", &of.authors), ("publishers", &of.publishers)]
+                .map(|(list, words)| (format!("{key}.{list}"), words))
+        })
+    }
+
     /// What is wrong with them, beyond what serde can know.
     pub(super) fn list_problems(&self, section: &Section) -> Problems {
         let mut problems = Problems::default();
@@ -346,6 +356,26 @@ impl Keys {
                 let message = phrase!("the query is empty", "検索語が空です");
                 problems.push(section.problem(&format!("queries.{number}"), message));
             }
+        }
+        for (name, list) in self.list_words() {
+            for (number, word) in list.iter().enumerate().filter(|(_, word)| word.trim().is_empty()) {
+                let message =
+                    phrase!("`{word}` is in every book", "`{word}` はすべての本に当てはまります", word);
+                problems.push(section.problem(&format!("{name}.{number}"), message));
+            }
+        }
+        if self.google_books.country.as_deref().is_some_and(|country| !is_two_letters(country)) {
+            let message = phrase!("this is not the code of a country", "国コードではありません");
+            let hint = phrase!("write its two letters, e.g. \"JP\"", "2 文字で書いてください（例：\"JP\"）");
+            problems.push(section.problem("google_books.country", message).with_hint(hint));
+        }
+        if self.google_books.lang_restrict.as_deref().is_some_and(|language| {
+            // Google tags Chinese and Portuguese with a region: `zh-TW`.
+            !is_two_letters(language.split('-').next().unwrap_or_default())
+        }) {
+            let message = phrase!("this is not the code of a language", "言語コードではありません");
+            let hint = phrase!("write its two letters, e.g. \"ja\"", "2 文字で書いてください（例：\"ja\"）");
+            problems.push(section.problem("google_books.langRestrict", message).with_hint(hint));
         }
         for (key, value, most) in
             [("mail_limit", self.mail_limit, MAX_MAIL_LIMIT), ("token_days", self.token_days, MAX_TOKEN_DAYS)]

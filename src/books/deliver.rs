@@ -6,7 +6,6 @@ use std::time::Duration;
 use url::Url;
 
 use super::events::{self, BookCode};
-use super::filter::BookFilter;
 use super::mail;
 use super::model::Book;
 use super::prompt::Prompt;
@@ -36,7 +35,7 @@ const TRIES: usize = 3;
 /// What delivering needs.
 #[derive(Clone, Debug)]
 pub struct DeliverContext {
-    /// How many books a digest may have.
+    /// Which books a digest may have, and how many.
     pub limits: DigestLimits,
     /// The names of the channels that are told.
     pub deliver: Vec<String>,
@@ -51,8 +50,6 @@ pub struct DeliverContext {
     pub language: Language,
     /// How prompts are made.
     pub prompt: Prompt,
-    /// Which books are worth telling.
-    pub wanted: BookFilter,
 }
 
 /// Undelivered books that are held against the config at once.
@@ -117,12 +114,12 @@ pub async fn deliver(plan: &DeliverContext, ctx: &RunContext) -> Result<Queued, 
 
 /// Takes books out that were found before the config stopped wanting them; `true` if there may be more.
 async fn leave_out_unwanted(plan: &DeliverContext, ctx: &RunContext) -> Result<bool, Failure> {
-    if plan.wanted.is_everything() {
+    if plan.limits.wanted.is_everything() {
         return Ok(false);
     }
     let (job, now) = (ctx.job.clone(), ctx.now());
     let mut books = ctx.db.read(move |tx| store::list_undelivered(tx, &job, WEIGHED_AT_ONCE, now)).await?;
-    books.retain(|book| !plan.wanted.fits(book));
+    books.retain(|book| !plan.limits.wanted.fits(book));
     if books.is_empty() {
         return Ok(false);
     }

@@ -7,6 +7,7 @@
 //!      └── until full, quota, error or exhausted ─ the next run goes on there   └── free to be told again
 //! ```
 
+mod ask;
 pub mod collect;
 mod complaint;
 pub mod config;
@@ -117,6 +118,7 @@ impl Books {
                 mail_limit: keys.mail_limit,
                 fallback_limit: keys.fallback_limit,
                 zone: zone.time_zone().clone(),
+                wanted: BookFilter::of(&keys),
             },
             deliver: job.deliver.clone(),
             channels: Arc::clone(&env.channels),
@@ -125,7 +127,6 @@ impl Books {
             token_life: DAY * keys.token_days,
             language: env.app.message_language(),
             prompt: Prompt::of(&keys, &job.section, env.app.message_language()),
-            wanted: BookFilter::of(&keys),
         };
         problems.unless_any(Self {
             name: job.name.clone(),

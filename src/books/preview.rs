@@ -1,6 +1,7 @@
 //! The page that a run would begin with. The request counts as any; nothing else is written.
 
-use super::collect::{CollectContext, Permit, reserve, start_index};
+use super::ask::{Permit, reserve};
+use super::collect::{CollectContext, start_index};
 use super::decide::{Next, Paging};
 use super::google::{self, SearchError, VolumePage};
 use super::store;
@@ -35,6 +36,9 @@ pub(super) async fn preview(
             ..Preview::default()
         });
     };
+    if plan.search.lacks_key() {
+        return Err(Failure::Credentials(google::refused_key(google::needs_key())));
+    }
     let quota = plan.quota.clone();
     let left = match db.write(move |tx| reserve(tx, &quota, now)).await? {
         Permit::Go { left } => left,
@@ -63,14 +67,29 @@ pub(super) async fn preview(
         left,
         per_day = plan.quota.rule.per_day
     )];
-    if start.is_none() {
+    if start.is_none() && plan.also_newest {
+        notes.push(phrase!(
+            "the search is exhausted: a run would read the newest alone, this was the first page of the search again",
+            "検索は枯渇しています。実行すると新しい順の 1 ページだけを読みます（これは検索の最初のページの再取得です）"
+        ));
+    } else if start.is_none() {
         notes.push(phrase!(
             "the search is exhausted: a run would ask nothing, this was its first page again",
             "検索は枯渇しています。実行しても要求は行われず、これは最初のページの再取得です"
         ));
     }
     let item = match plan.search.fetch(fetcher, ask, now).await {
-        Ok(page) => describe(page, ask.start_index, what, job, db).await?,
+        Ok(page) => {
+            let unwanted = page.books.iter().filter(|book| !plan.wanted.fits(book)).count();
+            if unwanted > 0 {
+                notes.push(phrase!(
+                    "{unwanted book} would not be sent: `include`, `exclude` or `earliest` leave them out",
+                    "{unwanted} 件は `include`・`exclude`・`earliest` により送信の対象外です",
+                    unwanted
+                ));
+            }
+            describe(page, ask.start_index, what, job, db).await?
+        }
         Err(SearchError::Credentials(why)) => {
             return Err(Failure::Credentials(google::refused_key(why)));
         }

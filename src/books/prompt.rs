@@ -3,6 +3,8 @@
 //! It is made of what identifies the book and nothing else. A description is a stranger's text, often long and
 //! sometimes an instruction; it never becomes part of a prompt.
 
+use std::path::Path;
+
 use super::config::Keys;
 use super::model::Book;
 use crate::channel::Template;
@@ -43,8 +45,9 @@ impl Prompt {
 
 /// The template that a job names, tried with a book that has everything and one that has little.
 pub fn load(keys: &Keys, section: &Section) -> Result<Option<Template>, Phrase> {
-    let Some(path) = &keys.prompt else { return Ok(None) };
-    let path = section.resolve(path);
+    let Some(written) = keys.prompt.as_deref() else { return Ok(None) };
+    let path = written.strip_prefix("${file:").and_then(|path| path.strip_suffix('}')).unwrap_or(written);
+    let path = section.resolve(Path::new(path.trim()));
     let text = std::fs::read_to_string(&path).map_err(|error| {
         phrase!(
             "the template {path} cannot be read: {error}",

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
+use super::filter::BookFilter;
 use super::model::Book;
 use super::store;
 use crate::db::{self, Tx};
@@ -16,7 +17,7 @@ const REFUSAL_PAUSE: Duration = Duration::from_secs(23 * 60 * 60);
 /// How long ago a book was sent that may be sent again.
 const LONG_AGO: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// How many books a digest may have.
+/// Which books a digest may have, and how many.
 #[derive(Clone, Debug)]
 pub struct DigestLimits {
     /// Of books that are new to the reader.
@@ -25,6 +26,8 @@ pub struct DigestLimits {
     pub fallback_limit: u32,
     /// The zone whose calendar day has no digest of repeats beside another.
     pub zone: TimeZone,
+    /// Which books are worth telling, for the first time or again.
+    pub wanted: BookFilter,
 }
 
 /// What a digest tells.
@@ -58,7 +61,8 @@ pub fn choose(
     if next_digest_at(tx, job, now)?.is_some() {
         return Ok(Selection::Nothing);
     }
-    let new = store::list_undelivered(tx, job, limits.mail_limit, now)?;
+    let new =
+        list_wanted(limits.mail_limit, &limits.wanted, |limit| store::list_undelivered(tx, job, limit, now))?;
     if !new.is_empty() {
         return Ok(Selection::New(new));
     }
@@ -68,8 +72,29 @@ pub fn choose(
     if !may_repeat(undelivered, on_their_way, last_digest_at, limits, now) {
         return Ok(Selection::Nothing);
     }
-    let repeats = store::list_repeatable(tx, job, now.minus(LONG_AGO), limits.fallback_limit, now)?;
+    let repeats = list_wanted(limits.fallback_limit, &limits.wanted, |limit| {
+        store::list_repeatable(tx, job, now.minus(LONG_AGO), limit, now)
+    })?;
     Ok(if repeats.is_empty() { Selection::Nothing } else { Selection::Repeats(repeats) })
+}
+
+/// The first `limit` books of a list that are worth telling. `list` answers its first books, as many as it is asked for.
+fn list_wanted(
+    limit: u32,
+    wanted: &BookFilter,
+    mut list: impl FnMut(u32) -> db::Result<Vec<Book>>,
+) -> db::Result<Vec<Book>> {
+    let mut asked = limit;
+    loop {
+        let mut books = list(asked)?;
+        let is_all = books.len() < asked as usize;
+        books.retain(|book| wanted.fits(book));
+        if is_all || books.len() >= limit as usize {
+            books.truncate(limit as usize);
+            return Ok(books);
+        }
+        asked = asked.saturating_mul(10);
+    }
 }
 
 /// When `job` makes its next digest, if it is paused because the last one was refused.
@@ -126,7 +151,12 @@ mod tests {
     #[test]
     fn repeats_are_told_when_nothing_else_is_and_once_a_day() {
         let zone = TimeZone::get("Asia/Tokyo").unwrap();
-        let limits = |fallback_limit| DigestLimits { mail_limit: 5, fallback_limit, zone: zone.clone() };
+        let limits = |fallback_limit| DigestLimits {
+            mail_limit: 5,
+            fallback_limit,
+            zone: zone.clone(),
+            wanted: BookFilter::default(),
+        };
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let now = at("2026-01-15T15:00:00Z"); // midnight of the 16th in Tokyo
         for (undelivered, on_their_way, last, fallback_limit, expected) in [

@@ -112,9 +112,16 @@ async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
         thing
     ));
     let known = names::list_all(db, context).await?;
-    Ok(match nearest(thing, known.iter().map(String::as_str).filter(|known| *known != thing)) {
-        Some(near) => error.hint(did_you_mean(near)),
-        None => error.hint(phrase!(
+    let kind = thing.split_once(':').and_then(|(word, _)| app::things().find(|of| of.word == word));
+    let near = nearest(thing, known.iter().map(String::as_str).filter(|known| *known != thing));
+    Ok(match (near, kind.map(|of| of.listed_by)) {
+        (Some(near), _) => error.hint(did_you_mean(near)),
+        (None, Some(command)) => error.hint(phrase!(
+            "`tsuzuki {command}` lists what there is",
+            "一覧は `tsuzuki {command}` で確認できます",
+            command
+        )),
+        (None, None) => error.hint(phrase!(
             "`tsuzuki status` lists the jobs; `why JOB` shows what they work on",
             "`tsuzuki status` でジョブを一覧し、`why JOB` で対象を確認できます"
         )),

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::IntoDeserializer as _;
 
 use super::host::{self, HostKind, TokenKind};
 use super::people::{self, Person};
@@ -133,11 +134,11 @@ fn read_groups<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<
         }
 
         fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
-            Ok(vec![text.parse().map_err(|bad: BadValue| E::custom(bad.for_serde()))?])
+            ProjectName::deserialize(text.into_deserializer()).map(|group| vec![group])
         }
 
         fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Self::Value, E> {
-            Ok(vec![ProjectName(number.to_string())])
+            ProjectName::deserialize(number.into_deserializer()).map(|group| vec![group])
         }
 
         fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
@@ -264,15 +265,28 @@ impl Keys {
             let label = phrase!("{keys} belongs here", "ここに {keys} が必要です", keys);
             problems.push(job.section.header_problem(message).with_label(label));
         }
-        for (number, branch) in keys.branches.iter().enumerate() {
-            if branch.trim().is_empty() || branch.contains(|c: char| c.is_whitespace() || c.is_control()) {
-                let key = format!("branches.{number}");
+        let has_space = |text: &str| text.contains(|c: char| c.is_whitespace() || c.is_control());
+        for (key, patterns) in [("branches", &keys.branches), ("exclude_branches", &keys.exclude_branches)] {
+            for (number, branch) in
+                patterns.iter().enumerate().filter(|(_, name)| name.is_empty() || has_space(name))
+            {
                 let message = phrase!(
                     "`{branch}` is not a branch or a pattern",
                     "`{branch}` はブランチ名でもパターンでもありません",
                     branch
                 );
-                problems.push(job.section.problem(&key, message));
+                problems.push(job.section.problem(&format!("{key}.{number}"), message));
+            }
+        }
+        for (key, patterns) in [
+            ("include", &keys.include),
+            ("exclude", &keys.exclude),
+            ("exclude_authors", &keys.exclude_authors),
+            ("exclude_titles", &keys.exclude_titles),
+        ] {
+            for (number, _) in patterns.iter().enumerate().filter(|(_, pattern)| pattern.trim().is_empty()) {
+                let message = phrase!("the pattern is empty", "パターンが空です");
+                problems.push(job.section.problem(&format!("{key}.{number}"), message));
             }
         }
         for (number, person) in keys.person.iter().enumerate() {

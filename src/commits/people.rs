@@ -75,12 +75,11 @@ impl People {
         let names = [Some(name), mapped];
         let has_name =
             |patterns: &[String]| names.iter().flatten().any(|name| any_matches_loosely(patterns, name));
-        if has_name(&self.left_out_authors) || has_email(&self.left_out_authors, email) {
+        let has_any_email = |patterns: &[String]| has_email(patterns, email) || has_email(patterns, &key);
+        if has_name(&self.left_out_authors) || has_any_email(&self.left_out_authors) {
             return Author::LeftOut;
         }
-        let is_meant = |person: &&Person| {
-            has_name(&person.names) || has_email(&person.emails, email) || has_email(&person.emails, &key)
-        };
+        let is_meant = |person: &&Person| has_name(&person.names) || has_any_email(&person.emails);
         match self.persons.iter().find(is_meant) {
             Some(person) => {
                 Author::Person { key: format!("person:{}", person.name), name: Some(person.name.clone()) }
@@ -144,7 +143,9 @@ mod tests {
                 Person { name: "Ann".into(), emails: list(&["ann@*", "a@home.example"]), names: list(&[]) },
                 Person { name: "Bob".into(), emails: list(&[]), names: list(&["bob*"]) },
             ],
-            mailmap: Mailmap::parse("Ann of the map <a@home.example> <anna@old.example>"),
+            mailmap: Mailmap::parse(
+                "Ann of the map <a@home.example> <anna@old.example>\n<noreply@ci.example> <ci@old.example>",
+            ),
             left_out_authors: list(&["*[bot]*", "noreply@ci.example"]),
             left_out_titles: list(&["chore(release)*"]),
         }
@@ -166,6 +167,7 @@ mod tests {
             ("renovate[bot]", "r@x", "left out".to_owned()),
             ("CI", "noreply@CI.example", "left out".to_owned()),
             ("CI", &fingerprint("noreply@ci.example"), "left out".to_owned()),
+            ("CI", "ci@old.example", "left out".to_owned()),
             ("Cid", "C@x", fingerprint("c@x")),
         ] {
             assert_eq!(of(name, email), expected, "{name} <{email}>");

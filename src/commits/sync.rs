@@ -106,8 +106,18 @@ pub(super) async fn fetch_named(
             None => phrase!("memberships", "参加しているプロジェクト"),
         };
         match client.fetch_listed(listing, stop).await {
-            Ok(remote) => {
-                found.extend(remote.into_iter().filter(|project| is_wanted(&source.keys, &project.path)));
+            Ok(mut remote) => {
+                let count = remote.len();
+                remote.retain(|project| is_wanted(&source.keys, &project.path));
+                if remote.is_empty() && count > 0 {
+                    let why = phrase!(
+                        "`include` and `exclude` leave out {count project}, all that there are",
+                        "`include` と `exclude` により、{count} 件のプロジェクトがすべて対象外です",
+                        count
+                    );
+                    problems.push(NotFound::new(place, why));
+                }
+                found.extend(remote);
             }
             Err(host::Error::Missing { .. }) => {
                 let why = phrase!(
@@ -159,6 +169,14 @@ pub(super) fn list_listings(keys: &Keys) -> impl Iterator<Item = Listing<'_>> {
 /// Whether a project that was listed, and not named, is to be collected.
 fn is_wanted(keys: &Keys, path: &str) -> bool {
     (keys.include.is_empty() || any_matches(&keys.include, path)) && !any_matches(&keys.exclude, path)
+}
+
+/// Whether a project that was collected before is left out by `exclude` now; what `projects` names is always in.
+pub(super) fn is_excluded(keys: &Keys, project: &Project) -> bool {
+    let is_named = keys.projects.iter().any(|name| {
+        name.as_str() == project.path || name.number().is_some_and(|number| number == project.remote_id)
+    });
+    !is_named && any_matches(&keys.exclude, &project.path)
 }
 
 /// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.

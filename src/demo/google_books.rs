@@ -37,6 +37,8 @@ pub enum Reply {
     },
     /// The connection ends in the middle of the answer.
     Cut,
+    /// No answer comes, ever.
+    Silence,
 }
 
 /// What one request asked for.
@@ -132,6 +134,7 @@ async fn answer(
             }
             answer.body(Body::from(body)).unwrap_or_default()
         }
+        Reply::Silence => std::future::pending().await,
         Reply::Cut => {
             let pieces =
                 [Ok("{\"totalItems\": 3, \"items\": ["), Err(std::io::Error::other("cut as requested"))];

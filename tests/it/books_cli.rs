@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 
 use tsuzuki::demo::google_books::{isbn, volumes};
+use tsuzuki::sql;
 
 use crate::books_world::{self, World};
 use crate::databases::{self, Fixture};
@@ -235,6 +236,42 @@ fn without_a_key_the_run_says_where_to_get_one() {
         assert!(said.contains("https://console.cloud.google.com/apis/credentials"), "{said}");
         let status: serde_json::Value = serde_json::from_str(&shell.print("status --json").await).unwrap();
         assert_eq!(status[0]["next_run_at"], "2026-01-16T00:00:00.000Z", "{status}");
+        // Google itself is not even asked.
+        let google = format!("api_url = \"{}\", ", world.google.url);
+        shell.write(&world.text("").replace(&google, ""));
+        shell.say("quota reset google_books --yes").await;
+        for command in ["run shelf", "job test shelf"] {
+            let said = ends_with(&shell.run(command).await, 4);
+            assert!(said.contains("Google Books needs an API key"), "{command}: {said}");
+            assert!(said.contains("https://console.cloud.google.com/apis/credentials"), "{command}: {said}");
+        }
+        for command in ["check", "doctor"] {
+            let said = shell.run(command).await;
+            let said =
+                [said.stdout, said.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+            assert!(said.contains("no key for Google Books"), "{command}: {said}");
+            assert!(said.contains("https://console.cloud.google.com/apis/credentials"), "{command}: {said}");
+        }
+        assert_eq!(
+            world.count(sql!("SELECT COUNT(*) FROM api_usage WHERE count > 0")).await,
+            0,
+            "nothing was counted"
+        );
+    });
+}
+
+#[test]
+fn a_look_says_what_would_not_be_sent_and_what_a_run_would_read() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        let shell = Shell { fixture: &fixture };
+        shell
+            .write(&world.text("max_per_run = 10\nalso_newest = true\ninclude = { words = [\"機械学習\"] }"));
+        let said = shell.say("job test shelf").await;
+        assert!(said.contains("7 new to the job") && said.contains("6 books would not be sent"), "{said}");
+        shell.say("run shelf").await;
+        let said = shell.say("job test shelf").await;
+        assert!(said.contains("a run would read the newest alone"), "{said}");
     });
 }
 

@@ -26,6 +26,27 @@ fn a_job_needs_only_its_queries() {
 }
 
 #[test]
+fn what_init_and_the_documents_write_finds_new_books() {
+    let example = &books::pipeline::PIPELINE.example;
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = ["README.md", "README.ja.md", "docs/books.md", "docs/ja/books.md"];
+    let files = files.map(|file| std::fs::read_to_string(root.join(file)).unwrap());
+    for text in files.iter().map(String::as_str).chain([example.en, example.ja]) {
+        assert!(text.contains("also_newest = true\nrecheck_after = \"30d\"\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_day_needs_no_quotes() {
+    for written in ["2024-04-01", "\"2024-04-01\"", "\"2024-04\"", "\"2024\""] {
+        let keys = keys(&read(&format!("{JOB}earliest = {written}\n"), &Env::of([])).unwrap());
+        assert_eq!(keys.earliest.as_deref(), Some(written.trim_matches('"')));
+    }
+    let said = read(&format!("{JOB}earliest = 09:00:00\n"), &Env::of([])).unwrap_err().to_string();
+    assert!(said.contains("this is not a year, month or day"), "{said}");
+}
+
+#[test]
 fn what_is_wrong_is_told_with_its_place() {
     for (line, message) in [
         ("queries = []", "there is nothing to search for"),
@@ -35,6 +56,17 @@ fn what_is_wrong_is_told_with_its_place() {
         ("token_days = 0", "`token_days` is at least 1"),
         ("recheck_after = 7", "`7` has no unit"),
         ("recheck_after = \"soon\"", "is not a span of time"),
+        ("recheck_after = -3", "`-3` has no unit"),
+        ("earliest = \"April\"", "this is not a year, month or day"),
+        ("retries = 4", "`retries` is at most 3"),
+        ("include = { words = [\"a\", \"\"] }", "`` is in every book"),
+        ("exclude = { publishers = [\" \"] }", "is in every book"),
+        ("exclude = { titles = [\"a\"] }", "titles"),
+        ("google_books = { country = \"Japan\" }", "the code of a country"),
+        ("google_books = { langRestrict = \"japanese\" }", "the code of a language"),
+        ("google_books = { filter = \"free\" }", "free-ebooks"),
+        ("google_books = { order_by = \"date\" }", "relevance"),
+        ("prompt = \"nowhere/prompt.txt\"", "nowhere/prompt.txt cannot be read"),
         ("google_books = { printtype = \"books\" }", "printtype"),
         ("google_books = { printType = \"comics\" }", "comics"),
         ("google_books = { api_url = \"googleapis.com\" }", "is not a web address"),

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use tsuzuki::app::App;
+use tsuzuki::books::{Books, select};
 use tsuzuki::config::{self, Env};
 use tsuzuki::demo::google_books::{isbn, volume, volumes};
+use tsuzuki::engine::RunOutcome;
 use tsuzuki::time::Timestamp;
 use tsuzuki::{params, sql};
 
@@ -90,6 +92,69 @@ on_both_databases! {
         assert_eq!(world.cursors().await, [(11, true)], "an outage of the newest loses no position");
     }
 
+    async fn once_all_is_read_an_outage_or_a_limit_of_the_newest_is_met_as_any_other(fixture) {
+        let world = World::new(&fixture, volumes(0, 10)).await;
+        world.run(RECIPE).await;
+        assert_eq!(world.cursors().await, [(10, true)]);
+        let asked = || world.google.asked().len();
+        let before = asked();
+        let keys = format!("{RECIPE}\nretries = 1");
+        // The wait between two requests is passed by moving the clock until the second is there.
+        let run = async |requests: usize| {
+            let waiting = async {
+                while asked() < before + requests {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    fixture.clock.advance(Duration::from_secs(1));
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                report = world.run(&keys) => report,
+                () = waiting => unreachable!(),
+            }
+        };
+        world.google.reply(books_world::outage());
+        let report = run(2).await;
+        assert_eq!((report.problems.len(), asked() - before), (0, 2), "repeated: {report:?}");
+        world.google.reply(books_world::outage());
+        world.google.reply(books_world::outage());
+        let report = run(4).await;
+        assert_eq!((report.outcome(), asked() - before), (RunOutcome::Failed, 4), "{report:?}");
+        assert!(report.problems[0].to_string().contains("status 503"), "{report:?}");
+        assert_eq!(world.count(sql!("SELECT CAST(SUM(count) AS BIGINT) FROM api_usage")).await, i64::try_from(asked()).unwrap());
+        fixture.clock.advance(DAY);
+        world.google.reply(books_world::over_limit("defaultPerDayPerProject", "1/d/{project}", "1000"));
+        for _ in 0..2 {
+            let report = world.run(RECIPE).await;
+            assert_eq!((report.outcome(), asked() - before), (RunOutcome::Waiting, 5), "{report:?}");
+            assert!(report.summary.to_string().contains("quota, no more requests before 2026-01-16T08"), "{}", report.summary);
+        }
+    }
+
+    async fn what_is_no_longer_worth_it_is_neither_sent_again_nor_shown_as_next(fixture) {
+        let world = World::new(&fixture, volumes(0, 8)).await;
+        let keys = "max_per_run = 40\nmail_limit = 4\nfallback_limit = 3";
+        world.run(keys).await;
+        world.send().await;
+        let sent = world.delivered().await;
+        let keys = format!("{keys}\ninclude = {{ words = [\"都市計画\", \"機械学習\"] }}");
+        let app = world.app(&keys);
+        let books = Books::new(&parse(&world.text(&keys)).jobs[0], &app.env).unwrap();
+        let (limits, now) = (books.deliver_plan().limits.clone(), fixture.clock.now());
+        let next = fixture.db.read(move |tx| select::choose(tx, &"shelf".parse().unwrap(), &limits, now)).await.unwrap();
+        let titles: Vec<&str> = next.books().iter().map(|book| book.title.as_str()).collect();
+        assert!(titles.len() == 1 && titles[0].starts_with("機械学習"), "{titles:?}");
+        for days in [1, 8] {
+            fixture.clock.advance(DAY * days);
+            world.run(&keys).await;
+            world.send().await;
+        }
+        let again: Option<String> = fixture.db.read(|tx| tx.find(
+            sql!("SELECT isbn13_list_json FROM deliveries ORDER BY id DESC LIMIT 1"), params![], |row| row.get(0))).await.unwrap();
+        assert!(sent.contains(&isbn(5)), "都市計画 was among the first: {sent:?}");
+        assert_eq!(again.unwrap(), json!([isbn(5), isbn(1)]).to_string(), "of what was sent, only what is wanted now");
+    }
+
     async fn only_what_is_worth_it_is_told(fixture) {
         let shelf = vec![
             book(0, "経営戦略入門", "青木 遥", "架空書房", "2025-04-01"),
@@ -141,6 +206,7 @@ on_both_databases! {
             };
             assert!(problems.to_lowercase().contains(why), "{why}: {problems}");
         }
-        let _ = parse(&world.text(""));
+        std::fs::write(&file, "Read {{ title }}.").unwrap();
+        world.app(&format!("prompt = \"${{file:{}}}\"", file.display()));
     }
 }

@@ -42,6 +42,8 @@ on_both_databases! {
         let plain = String::from_utf8(BASE64.decode(plain).unwrap()).unwrap();
         let (_, html) = mail.split_once("Content-Transfer-Encoding: quoted-printable").unwrap();
         let html = html.replace("=\r\n", "").replace("=\n", "").replace("=3D", "=");
+        assert!(html.contains("?id=demo00000001&amp;printsec=frontcover\""), "an address is escaped once: {html}");
+        assert!(!html.contains("&amp;amp;") && !html.contains("&#x2f;"), "{html}");
         let env = [plain, html];
         for part in &env {
             let plain = part;

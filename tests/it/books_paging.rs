@@ -10,7 +10,7 @@ use tsuzuki::books::google::Search;
 use tsuzuki::books::store;
 use tsuzuki::config::value::FirstRun;
 use tsuzuki::demo::google_books::{GoogleBooks, Reply, volume, volume_without_isbn, volumes};
-use tsuzuki::fetch::{AllowPrivate, FetchConfig, Fetcher};
+use tsuzuki::fetch::{AllowPrivate, FetchConfig, Fetcher, Limits};
 use tsuzuki::ledger::{Subject, cursor, pause};
 
 use crate::books_world::{self, Logged, quota};
@@ -27,6 +27,7 @@ struct Case {
     max_per_run: u32,
     per_day: u32,
     retries: u32,
+    patience: Duration,
     asked: Vec<(i64, i64)>,
     cursor: (i64, bool),
     stop: StopReason,
@@ -44,6 +45,7 @@ impl Case {
             per_day: 100,
             // The clock of these tests stands: a wait would not end.
             retries: 0,
+            patience: Limits::default().to_headers,
             asked: vec![(0, 40), (40, 40)],
             cursor: (80, false),
             stop: MaxPerRun,
@@ -241,7 +243,9 @@ async fn collect_once(fixture: &Fixture, case: &Case, job: &str) -> (GoogleBooks
         retries: case.retries,
         quota: quota(job, case.per_day),
     };
-    let fetcher = Fetcher::new(FetchConfig::default(), fixture.clock.clone()).unwrap();
+    let limits = Limits { to_headers: case.patience, ..Limits::default() };
+    let fetcher =
+        Fetcher::new(FetchConfig { limits, ..FetchConfig::default() }, fixture.clock.clone()).unwrap();
     let turn = books_world::turn(fixture, job).await;
     if case.start > 0 {
         let (job, start, now) = (job.to_owned(), case.start, turn.now());
@@ -316,9 +320,11 @@ on_both_databases! {
             ("three", vec![books_world::outage(); 3], 100, Error, vec![0, 0, 0]),
             ("nothing-left", vec![books_world::outage(); 2], 1, Error, vec![0]),
             ("quota-meanwhile", vec![books_world::outage(), raw(429, &[], "")], 100, Quota, vec![0, 0]),
+            ("too-slow", vec![Reply::Silence], 100, MaxPerRun, vec![0, 0, 40]),
             ("no-outage", vec![raw(404, &[], "")], 100, Error, vec![0]),
         ] {
-            let case = Case { replies, per_day, retries, ..Case::usual(name) };
+            let patience = if name == "too-slow" { Duration::from_secs(3) } else { Limits::default().to_headers };
+            let case = Case { replies, per_day, retries, patience, ..Case::usual(name) };
             let clock = fixture.clock.clone();
             let ticking = tokio::spawn(async move {
                 loop {

@@ -46,6 +46,24 @@ on_both_databases! {
         assert_eq!(world.google.asked()[0].all["printType"], "books");
     }
 
+    async fn google_is_asked_as_the_config_says_and_for_no_more_than_is_read(fixture) {
+        let world = World::new(&fixture, volumes(0, 3)).await;
+        let options = "langRestrict = \"ja\", country = \"JP\", filter = \"paid-ebooks\", order_by = \"newest\", api_key = \"k\"";
+        let text = world.text("also_newest = true").replace("printType = \"books\"", options);
+        let app = tsuzuki::app::App::new(&books_world::parse(&text), world.db.clone()).unwrap();
+        Runner::new(world.db.clone(), Progress::default()).run(app.jobs, Selection::Forced, &CancellationToken::new()).await;
+        let asked = world.google.asked();
+        assert_eq!(asked.len(), 2, "the newest, and the search");
+        for asked in asked {
+            for (name, value) in [("langRestrict", "ja"), ("country", "JP"), ("filter", "paid-ebooks"), ("orderBy", "newest"), ("key", "k")] {
+                assert_eq!(asked.all.get(name).map(String::as_str), Some(value), "{name}: {asked:?}");
+            }
+            let fields = &asked.all["fields"];
+            assert!(fields.starts_with("totalItems,items(volumeInfo(title,") && fields.contains("industryIdentifiers"), "{fields}");
+        }
+        assert_eq!(world.count(sql!("SELECT COUNT(*) FROM books")).await, 3);
+    }
+
     async fn an_exhausted_search_is_left_alone_and_mail_goes_on(fixture) {
         let world = World::new(&fixture, volumes(0, 12)).await;
         world.run("max_per_run = 40").await;
@@ -191,9 +209,11 @@ on_both_databases! {
         // 2026-01-15T00:02:11Z is 09:02 in Tokyo.
         let world = World::new(&fixture, volumes(0, 100)).await;
         let keys = "max_per_run = 1\nfallback_limit = 0\ndeliver = []\nquota = \"two\"";
-        let text = world.text(keys) + "[quota.two]\nper_day = 2\n";
+        let text = format!("[app]\ntimezone = \"America/New_York\"\n{}[quota.two]\nper_day = 2\n", world.text(keys));
         let run = async || {
             let app = tsuzuki::app::App::new(&crate::books_world::parse(&text), world.db.clone()).unwrap();
+            let usual = &app.env.quotas["google_books"].rule.zone;
+            assert_eq!(usual.name(), "Asia/Tokyo", "whatever the zone of the program is, also without a table");
             let runner = tsuzuki::engine::Runner::new(world.db.clone(), tsuzuki::engine::Progress::default());
             runner.run(app.jobs, tsuzuki::engine::Selection::Forced, &tokio_util::sync::CancellationToken::new()).await;
             world.google.asked().len()

@@ -126,6 +126,19 @@ on_both_databases! {
         assert_eq!(count(&world, &Counting { scope, ..counting }, By::Person).await.total.commits, 4);
     }
 
+    async fn who_has_no_commit_that_counts_is_nobody(fixture) {
+        let world = world(&fixture.db).await;
+        let people = people(&format!("{PROJECT}\nexclude_titles = [\"chore(release)*\", \"Work of Ann Other\"]"));
+        for by in [By::Project, By::Branch] {
+            let stats = count(&world, &all_in_utc(Arc::clone(&people)), by).await;
+            assert_eq!((stats.rows[0].people, stats.left_out.titles), (Some(3), 2), "Ann, Bob and the robot");
+        }
+        let february = stats::period_bounds("2026-02", &"UTC".parse().unwrap()).unwrap();
+        let scope = Scope { from: Some(february.0), until: Some(february.1), ..Scope::default() };
+        let nobody = count(&world, &Counting { scope, ..all_in_utc(people) }, By::Project).await;
+        assert_eq!((nobody.rows.len(), nobody.left_out.titles), (0, 2));
+    }
+
     async fn series_are_there_for_charts(fixture) {
         let _world = world(&fixture.db).await;
         let mut counting = all_in_utc(people("exclude_authors = [\"*[bot]*\"]"));
@@ -186,18 +199,16 @@ on_both_databases! {
     }
 }
 
-#[test]
-fn a_number_is_explained_and_leaves_as_a_workbook() {
-    let dir = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async {
+on_both_databases! {
+    async fn a_number_is_explained_and_leaves_in_every_format(fixture) {
         let gitlab = GitLab::start().await.unwrap();
         gitlab.add_history(7, "team/app", history());
         let keys = format!("{PROJECT}\nexclude_authors = [\"*[bot]*\"]");
-        std::fs::write(dir.path().join("tsuzuki.toml"), config_text(&gitlab.url(), TOKEN, &keys)).unwrap();
-        let run = |arguments: &'static [&'static str]| {
+        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), config_text(&gitlab.url(), TOKEN, &keys)).unwrap();
+        let run = |arguments: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-            command.args(arguments).current_dir(dir.path()).env_clear().env("TZ", "Asia/Tokyo");
+            command.args(arguments).current_dir(fixture.dir.path()).env_clear().env("TZ", "Asia/Tokyo");
+            command.env("TSUZUKI_STORE_URL", fixture.address());
             async move {
                 let ended = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
                 (ended.status.code(), ended.stdout, String::from_utf8(ended.stderr).unwrap())
@@ -209,7 +220,6 @@ fn a_number_is_explained_and_leaves_as_a_workbook() {
         assert_eq!(text(csv), "author,commits,merges,additions,deletions\r\nAnn,2,0,510,1\r\nAnn Other,1,0,3,0\r\nBob,2,1,29,11\r\n");
         assert!(words.contains("5 commits, 1 merge (lines left out), 1 left out by author; days begin in UTC"), "{words}");
         for name in [["why", "person:Bob", "2026-01"].as_slice(), &["why", "person:bob@2026-01"], &["why", "Bob", "2026-01"]] {
-            let name: &'static [&'static str] = Box::leak(name.to_vec().into_boxed_slice());
             let (code, told, words) = run(name).await;
             let told = text(told);
             assert_eq!(code, Some(0), "{words}");
@@ -222,12 +232,29 @@ fn a_number_is_explained_and_leaves_as_a_workbook() {
         assert_eq!((&json[0]["person"]["commits"].as_array().unwrap().len(), &json[0]["person"]["additions"]), (&2, &510.into()));
         assert_eq!(run(&["why", "person:Nobody", "2026-01"]).await.0, Some(1));
         assert_eq!(run(&["commits", "stats", "--output", "stats.xlsx"]).await.0, Some(0));
-        let book = std::fs::read(dir.path().join("stats.xlsx")).unwrap();
+        let book = std::fs::read(fixture.dir.path().join("stats.xlsx")).unwrap();
         let has = |text: &str| book.windows(text.len()).any(|window| window == text.as_bytes());
         assert!(book.starts_with(b"PK") && has("xl/worksheets/sheet1.xml"), "{} bytes", book.len());
         let (code, _, words) = run(&["commits", "stats", "--output", "stats.xlsx"]).await;
         assert!(code == Some(2) && words.contains("--force"), "{words}");
         let (_, shown, _) = run(&["commits", "stats", "--by", "week", "--timezone", "Asia/Tokyo"]).await;
         assert!(text(shown).starts_with("WEEK (Asia/Tokyo)  AUTHOR"));
-    });
+        for (by, columns) in [
+            ("month", "month (UTC),author"), ("week", "week (UTC),author"), ("day", "day (UTC),author"),
+            ("person", "author"), ("project", "project,people"), ("branch", "project,branch,people"),
+        ] {
+            let columns = format!("{columns},commits,merges,additions,deletions");
+            let ask = |format: &'static str| run(&["commits", "stats", "--by", by, "--format", format]);
+            let (_, csv, _) = ask("csv").await;
+            let csv = text(csv);
+            assert_eq!(csv.lines().next(), Some(columns.as_str()), "{csv}");
+            let (_, tsv, _) = ask("tsv").await;
+            assert_eq!(text(tsv).replace('\r', ""), csv.replace(',', "\t").replace('\r', ""), "{by}");
+            let (_, json, _) = ask("json").await;
+            let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+            let rows = json["rows"].as_array().unwrap().len();
+            assert_eq!((&json["by"], &json["timezone"], rows), (&by.into(), &"UTC".into(), csv.lines().count() - 1), "{json}");
+            assert!(ask("xlsx").await.1.starts_with(b"PK"), "{by}");
+        }
+    }
 }

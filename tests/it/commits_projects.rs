@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::commits::run::decide::Sharing;
-use tsuzuki::commits::run::{Only, RunProgress};
-use tsuzuki::commits::store::projects;
+use tsuzuki::commits::run::{self, Ended, Only, RunProgress};
+use tsuzuki::commits::store::{branches, projects};
+use tsuzuki::config::{self, Env};
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 
 use crate::commits::world::{Repo, TOKEN, World, config_text, rows};
+use crate::databases::Fixture;
 
 /// The paths of the projects that were found.
 async fn found(world: &World) -> Vec<String> {
@@ -57,11 +59,46 @@ on_both_databases! {
             repo.git(&["branch", name]);
         }
         let keys = "projects = [\"team/app\"]\nbranches = [\"*\"]\nexclude_branches = [\"wip/*\", \"feature/*\"]";
-        let world = World::new(&fixture.db, keys).await;
+        let mut world = World::new(&fixture.db, keys).await;
         world.gitlab.add_repository(1, "team/app", &repo.dir);
         world.start().await.unwrap();
         let names: Vec<String> = rows(&fixture.db).await.into_iter().map(|row| row.branch).collect();
         assert_eq!(names, ["main", "release/1"]);
+        // What was collected before is left out, too, unless somebody adds it.
+        for (keys, added, expected) in [
+            ("projects = [\"team/app\"]\nexclude_branches = [\"release/*\"]\nexclude = [\"team/*\"]", None, vec!["main"]),
+            ("group = \"team\"\nexclude = [\"team/*\"]", Some("release/1"), vec!["release/1"]),
+        ] {
+            world.set_keys(TOKEN, keys);
+            let now = fixture.clock.now();
+            if let Some(branch) = added {
+                let job = "code".parse().unwrap();
+                fixture.db.write(move |tx| branches::put_added(tx, 1, branch, &job, now)).await.unwrap();
+            }
+            let run_id = world.start().await.unwrap().run.run.run_id;
+            let targets = fixture.db.read(move |tx| run::list_results(tx, &run_id)).await.unwrap();
+            assert_eq!(targets.iter().map(|target| target.branch_name.as_str()).collect::<Vec<_>>(), expected, "{keys}");
+        }
+    }
+
+    async fn patterns_that_leave_nothing_over_are_a_line(fixture) {
+        for (keys, said) in [
+            ("group = [\"a\", \"b\"]\ninclude = [\"b/*\"]", Some("group `a`: `include` and `exclude` leave out 3 projects")),
+            ("membership = true\nexclude = [\"*\"]\nprojects = [1]", Some("memberships: `include` and `exclude` leave out 6 projects")),
+            ("group = \"a\"\nbranches = [\"nothing/*\"]\nprojects = [1]", Some("fit no branch of 3 projects")),
+            ("group = \"a\"\nbranches = [\"ma*\"]", None),
+        ] {
+            let world = World::new(&fixture.db, keys).await;
+            add_projects(&world.gitlab);
+            let said_of_it = match world.bulk(&CancellationToken::new()).start(None, Sharing::Alone).await.unwrap() {
+                Ended::Worked(outcome) => outcome.problems,
+                Ended::Nothing(problems) => problems,
+                other => panic!("{other:?}"),
+            };
+            let lines: Vec<String> = said_of_it.iter().map(ToString::to_string).collect();
+            assert_eq!(lines.len(), usize::from(said.is_some()), "{keys}: {lines:?}");
+            assert!(said.is_none_or(|said| lines[0].contains(said)), "{keys}: {lines:?}");
+        }
     }
 
     async fn every_kind_of_token_stands_where_gitlab_looks_for_it(fixture) {
@@ -153,32 +190,57 @@ on_both_databases! {
             let bulk = world.bulk(&CancellationToken::new()).only(only);
             async move { bulk.start(None, Sharing::Alone).await.unwrap() }
         };
-        let tsuzuki::commits::run::Ended::Worked(outcome) = start("a/one", None).await else { panic!() };
+        let Ended::Worked(outcome) = start("a/one", None).await else { panic!() };
         assert_eq!((outcome.run.run.total_targets, rows(&fixture.db).await.len()), (1, 3));
-        let tsuzuki::commits::run::Ended::Nothing(why) = start("a/one", Some("nowhere")).await else { panic!() };
+        let Ended::Nothing(why) = start("a/one", Some("nowhere")).await else { panic!() };
         assert!(why[0].to_string().contains("a/one nowhere"), "{why:?}");
         assert_eq!(world.start().await.unwrap().run.run.total_targets, 3);
     }
 }
 
 #[test]
-fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async {
+fn what_is_wrong_with_the_keys_is_told_with_its_place() {
+    for (line, message) in [
+        ("branches = [\"a b\"]", "`a b` is not a branch or a pattern"),
+        ("exclude_branches = [\"\"]", "`` is not a branch or a pattern"),
+        ("include = [\" \"]", "the pattern is empty"),
+        ("exclude = [\"\"]", "the pattern is empty"),
+        ("exclude_authors = [\"\"]", "the pattern is empty"),
+        ("exclude_titles = [\"\"]", "the pattern is empty"),
+        ("group = 0", "numbers begin at 1"),
+        ("group = \"https://gitlab.com/team\"", "is not the path or number"),
+        ("projects = [\"\"]", "is not the path or number"),
+        ("token_kind = \"oauth\"", "bearer"),
+        ("concurrency = 17", "`concurrency` is 1 to 16"),
+        ("since = \"yesterday\"", "yesterday"),
+        ("mailmap = \"nowhere\"", "nowhere cannot be read"),
+        ("[[job.person]]\nname = \"Ann\"", "a person has a `name` and"),
+        ("github = \"https://github.com\"", "unknown key `github`"),
+    ] {
+        let text = config_text("https://gitlab.example", TOKEN, line);
+        let problems = match config::parse(&text, Path::new("test.toml"), tsuzuki::app::kinds(), &Env::of([]))
+        {
+            Err(problems) => problems,
+            Ok(config) => tsuzuki::commits::GitSource::read(&config.jobs[0]).err().unwrap(),
+        };
+        let said = problems.render(config::Colour::Never);
+        assert!(said.contains(message) && said.contains("test.toml:"), "{line}: {said}");
+    }
+}
+
+on_both_databases! {
+    async fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused(fixture) {
         let gitlab = GitLab::start().await.unwrap();
         gitlab.add_synthetic(1, "team/app", 2_500);
         std::fs::write(
-            dir.path().join("tsuzuki.toml"),
+            fixture.dir.path().join("tsuzuki.toml"),
             config_text(&gitlab.url(), TOKEN, "group = \"team\""),
         )
         .unwrap();
-        let run = |arguments: &'static [&'static str]| run(dir.path(), arguments);
+        let run = async |arguments: &[&str]| run(&fixture, arguments).await;
         assert_eq!(run(&["bulk", "start", "--project", "app", "--branch", "main"]).await.0, Some(0));
-        for again in ["retry-failed", "resume"] {
-            let arguments: &'static [&'static str] =
-                Box::leak(Box::new(["bulk", again, "550e8400-e29b-41d4-a716-446655440000"]));
-            let (code, words) = run(arguments).await;
+        for again in ["retry-failed", "resume", "cancel", "show"] {
+            let (code, words) = run(&["bulk", again, "550e8400-e29b-41d4-a716-446655440000"]).await;
             assert!(code == Some(2) && words.contains("there is no run 550e8400"), "{words}");
         }
         let (code, words) = run(&["branch", "rm", "team/app", "main", "--data"]).await;
@@ -192,12 +254,13 @@ fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused() {
         assert_eq!(run(&["bulk", "start"]).await.0, Some(0));
         let (_, words) = run(&["commits", "stats"]).await;
         assert!(words.contains("2250 commits, 250 merges"), "{words}");
-    });
+    }
 }
 
-async fn run(dir: &Path, arguments: &'static [&'static str]) -> (Option<i32>, String) {
+async fn run(fixture: &Fixture, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    command.args(arguments).current_dir(dir).env_clear().env("TZ", "Asia/Tokyo");
+    command.args(arguments).current_dir(fixture.dir.path()).env_clear().env("TZ", "Asia/Tokyo");
+    command.env("TSUZUKI_STORE_URL", fixture.address());
     let ended = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -11,7 +11,7 @@ use tsuzuki::commits::run::Ended;
 use tsuzuki::commits::run::decide::{Again, Sharing};
 use tsuzuki::commits::run::{self, RunRow, RunStatus, Target};
 use tsuzuki::db::{Db, DbUrl, Open};
-use tsuzuki::demo::gitlab::{Fault, GitLab};
+use tsuzuki::demo::gitlab::{Asked, Fault, GitLab};
 use tsuzuki::engine::Failure;
 use tsuzuki::id::{Owner, RunId};
 use tsuzuki::phrase::Phrase;
@@ -412,6 +412,38 @@ on_both_databases! {
         assert_eq!(world.branch("main").await.stats_missing, 0, "the next run asks for them one by one");
         let zero = rows(&fixture.db).await.into_iter().filter(|row| row.additions == 0).count();
         assert!(zero <= 2, "with the lines that GitLab counts: {zero}");
+    }
+
+    async fn a_page_of_lines_that_takes_long_is_the_last_and_a_wait_that_gitlab_asks_for_is_not(fixture) {
+        let is_third = |asked: &Asked| asked.parameter("with_stats").is_some() && asked.parameter("page") == Some("3");
+        for (group, fault, expected) in [("slow", None, 3), ("busy", Some(Fault::too_many(30)), 6)] {
+            let world = World::new(&fixture.db, &format!("group = \"{group}\"")).await;
+            world.gitlab.add_synthetic(1, &format!("{group}/app"), 450);
+            let (clock, is_met) = (fixture.clock.clone(), AtomicBool::new(false));
+            world.gitlab.set_fault(move |asked| {
+                if !is_third(asked) || is_met.swap(true, Ordering::Relaxed) {
+                    return None;
+                }
+                clock.advance(Duration::from_secs(if fault.is_none() { 21 } else { 0 }));
+                fault.clone()
+            });
+            let with_lines = || world.gitlab.requests().into_iter().filter(|asked| asked.parameter("with_stats").is_some());
+            let waiting = async {
+                while !world.gitlab.statuses().contains(&429) || with_lines().filter(is_third).count() < 2 {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    if world.gitlab.statuses().contains(&429) {
+                        fixture.clock.advance(Duration::from_secs(3));
+                    }
+                }
+                std::future::pending::<()>().await;
+            };
+            let outcome = tokio::select! {
+                outcome = world.start() => outcome.unwrap(),
+                () = waiting => unreachable!(),
+            };
+            assert_eq!(outcome.run.new_commits_count, 450, "{:?}", outcome.problems);
+            assert_eq!(with_lines().count(), expected, "{group}");
+        }
     }
 
     async fn a_gitlab_slow_at_counting_lines_costs_one_page_and_the_rest_comes_after(fixture) {

@@ -67,7 +67,7 @@ pub(super) fn read_lenient<T: DeserializeOwned + JsonSchema>(
         match skip.filter(|_| !is_full) {
             Some(skip) => skipped.push(skip),
             None => {
-                problems.extend(list_stray_references(&about, &seen, &skipped));
+                problems.extend(list_stray_references(&about, &list_file_keys::<T>(), &seen, &skipped));
                 let secrets = section.list_secret_uses(table, seen);
                 return Lenient { value, is_shifted, secrets, problems: problems.in_order() };
             }
@@ -92,15 +92,26 @@ fn list_problems<T: JsonSchema>(misfit: &Misfit, about: &Explainer<'_>) -> Vec<P
     missing.map(|key| missing_key(about.section, &span, key)).collect()
 }
 
+/// Keys that name a file, which may be written as `${file:path}`: their schema says `x-file`.
+fn list_file_keys<T: JsonSchema>() -> Vec<String> {
+    let schema = T::json_schema(&mut SchemaGenerator::default()).to_value();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties.filter(|(_, property)| property["x-file"] == true).map(|(key, _)| key.clone()).collect()
+}
+
 /// References in keys that are no secrets. They are not filled in; saying so beats using `${NAME}` as it stands.
 fn list_stray_references(
     about: &Explainer<'_>,
+    files: &[String],
     secrets: &[SeenSecret],
     skipped: &[Range<usize>],
 ) -> Vec<Problem> {
     let mut stray = Vec::new();
     about.table.each_text(
-        &|entry| about.taken.contains(&&*entry.key) || entry.is_at(skipped),
+        &|entry| {
+            let key = &*entry.key;
+            about.taken.contains(&key) || files.iter().any(|file| file == key) || entry.is_at(skipped)
+        },
         &mut |span, text| {
             let is_known = skipped.contains(span) || secrets.iter().any(|seen| seen.span == *span);
             if !is_known && super::lookup::has_reference(text) {

@@ -211,6 +211,10 @@ impl<'de> Deserializer<'de> for ValueAt<'de> {
             Data::Text(text) => visitor.visit_borrowed_str(text),
             Data::Plain(text) => {
                 let value = DeValue::parse(text).map_err(|err| Misfit::custom(err.message()))?;
+                // Days and moments are texts to every key; TOML has a type of its own for those without quotes.
+                if matches!(value.get_ref(), DeValue::Datetime(_)) {
+                    return visitor.visit_str(text);
+                }
                 value
                     .into_deserializer()
                     .deserialize_any(visitor)

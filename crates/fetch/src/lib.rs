@@ -142,6 +142,11 @@ impl Fetcher {
         })))
     }
 
+    /// What a response may cost, unless a request says otherwise.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
     /// The factory of clients, for those who speak to an API in their own way.
     pub fn clients(&self) -> &Clients {
         &self.0.clients

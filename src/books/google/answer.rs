@@ -117,9 +117,16 @@ pub(super) fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<
             );
             Err(SearchError::Credentials(with_hint(why, hint)))
         }
-        429 => Err(SearchError::Quota { until: complaint.paused_until(wait, now), why }),
-        403 if complaint.is_quota() => {
+        status if status == 429 || complaint.is_quota() && [400, 403].contains(&status) => {
+            let why = if has_key { why } else { with_hint(why, key_hint()) };
             Err(SearchError::Quota { until: complaint.paused_until(wait, now), why })
+        }
+        403 if complaint.is_place_unknown() => {
+            let hint = phrase!(
+                "set `country` in `google_books`, e.g. \"JP\"",
+                "`google_books` に `country`（例：\"JP\"）を設定してください"
+            );
+            Err(SearchError::Config(with_hint(why, hint)))
         }
         401 => Err(SearchError::Credentials(why)),
         400 | 403 if complaint.is_credential() => Err(SearchError::Credentials(why)),
@@ -207,8 +214,12 @@ mod tests {
             (429, None, "<html>busy</html>".to_owned(), until("2026-01-15T01:00:00Z"), false),
             (403, None, complaint("quotaExceeded"), until("2026-01-15T08:00:00Z"), false),
             (403, None, complaint("userRateLimitExceeded"), until("2026-01-15T01:00:00Z"), false),
+            (400, None, complaint("dailyLimitExceeded"), until("2026-01-15T08:00:00Z"), false),
             (403, None, complaint("unknownLocation"), None, false),
+            (403, None, complaint("insufficientPermissions"), None, false),
             (403, None, complaint("accessNotConfigured"), None, true),
+            (403, None, complaint("API_KEY_IP_ADDRESS_BLOCKED"), None, true),
+            (403, None, complaint("API_KEY_HTTP_REFERRER_BLOCKED"), None, true),
             (400, None, complaint("API_KEY_INVALID"), None, true),
             (400, None, complaint("invalidParameter"), None, false),
             (401, None, String::new(), None, true),
@@ -225,7 +236,9 @@ mod tests {
                     assert_eq!((status >= 500, retry_after.is_some()), (true, wait.is_some()), "{status}");
                 }
                 (SearchError::Credentials(_), None, true) => {}
-                (SearchError::Config(_), None, false) => assert_eq!(status, 400),
+                (SearchError::Config(_), None, false) => {
+                    assert!(status == 400 || body.contains("unknownLocation"), "{status} {body}");
+                }
                 (SearchError::Failed(_), None, false) => assert!([403, 404].contains(&status), "{status}"),
                 other => panic!("{status} {body}: {other:?}"),
             }

@@ -74,6 +74,11 @@ impl Search {
             .unwrap_or_default()
     }
 
+    /// Whether it would ask Google without a key, which allows no such request.
+    pub fn lacks_key(&self) -> bool {
+        self.key.is_none() && is_google(&self.url)
+    }
+
     /// The address of a page, without the key.
     fn page_url(&self, ask: Ask) -> Url {
         let mut url = self.url.clone();
@@ -95,7 +100,7 @@ impl Search {
             .allow_private(&self.allow_private)
             .manners(Manners::client())
             // It was counted as one request, so it is one: no redirects, no second try.
-            .limits(Limits { redirects: 0, ..Limits::default() })
+            .limits(Limits { redirects: 0, ..fetcher.limits().clone() })
             .once();
         if let Some(key) = &self.key {
             request = request.secret_query("key", key);
@@ -105,6 +110,11 @@ impl Search {
             Err(error) => Err(from_fetch(&error, now)),
         }
     }
+}
+
+/// Whether that is Google itself; another service at `api_url` may want no key.
+pub(super) fn is_google(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| host == "googleapis.com" || host.ends_with(".googleapis.com"))
 }
 
 /// `api_url` may be the origin, the base of the API, or the volumes themselves.

@@ -15,7 +15,7 @@ use crate::commits::run::decide::{Again, Sharing};
 use crate::commits::run::{self, Bulk, Ended, Only, Summary, Watch, WorkedRun};
 use crate::commits::{GitSource, KIND, commands};
 use crate::config::Config;
-use crate::db::Open;
+use crate::db::{Db, Open};
 use crate::engine::Failure;
 use crate::id::{JobName, RunId};
 use crate::ledger::presence;
@@ -139,19 +139,24 @@ async fn start(job: Option<&str>, only: Only, sharing: Sharing, context: &Contex
 
 async fn again(run: Option<RunId>, again: Again, sharing: Sharing, context: &Context) -> Result {
     let (bulk, app) = worker(None, context).await?;
-    if let Some(run_id) = run
-        && app.env.db.read(move |tx| run::find_run(tx, &run_id)).await?.is_none()
-    {
-        return Err(Error::usage(phrase!(
-            "there is no run {run_id}",
-            "収集 {run_id} はありません",
-            run_id = run_id.to_string()
-        ))
-        .hint(phrase!("`tsuzuki bulk ls` lists the runs", "収集の一覧は `tsuzuki bulk ls` で確認できます")));
-    }
+    refuse_unknown_run(run, &app.env.db).await?;
     let ended = bulk.again(run, again, sharing).await;
     drop(bulk);
     conclude(ended, &app, context).await
+}
+
+/// Refuses a run that is given and not known.
+async fn refuse_unknown_run(run: Option<RunId>, db: &Db) -> Result<()> {
+    let Some(run_id) = run else { return Ok(()) };
+    if db.read(move |tx| run::find_run(tx, &run_id)).await?.is_some() {
+        return Ok(());
+    }
+    Err(Error::usage(phrase!(
+        "there is no run {run_id}",
+        "収集 {run_id} はありません",
+        run_id = run_id.to_string()
+    ))
+    .hint(phrase!("`tsuzuki bulk ls` lists the runs", "収集の一覧は `tsuzuki bulk ls` で確認できます")))
 }
 
 /// Tells how it ended, sends what is to be told, and answers the exit code.
@@ -252,6 +257,7 @@ fn sentence(summary: &Summary) -> String {
 }
 
 async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
+    refuse_unknown_run(run_id, context.db().await?).await?;
     let cancelled = context.db().await?.write(move |tx| commands::cancel(tx, run_id)).await?;
     match cancelled {
         None => Err(Error::failed(phrase!("no run is running", "実行中の収集はありません")).hint(phrase!(

@@ -3,7 +3,7 @@
 use super::super::since::SinceArgs;
 use super::super::table::row;
 use super::super::{Column, Context, Error, Exit, Result};
-use super::sentence;
+use super::{refuse_unknown_run, sentence};
 use crate::commits::run::{self, Summary, TargetRow};
 use crate::commits::store::projects;
 use crate::id::RunId;
@@ -99,9 +99,9 @@ struct ShownTarget {
 }
 
 pub(super) async fn show(run_id: Option<RunId>, context: &Context) -> Result {
-    let shown = context
-        .view()
-        .await?
+    let db = context.view().await?;
+    refuse_unknown_run(run_id, &db).await?;
+    let shown = db
         .read(move |tx| {
             let run = match run_id {
                 Some(run_id) => run::find_run(tx, &run_id)?,
@@ -121,10 +121,8 @@ pub(super) async fn show(run_id: Option<RunId>, context: &Context) -> Result {
         })
         .await?;
     let Some(shown) = shown else {
-        return Err(Error::failed(phrase!("there is no such run", "その収集はありません")).hint(phrase!(
-            "`tsuzuki bulk ls` lists the runs",
-            "収集の一覧は `tsuzuki bulk ls` で確認できます"
-        )));
+        return Err(Error::failed(phrase!("no run has been started yet", "収集はまだ行われていません"))
+            .hint(phrase!("`tsuzuki bulk start` begins one", "`tsuzuki bulk start` で始められます")));
     };
     if context.out.is_json() {
         context.out.json(&shown)?;

@@ -49,6 +49,12 @@ pub(super) enum Patience {
     Little,
 }
 
+/// An answer, and how long the host took for it, without what it made us wait before.
+pub(super) struct TimedAnswer {
+    pub(super) answer: ApiAnswer,
+    pub(super) took: Duration,
+}
+
 /// The headers in which a host tells how many requests are left, and when (seconds since 1970) they are renewed.
 pub(super) struct RateLimit {
     /// How many are left.
@@ -84,7 +90,7 @@ impl Asker {
         request: &Request,
         refusal: impl Fn(u16, &[u8]) -> Error,
         stop: &CancellationToken,
-    ) -> Result<ApiAnswer, Error> {
+    ) -> Result<TimedAnswer, Error> {
         let host = self.host;
         let attempts = if patience == Patience::Usual { ATTEMPTS } else { FEW_ATTEMPTS };
         let mut failures = 0;
@@ -98,6 +104,7 @@ impl Asker {
                 let why = phrase!("the rate limit is used up", "回数制限に達しました");
                 self.wait_until(until, &why, stop).await?;
             }
+            let asked_at = self.clock.now();
             let outcome = tokio::select! {
                 () = stop.cancelled() => return Err(Error::Stopped),
                 outcome = self.fetcher.fetch_api(request) => outcome,
@@ -110,7 +117,7 @@ impl Asker {
             let (retry_at, why) = match outcome {
                 Ok(answer) if answer.head.is_success() => {
                     self.note_pause(&answer.head.headers, now);
-                    return Ok(answer);
+                    return Ok(TimedAnswer { answer, took: now.since(asked_at) });
                 }
                 Ok(answer) => match answer.head.status {
                     status @ (408 | 425 | 429 | 500..=599) => {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio_util::sync::CancellationToken;
 
+use super::super::config::Keys;
 use super::super::host::{self, Host};
 use super::super::model::Project;
 use super::super::pattern::{any_matches, is_pattern};
@@ -109,18 +110,27 @@ impl Bulk {
             );
             named.extend(branches.into_iter().map(|branch| (*project_id, branch)));
         }
-        let (jobs_on_host, me) = (jobs_on_host.to_vec(), source.host_job());
-        let targets = db.write(move |tx| take_branches(tx, &jobs_on_host, &me, &named, is_whole)).await?;
+        if named.is_empty() && !projects.is_empty() && !source.keys.branches.is_empty() && is_whole {
+            problems.push(phrase!(
+                "`branches` and `exclude_branches` fit no branch of {count project}",
+                "`branches` と `exclude_branches` に合うブランチが、{count} 件のプロジェクトのどれにもありません",
+                count = projects.len()
+            ));
+        }
+        let (jobs_on_host, me, keys) = (jobs_on_host.to_vec(), source.host_job(), source.keys.clone());
+        let targets =
+            db.write(move |tx| take_branches(tx, &jobs_on_host, &me, &keys, &named, is_whole)).await?;
         Ok((targets, problems))
     }
 }
 
 /// Notes which branches `me` names, and answers those that it collects: of the named ones what no other job wants, and
-/// what it has collected before.
+/// what it has collected before and does not exclude now.
 fn take_branches(
     tx: &mut Tx<'_>,
     jobs_on_host: &[HostJob],
     me: &HostJob,
+    keys: &Keys,
     named: &BTreeSet<(i64, String)>,
     is_whole: bool,
 ) -> db::Result<Vec<Target>> {
@@ -148,8 +158,20 @@ fn take_branches(
     {
         branches::put_owner(tx, *project_id, branch, &me.job, false)?;
     }
+    let excluded: BTreeSet<i64> = projects::list(tx, Some(&me.host))?
+        .into_iter()
+        .filter(|project| sync::is_excluded(keys, project))
+        .map(|project| project.project_id)
+        .collect();
     for target in branches::list_collected(tx, &me.host)? {
         if !decide::is_fallback_job(jobs_on_host, me, target.job_name.as_deref()) {
+            continue;
+        }
+        let is_added =
+            owned.get(&(target.project_id, target.branch_name.clone())).is_some_and(|of| of.is_added);
+        let is_excluded =
+            excluded.contains(&target.project_id) || any_matches(&keys.exclude_branches, &target.branch_name);
+        if is_excluded && !is_added {
             continue;
         }
         if target.job_name.as_deref() != Some(me.job.as_str()) {

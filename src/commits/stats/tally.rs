@@ -1,6 +1,6 @@
 //! Commits added up per person and period, as they come out of the database.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::periods::Periods;
 use super::{LeftOut, StatRow};
@@ -216,9 +216,9 @@ impl<'a> Tally<'a> {
         rows
     }
 
-    /// How many people there are.
+    /// How many people have a commit that counts.
     pub(super) fn people(&self) -> usize {
-        self.contributors.all.len()
+        self.sums.keys().map(|(_, person)| person).collect::<HashSet<_>>().len()
     }
 }
 

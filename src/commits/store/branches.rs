@@ -149,6 +149,8 @@ pub struct Owned {
     pub owner: Owner,
     /// Whether the config of that job names it.
     pub is_named: bool,
+    /// Whether `branch add` put it in.
+    pub is_added: bool,
     /// Whether `branch rm` took it out.
     pub is_ignored: bool,
 }
@@ -169,6 +171,7 @@ pub fn list_owned(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Owned>> {
                 branch_name: row.get(1)?,
                 owner: Owner { job: row.get(2)?, is_wanted: is_named || is_added },
                 is_named,
+                is_added,
                 is_ignored: row.get(5)?,
             })
         },

@@ -57,8 +57,8 @@ pub async fn import(
         import.deliveries(tx)?;
         import.ledger(tx)?;
         import.prompts(tx)?;
-        import.shelves(tx, owner.as_ref())?;
-        let readers = readers.iter().chain(&owner).cloned().collect();
+        let readers: BTreeSet<JobName> = readers.iter().chain(&owner).cloned().collect();
+        import.shelves(tx, owner.as_ref(), &readers)?;
         import.combined(tx, &jobs, &readers)?;
         Ok(import.report)
     })
@@ -216,10 +216,16 @@ impl Import<'_> {
 
     /// Gives the books that are in no `delivery_items` to a job: as waiting, or as sent if they were sent before
     /// `delivery_items` existed.
-    fn shelves(&mut self, tx: &mut Tx<'_>, owner: Option<&JobName>) -> db::Result<()> {
+    fn shelves(
+        &mut self,
+        tx: &mut Tx<'_>,
+        owner: Option<&JobName>,
+        readers: &BTreeSet<JobName>,
+    ) -> db::Result<()> {
         let jobs = self.jobs.borrow().clone();
         let mut real = jobs.iter().filter(|job| job.as_str() != COMBINED);
         let owner = owner.or_else(|| real.next().filter(|_| real.next().is_none()));
+        let all: BTreeSet<&JobName> = jobs.iter().chain(readers).collect();
         let (mut waiting, mut homeless) = (0_u64, 0_u64);
         let mut silent = Report::default();
         import_table(tx, self.source, &BOOKS, self.options, &mut silent, |tx, record, _| {
@@ -236,8 +242,8 @@ impl Import<'_> {
                     store::mark_sent(tx, owner.as_str(), isbn13.as_str(), Some(at), now)?;
                 }
                 // Nobody knows who sent it: no job may send it as new.
-                (Some(_), None) if !jobs.is_empty() => {
-                    for job in &jobs {
+                (Some(_), None) if !all.is_empty() => {
+                    for job in &all {
                         store::mark_sent(tx, job.as_str(), isbn13.as_str(), None, now)?;
                     }
                 }

@@ -85,6 +85,21 @@ on_both_databases! {
         assert_eq!(told, [isbn(5), isbn(4)], "what is new alone");
     }
 
+    async fn what_dre_mailed_before_it_noted_for_whom_is_mailed_again_by_no_job(fixture) {
+        let world = books_world::World::new(&fixture, volumes(0, 6)).await;
+        let books: String = (0..4).map(|n| format!("INSERT INTO books VALUES ('{}', 'Book {n}', NULL, NULL, NULL, NULL, NULL, NULL, 'google_books', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z');", isbn(n))).collect();
+        let file = source(fixture.dir.path(), "app.db", &format!("{DRE} {books}
+            INSERT INTO deliveries VALUES (1, 'combined', '2026-01-02T00:00:00Z', '[]');
+            INSERT INTO job_state VALUES ('one', NULL, '2026-01-02T00:00:00Z'), ('two', NULL, '2026-01-02T00:00:00Z')"));
+        let readers = BTreeSet::from(["shelf".parse().unwrap()]);
+        dre::import(&fixture.db, file, None, BTreeSet::new(), readers, options()).await.unwrap();
+        for _ in 0..3 {
+            world.run("max_per_run = 40\nmail_limit = 3\nfallback_limit = 0").await;
+            world.send().await;
+        }
+        assert_eq!(world.delivered().await, [isbn(5), isbn(4)], "what is new alone");
+    }
+
     async fn what_blog_watcher_told_is_not_told_again_and_what_came_since_is(fixture) {
         // Its keys are guids here, links there, and guids that look like links; it remembers two of six entries, and a
         // sitemap has no keys at all.

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 use url::Url;
 
-use super::ask::{Asker, Patience, RateLimit};
+use super::ask::{Asker, Patience, RateLimit, TimedAnswer};
 use super::{Error, Host, HostAccess, HostKind, Listing, Range, TokenKind};
 use crate::commits::author::Emails;
 use crate::commits::model::{CommitPage, RemoteProject};
@@ -24,7 +24,7 @@ use crate::engine::job::Boxed;
 use crate::fetch::{AllowPrivate, ApiAnswer, Limits, Manners, Request, SecretHint, header};
 use crate::phrase;
 use crate::phrase::Phrase;
-use crate::time::{Clock, Timestamp};
+use crate::time::Timestamp;
 
 const NAME: &str = "GitLab";
 pub(in crate::commits) const KIND: HostKind = HostKind {
@@ -62,7 +62,6 @@ struct Client {
     allow_private: AllowPrivate,
     manners: Manners,
     emails: Emails,
-    clock: Clock,
     /// Counting lines was too much for it: the rest of the pages come without.
     is_slow_at_lines: AtomicBool,
 }
@@ -74,9 +73,8 @@ impl Client {
             reset: HeaderName::from_static("ratelimit-reset"),
         };
         Self {
-            asker: Asker::new(NAME, access.fetcher, access.clock.clone(), limit),
+            asker: Asker::new(NAME, access.fetcher, access.clock, limit),
             base: access.base,
-            clock: access.clock,
             is_slow_at_lines: AtomicBool::new(false),
             token: access.token.map(|token| shown_token(token, access.token_kind)),
             allow_private: access.allow_private,
@@ -91,7 +89,7 @@ impl Client {
         query: &[(&str, &str)],
         stop: &CancellationToken,
     ) -> Result<ApiAnswer, Error> {
-        self.get_with(Patience::Usual, path, query, stop).await
+        Ok(self.get_with(Patience::Usual, path, query, stop).await?.answer)
     }
 
     async fn get_with(
@@ -100,7 +98,7 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
         stop: &CancellationToken,
-    ) -> Result<ApiAnswer, Error> {
+    ) -> Result<TimedAnswer, Error> {
         let refusal = |status, body: &[u8]| self.refusal(status, body);
         self.asker.get(patience, &self.request(path, query), refusal, stop).await
     }
@@ -149,22 +147,29 @@ impl Client {
             ("page", &number),
             ("with_stats", "true"),
         ];
-        let began = self.clock.now();
         let with_lines = if self.is_slow_at_lines.load(Ordering::Relaxed) {
             None
         } else {
             Some(self.get_with(Patience::Little, &path, &query, stop).await)
         };
-        if self.clock.now().since(began) > SLOW_PAGE || matches!(with_lines, Some(Err(Error::Failed(_)))) {
-            self.is_slow_at_lines.store(true, Ordering::Relaxed);
-        }
         let answer = match with_lines {
             None => self.get(&path, &query[..3], stop).await?,
             Some(Err(Error::Failed(why))) => {
+                self.is_slow_at_lines.store(true, Ordering::Relaxed);
                 info!("{NAME} is slow at counting lines; they are read after the commits: {why}");
                 self.get(&path, &query[..3], stop).await?
             }
-            Some(other) => other?,
+            Some(other) => {
+                let TimedAnswer { answer, took } = other?;
+                if took > SLOW_PAGE {
+                    self.is_slow_at_lines.store(true, Ordering::Relaxed);
+                    info!(
+                        "{NAME} is slow at counting lines; they are read after the commits: {} s",
+                        took.as_secs()
+                    );
+                }
+                answer
+            }
         };
         let commits =
             wire::read_commits(&answer.body, self.emails).map_err(|why| Error::Failed(why.into()))?;
@@ -310,7 +315,7 @@ impl Host for Client {
     ) -> Boxed<'a, Result<Option<(i64, i64)>, Error>> {
         Box::pin(async move {
             let path = ["projects", &remote_id.to_string(), "repository", "commits", sha];
-            let answer = self.get_with(Patience::Little, &path, &[], stop).await?;
+            let TimedAnswer { answer, .. } = self.get_with(Patience::Little, &path, &[], stop).await?;
             wire::read_lines(&answer.body).map_err(|why| Error::Failed(why.into()))
         })
     }

@@ -1,0 +1,127 @@
+//! Asking Google Books: every request is counted before it leaves, repeated while the provider is out of order, and not made
+//! while the provider is paused.
+
+use std::time::Duration;
+
+use tracing::info;
+
+use super::collect::{CollectContext, Wrong};
+use super::decide::{Ask, repeat_after};
+use super::google::{Search, SearchError, VolumePage, needs_key};
+use crate::db::{self, Tx};
+use crate::engine::{Failure, RunContext};
+use crate::fetch::Fetcher;
+use crate::ledger::quota::{Grant, Quota};
+use crate::ledger::{Subject, event, pause};
+use crate::llm::events::ProviderCode;
+use crate::phrase::Phrase;
+use crate::time::Timestamp;
+
+/// No pause of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
+const MAX_PAUSE: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
+
+/// The answer to asking for permission to make a request.
+pub(super) enum Permit {
+    /// It is counted; so many more are left.
+    Go { left: u32 },
+    /// Not before this moment.
+    Wait { until: Option<Timestamp> },
+}
+
+/// What came of asking for a page.
+pub(super) enum PageAnswer {
+    /// It may not be asked for before this moment.
+    NotNow { until: Option<Timestamp> },
+    Answered {
+        answer: Result<VolumePage, SearchError>,
+        /// How many more requests may be made.
+        left: u32,
+    },
+}
+
+/// Asks for a page, and again with growing gaps while the provider is out of order. Every request is counted before it leaves.
+pub(super) async fn fetch_page(
+    plan: &CollectContext,
+    search: &Search,
+    fetcher: &Fetcher,
+    ctx: &RunContext,
+    ask: Ask,
+) -> Result<PageAnswer, Failure> {
+    if search.lacks_key() {
+        return Ok(PageAnswer::Answered { answer: Err(SearchError::Credentials(needs_key())), left: 0 });
+    }
+    let mut failures = 0;
+    loop {
+        let left = match ask_permission(plan, ctx).await? {
+            Permit::Go { left } => left,
+            Permit::Wait { until } => return Ok(PageAnswer::NotNow { until }),
+        };
+        let answer = tokio::select! {
+            () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
+            answer = search.fetch(fetcher, ask, ctx.now()) => answer,
+        };
+        let Err(SearchError::Passing { why, retry_after }) = &answer else {
+            return Ok(PageAnswer::Answered { answer, left });
+        };
+        failures += 1;
+        let Some(wait) = repeat_after(failures, plan.retries, left, *retry_after) else {
+            return Ok(PageAnswer::Answered { answer, left });
+        };
+        info!(job = %ctx.job, "Google Books: {why}; it is asked again in {} s", wait.as_secs());
+        tokio::select! {
+            () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
+            () = ctx.clock.wait_until(ctx.now().plus(wait)) => {}
+        }
+    }
+}
+
+/// What went wrong for good in this run; a provider that wants to be left alone is.
+pub(super) async fn give_up(ctx: &RunContext, quota: &Quota, trouble: SearchError) -> Result<Wrong, Failure> {
+    if let SearchError::Passing { why, retry_after: Some(wait) } = &trouble {
+        pause_provider(ctx, quota, ctx.now().plus(*wait), why).await?;
+    }
+    Ok(trouble.into())
+}
+
+/// Counts a request before it leaves, in a transaction of its own.
+async fn ask_permission(plan: &CollectContext, ctx: &RunContext) -> Result<Permit, Failure> {
+    let (quota, now) = (plan.quota.clone(), ctx.now());
+    ctx.write(move |tx| reserve(tx, &quota, now)).await
+}
+
+/// Permission for one request, counted if it is given. Ignores a pause that ends implausibly late: the clock was wrong
+/// when it was written.
+pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Result<Permit> {
+    let name = Subject::provider(&quota.provider);
+    match pause::find(tx, &name, now)? {
+        Some(pause_provider)
+            if pause_provider.paused_until.is_some_and(|until| until > now.plus(MAX_PAUSE)) =>
+        {
+            pause::reset(tx, &name)?;
+        }
+        Some(pause_provider) => return Ok(Permit::Wait { until: pause_provider.paused_until }),
+        None => {}
+    }
+    Ok(match quota.reserve(tx, 1, now)? {
+        Grant::Granted { left } => Permit::Go { left },
+        Grant::Exhausted { resets_at } => Permit::Wait { until: Some(resets_at) },
+    })
+}
+
+/// Pauses the provider, for every job that uses it.
+pub(super) async fn pause_provider(
+    ctx: &RunContext,
+    quota: &Quota,
+    until: Timestamp,
+    why: &Phrase,
+) -> Result<(), Failure> {
+    let (job, name, why, now) = (ctx.job.clone(), Subject::provider(&quota.provider), why.clone(), ctx.now());
+    ctx.write(move |tx| {
+        if pause::put(tx, &name, Some(until), &why, now)? {
+            let detail = serde_json::json!({ "why": why.to_stored(), "until": until });
+            event::add(tx, Some(&job), &name, ProviderCode::AskedToWait, &detail, now)?;
+        }
+        Ok(())
+    })
+    .await
+}
