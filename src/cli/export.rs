@@ -293,7 +293,7 @@ pub(super) fn finish(mut out: Out, output: Option<&Path>, written: Phrase, conte
         )?;
         context.out.note(phrase!(
             "Wrote {written} to {file}",
-            "{file} に {written}を書き出しました",
+            "{written}を {file} に書き出しました",
             written,
             file = shown.display().to_string()
         ));

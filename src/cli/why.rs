@@ -7,6 +7,7 @@ use crate::db::{self, Db, Tx};
 use crate::engine::finder::read_address;
 use crate::engine::table::{After, Cell, TableFilter};
 use crate::engine::{Finder, View};
+use crate::ledger::Subject;
 use crate::phrase;
 use crate::text::{nearest, width};
 
@@ -98,7 +99,7 @@ async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
         let message = phrase!(
             "the {word} `{name}` is in the config, but no run has come to it yet",
             "{word} `{name}` は設定にありますが、まだ一度も実行されていません",
-            word = names::called(of.word),
+            word = Subject::called(of.word),
             name
         );
         return Ok(Error::failed(message).hint(phrase!(

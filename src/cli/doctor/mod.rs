@@ -123,6 +123,10 @@ async fn examine(context: &Context) -> Vec<Finding> {
         Ok(config) => config,
         Err(error) => return vec![Finding::error(config_file(), &error, context.out.speech())],
     };
+    // What one table says about another shows only when the jobs are made.
+    if let Err(error) = context.app_on_scratch().await {
+        return vec![Finding::error(config_file(), &error, context.out.speech())];
+    }
     findings.push(Finding::new(config_file(), Verdict::Ok, config.path.display().to_string()));
     findings.extend(config.warnings.iter().chain(app::list_warnings(config).iter()).map(|warning| {
         let text = with_hint(&warning.message, warning.hint.as_ref());
@@ -209,8 +213,16 @@ fn secrets(config: &Config) -> Vec<Finding> {
 
 /// Everybody outside, asked at the same time and without sending, counting or changing anything.
 async fn ask_around(context: &Context) -> Vec<Finding> {
-    // A database that cannot be had was told already; the addresses are worth a look all the same.
+    // What is wrong with the config was told already.
     let Ok(app) = context.app_on_scratch().await else { return Vec::new() };
+    let Ok(config) = context.config().await else { return Vec::new() };
+    let missing: Vec<Phrase> = config.list_missing_secrets().into_iter().map(|secret| secret.why).collect();
+    let findings = |who: &Phrase, kind: &str, checks: Vec<Check>| {
+        // A secret that is missing has its own line, with where to get it.
+        let is_told = |check: &Check| check.is_locked && missing.contains(&check.detail);
+        let checks = checks.into_iter().filter(|check| !is_told(check));
+        checks.map(|check| finding(who, kind, check)).collect::<Vec<_>>()
+    };
     let channels = app.env.channels.iter().map(async |channel| {
         let mut checks = channel.check(&app.env.channel_env).await;
         if let Some(origin) = channel.origin() {
@@ -230,22 +242,19 @@ async fn ask_around(context: &Context) -> Vec<Finding> {
     channels.into_iter().chain(llms).chain(jobs).flatten().collect()
 }
 
-fn findings(who: &Phrase, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
-    let finding = |check: Check| {
-        let name = phrase!("{who}: {what}", "{who}：{what}", who, what = check.what.clone());
-        if check.is_fine {
-            let verdict = if check.is_warning { Verdict::Warning } else { Verdict::Ok };
-            return Finding::new(name, verdict, check.detail);
+fn finding(who: &Phrase, kind: &str, check: Check) -> Finding {
+    let name = phrase!("{who}: {what}", "{who}：{what}", who, what = check.what.clone());
+    if check.is_fine {
+        let verdict = if check.is_warning { Verdict::Warning } else { Verdict::Ok };
+        return Finding::new(name, verdict, check.detail);
+    }
+    match keys::where_to_get_after(kind, &check) {
+        Some(hint) => {
+            let detail = phrase!("{detail} ({hint})", "{detail}（{hint}）", detail = check.detail, hint);
+            Finding::of_credentials(name, detail)
         }
-        match keys::where_to_get_after(kind, &check) {
-            Some(hint) => {
-                let detail = phrase!("{detail} ({hint})", "{detail}（{hint}）", detail = check.detail, hint);
-                Finding::of_credentials(name, detail)
-            }
-            None => Finding::new(name, Verdict::Error, check.detail),
-        }
-    };
-    checks.into_iter().map(finding).collect()
+        None => Finding::new(name, Verdict::Error, check.detail),
+    }
 }
 
 /// What waits for a person, or for a channel that rests or is not there any more.

@@ -35,7 +35,7 @@ pub(super) async fn opml(input: &str, partial: bool, how: &How, context: &Contex
         None => (load_input(input, MAX_BYTES, context).await?, None),
     };
     let list = opml::parse(&bytes, content_type.as_deref())
-        .map_err(|error| Error::failed(about(input, error.to_string())))?;
+        .map_err(|error| Error::failed(about(input, error.phrase())))?;
     if list.is_cut_off {
         let words = phrase!(
             "{input} is cut off: it ends before the list does, after {count feed}",

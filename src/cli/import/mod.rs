@@ -172,9 +172,12 @@ impl Said {
             Column::right(phrase!("already there", "登録済み")),
             Column::right(phrase!("refused", "対象外")),
         ];
-        context.out.listing(&columns, &self.report.tables, |table| {
-            row![&table.table, table.found, table.added, table.known, table.refused]
-        })?;
+        // A list of addresses has no tables.
+        if !self.report.tables.is_empty() {
+            context.out.listing(&columns, &self.report.tables, |table| {
+                row![&table.table, table.found, table.added, table.known, table.refused]
+            })?;
+        }
         if !self.blogs.is_empty() {
             let columns = [
                 Column::left(phrase!("id", "ID")),
