@@ -192,7 +192,7 @@ impl Collector for Blogs {
             let mut checks = futures_util::future::join_all(asked).await;
             if let Some(left) = self.blogs.len().checked_sub(ASKED_BY_DOCTOR).filter(|left| *left > 0) {
                 checks.push(Check::fine(
-                    "more",
+                    phrase!("more", "ほか"),
                     phrase!(
                         "{left} more blogs were not asked",
                         "ほか {left} 件のブログは確認していません",

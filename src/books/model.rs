@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::db::{FromCell, SqlCell, ToValue, Value};
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// A provider of books, as `books.source` names it.
 pub const GOOGLE_BOOKS: &str = "google_books";
@@ -14,12 +16,21 @@ pub const GOOGLE_BOOKS: &str = "google_books";
 pub struct Isbn13(String);
 
 /// A text that is no ISBN, and why.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not an ISBN: {why}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnIsbn {
     text: String,
-    why: &'static str,
+    why: Phrase,
 }
+
+impl NotAnIsbn {
+    /// What is wrong, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        let (text, why) = (&self.text, &self.why);
+        phrase!("`{text}` is not an ISBN: {why}", "`{text}` は ISBN ではありません：{why}", text, why)
+    }
+}
+
+crate::error_in_english!(NotAnIsbn);
 
 impl Isbn13 {
     /// The thirteen digits.
@@ -34,6 +45,8 @@ impl FromStr for Isbn13 {
 
     fn from_str(text: &str) -> Result<Self, NotAnIsbn> {
         let bad = |why| NotAnIsbn { text: text.chars().take(40).collect(), why };
+        let not_digits = || bad(phrase!("it has something else than digits", "数字以外の文字があります"));
+        let wrong_check = || bad(phrase!("its check digit is wrong", "チェックディジットが違います"));
         let digits: String = text
             .chars()
             .filter(|c| !matches!(c, ' ' | '-' | '\u{2010}'..='\u{2015}' | '\u{2212}'))
@@ -41,35 +54,34 @@ impl FromStr for Isbn13 {
             .collect();
         let values = |digits: &str| -> Option<Vec<u32>> { digits.chars().map(|c| c.to_digit(10)).collect() };
         if !digits.is_ascii() {
-            return Err(bad("it has something else than digits"));
+            return Err(not_digits());
         }
         match digits.len() {
             13 => {
-                let values = values(&digits).ok_or_else(|| bad("it has something else than digits"))?;
+                let values = values(&digits).ok_or_else(not_digits)?;
                 if !(digits.starts_with("978") || digits.starts_with("979")) {
-                    return Err(bad("it begins with neither 978 nor 979"));
+                    return Err(bad(phrase!(
+                        "it begins with neither 978 nor 979",
+                        "978 でも 979 でも始まっていません"
+                    )));
                 }
-                if check_digit(&values[..12]) == values[12] {
-                    Ok(Self(digits))
-                } else {
-                    Err(bad("its check digit is wrong"))
-                }
+                if check_digit(&values[..12]) == values[12] { Ok(Self(digits)) } else { Err(wrong_check()) }
             }
             10 => {
                 let (body, check) = digits.split_at(9);
-                let values = values(body).ok_or_else(|| bad("it has something else than digits"))?;
+                let values = values(body).ok_or_else(not_digits)?;
                 let check = match check {
                     "X" => 10,
-                    check => check.parse().map_err(|_| bad("it has something else than digits"))?,
+                    check => check.parse().map_err(|_| not_digits())?,
                 };
                 let sum: u32 = values.iter().zip((2..=10).rev()).map(|(value, weight)| value * weight).sum();
                 if !(sum + check).is_multiple_of(11) {
-                    return Err(bad("its check digit is wrong"));
+                    return Err(wrong_check());
                 }
                 let whole: Vec<u32> = [9, 7, 8].into_iter().chain(values).collect();
                 Ok(Self(format!("978{body}{}", check_digit(&whole))))
             }
-            _ => Err(bad("it has neither 13 nor 10 digits")),
+            _ => Err(bad(phrase!("it has neither 13 nor 10 digits", "13 桁でも 10 桁でもありません"))),
         }
     }
 }
@@ -155,7 +167,8 @@ mod tests {
             ("PKEY:0123", Err("it has neither 13 nor 10 digits")),
         ] {
             let read = text.parse::<Isbn13>();
-            assert_eq!(read.as_ref().map(Isbn13::as_str).map_err(|bad| bad.why), isbn, "{text}");
+            let read = read.as_ref().map(Isbn13::as_str).map_err(|bad| bad.why.to_string());
+            assert_eq!(read, isbn.map_err(str::to_owned), "{text}");
         }
     }
 

@@ -58,7 +58,7 @@ impl SendError {
     }
 
     /// What `doctor` is told when looking at `what` ended so.
-    pub(super) fn check(&self, what: &str) -> Check {
+    pub(super) fn check(&self, what: Phrase) -> Check {
         match self {
             SendError::Locked { why } => Check::locked(what, why),
             other => Check::bad(what, other.why()),

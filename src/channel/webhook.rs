@@ -19,6 +19,7 @@ use super::{Channel, ChannelEnv, Check, Progress, http};
 use crate::config::{Flag, FlagShape, Kind, Secret};
 use crate::fetch::SecretHint;
 use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 channel_config! {
@@ -37,6 +38,9 @@ channel_config! {
 struct Webhook {
     config: WebhookConfig,
 }
+
+/// What `doctor` calls it.
+const SIGNATURE: Phrase = Phrase::of_words("signature", "署名");
 
 /// Posts JSON to an address.
 pub(super) const KIND: ChannelKind = ChannelKind {
@@ -174,17 +178,17 @@ impl Backend for Webhook {
         let mut checks = vec![check_address(&self.config.url, channel, channel_env)];
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
             None => Check::fine(
-                "signature",
+                SIGNATURE,
                 phrase!("none: the receiver cannot tell who posts", "なし：受信側は送信元を確認できません"),
             ),
-            Some(Err(missing)) => Check::locked("signature", missing.phrase()),
+            Some(Err(missing)) => Check::locked(SIGNATURE, missing.phrase()),
             Some(Ok(secret)) => match signing_key(secret.expose()) {
-                Ok(_) => Check::fine("signature", "Standard Webhooks"),
-                Err(error) => Check::locked("signature", error.why()),
+                Ok(_) => Check::fine(SIGNATURE, "Standard Webhooks"),
+                Err(error) => Check::locked(SIGNATURE, error.why()),
             },
         });
         if let Some(Err(missing)) = self.config.token.as_ref().map(Secret::reveal) {
-            checks.push(Check::locked("token", missing.phrase()));
+            checks.push(Check::locked(Check::TOKEN, missing.phrase()));
         }
         checks
     }
@@ -204,11 +208,11 @@ pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
 pub(super) fn check_address(secret: &Secret, channel: &Channel, channel_env: &ChannelEnv) -> Check {
     let url = match address(secret) {
         Ok(url) => url,
-        Err(error) => return error.check("address"),
+        Err(error) => return error.check(Check::ADDRESS),
     };
     match http::check_address(channel_env, &channel.settings, &url) {
-        Ok(()) => Check::fine("address", url.host_str().unwrap_or_default()),
-        Err(why) => Check::bad("address", why),
+        Ok(()) => Check::fine(Check::ADDRESS, url.host_str().unwrap_or_default()),
+        Err(why) => Check::bad(Check::ADDRESS, why),
     }
 }
 

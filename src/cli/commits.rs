@@ -19,7 +19,7 @@ use crate::config::value::Zone;
 use crate::db::Db;
 use crate::export::{self, Format, RowWriter, Style};
 use crate::phrase;
-use crate::text::counted;
+use crate::phrase::Value;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -247,7 +247,7 @@ fn write(
     };
     let mut out = Out::open(output, force)?;
     out.write_all(&bytes)?;
-    finish(out, output, &counted(stats.rows.len(), "row"), context).map(drop)
+    finish(out, output, phrase!("{count row}", "{count} 行", count = stats.rows.len()), context).map(drop)
 }
 
 fn show(stats: &Stats, context: &Context) -> Result<()> {
@@ -287,20 +287,42 @@ fn show(stats: &Stats, context: &Context) -> Result<()> {
 
 /// Says how many commits were counted and what was not, and whose midnight begins a day.
 fn note(stats: &Stats, context: &Context) {
-    let mut parts = vec![counted(stats.total.commits, "commit")];
-    if stats.total.merges > 0 {
-        let lines = if stats.with_merges { "with their lines" } else { "lines left out" };
-        parts.push(format!("{} ({lines})", counted(stats.total.merges, "merge")));
-    }
-    if stats.stats_missing > 0 {
-        parts.push(format!("{} without line counts so far", stats.stats_missing));
-    }
-    for (count, by) in [(stats.left_out.authors, "author"), (stats.left_out.titles, "title")] {
-        if count > 0 {
-            parts.push(format!("{count} left out by {by}"));
-        }
-    }
-    context.out.note(format!("{}; days begin in {}", parts.join(", "), stats.timezone));
+    let commits = phrase!("{count commit}", "コミット {count} 件", count = stats.total.commits);
+    let merges = if stats.with_merges {
+        phrase!(
+            "{count merge} (with their lines)",
+            "マージ {count} 件（行数を含む）",
+            count = stats.total.merges
+        )
+    } else {
+        phrase!(
+            "{count merge} (lines left out)",
+            "マージ {count} 件（行数は除く）",
+            count = stats.total.merges
+        )
+    };
+    let missing = phrase!(
+        "{count} without line counts so far",
+        "行数が未取得のもの {count} 件",
+        count = stats.stats_missing
+    );
+    let (authors, titles) = (stats.left_out.authors, stats.left_out.titles);
+    let by_author = phrase!("{count} left out by author", "作者により除外 {count} 件", count = authors);
+    let by_title = phrase!("{count} left out by title", "題名により除外 {count} 件", count = titles);
+    let others = [
+        (stats.total.merges > 0, merges),
+        (stats.stats_missing > 0, missing),
+        (authors > 0, by_author),
+        (titles > 0, by_title),
+    ];
+    let others = others.into_iter().filter(|(is_there, _)| *is_there).map(|(_, part)| part.into());
+    let parts: Vec<Value> = std::iter::once(commits.into()).chain(others).collect();
+    context.out.note(phrase!(
+        "{parts}; days begin in {zone}",
+        "{parts}（日付の区切りは {zone}）",
+        parts,
+        zone = &stats.timezone
+    ));
 }
 
 async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
@@ -317,13 +339,17 @@ async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
         Column::long(phrase!("title", "題名")),
     ];
     context.out.listing(&columns, &commits, |commit| {
-        let mark = if commit.unreachable_since.is_some() { " (gone)" } else { "" };
+        let sha = commit.sha.get(..10).unwrap_or(&commit.sha);
+        let sha = match commit.unreachable_since {
+            Some(_) => Cell::from(phrase!("{sha} (gone)", "{sha}（到達不能）", sha)),
+            None => sha.into(),
+        };
         let lines = |count: i64| if commit.stats_missing { "?".into() } else { count.to_string() };
         row![
             commit.committed_date_utc,
             &commit.project,
             &commit.branch_name,
-            format!("{}{mark}", commit.sha.get(..10).unwrap_or(&commit.sha)),
+            sha,
             &commit.author_name,
             lines(commit.additions),
             lines(commit.deletions),

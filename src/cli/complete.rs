@@ -84,25 +84,26 @@ pub(super) fn add_names(command: Command, path: &str) -> Command {
     let noun = path.split(' ').next().unwrap_or_default();
     let ids: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
     ids.into_iter().fold(command, |command, id| {
-        let word = match (noun, id.as_str()) {
-            (_, "job") => "job",
-            (_, "channel") => "channel",
-            (_, "blog") if noun != "job" => "blog",
-            ("job" | "run" | "status", "name" | "names") if path != "job add" => "job",
-            ("blog", "id") if path != "blog add" => "blog",
-            ("channel", "name") => "channel",
-            (_, "provider") => "provider",
+        let words: &[&str] = match (noun, id.as_str()) {
+            (_, "job") => &["job"],
+            (_, "channel") => &["channel"],
+            (_, "blog") if noun != "job" => &["blog"],
+            ("job" | "run" | "status", "name" | "names") if path != "job add" => &["job"],
+            ("blog", "id") if path != "blog add" => &["blog"],
+            ("channel", "name") => &["channel"],
+            (_, "provider") => &["provider"],
+            ("why", "thing") => &["job", "blog", "channel", "provider"],
             _ => return command,
         };
-        command.mut_arg(id, |argument| argument.add(ArgValueCandidates::new(move || list_names(word))))
+        command.mut_arg(id, |argument| argument.add(ArgValueCandidates::new(move || list_names(words))))
     })
 }
 
-/// The names of one sort that the config gives; none if it cannot be read.
-fn list_names(word: &str) -> Vec<CompletionCandidate> {
+/// The names of these sorts that the config gives; none if it cannot be read.
+fn list_names(words: &[&str]) -> Vec<CompletionCandidate> {
     let env = Env::of_process();
     let config = config::find_path(None, &env).and_then(|path| config::load(&path, app::kinds(), &env).ok());
-    let things = app::things().filter(|thing| thing.word == word);
+    let things = app::things().filter(|thing| words.contains(&thing.word));
     let names = things.flat_map(|thing| config.as_ref().map(thing.list_configured).unwrap_or_default());
     names.map(CompletionCandidate::new).collect()
 }

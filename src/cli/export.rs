@@ -16,7 +16,8 @@ use crate::engine::pipeline::ExportDocument;
 use crate::engine::table::{Table, TableFilter};
 use crate::export::{self, Format, RowWriter, Style};
 use crate::phrase;
-use crate::text::{self, counted};
+use crate::phrase::Phrase;
+use crate::text;
 use crate::time::Timestamp;
 
 /// Options of `export`.
@@ -73,6 +74,8 @@ enum FormatWord {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
+    // Its language is also that of what is wrong with the arguments.
+    context.config().await?;
     if let Some(found) = app::documents().find(|document| document.name == args.what) {
         return write_document(found, &args, context).await;
     }
@@ -95,7 +98,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     let out = Out::open(args.output.as_deref(), args.force)?;
     let mut writer = RowWriter::new(out, format, Style { raw: args.raw, bom: args.bom });
     let count = export::write(&db, table, &filter, &mut writer, &context.stop).await?;
-    finish(writer.into_inner(), args.output.as_deref(), &counted(count, "row"), context)
+    finish(writer.into_inner(), args.output.as_deref(), phrase!("{count row}", "{count} 行", count), context)
 }
 
 async fn write_document(document: &ExportDocument, args: &Args, context: &Context) -> Result {
@@ -120,7 +123,12 @@ async fn write_document(document: &ExportDocument, args: &Args, context: &Contex
     if let Some(left_out) = &made.left_out {
         context.out.warn(context.speech().await?.phrase(left_out));
     }
-    finish(out, args.output.as_deref(), &counted(made.count, "feed"), context)
+    finish(
+        out,
+        args.output.as_deref(),
+        phrase!("{count feed}", "フィード {count} 件", count = made.count),
+        context,
+    )
 }
 
 fn format_of(args: &Args, context: &Context) -> Result<Format> {
@@ -146,13 +154,15 @@ fn format_of(args: &Args, context: &Context) -> Result<Format> {
             "run `tsuzuki export opml`, or name a format with --format",
             "`tsuzuki export opml` を使うか、--format で形式を指定してください"
         ))),
-        Some(other) => Err(Error::usage(format!(
-            "no format is known by the ending `.{}`",
-            text::one_line(other)
+        Some(other) => Err(Error::usage(phrase!(
+            "no format is known by the ending `.{ending}`",
+            "拡張子 `.{ending}` に対応する形式はありません",
+            ending = text::one_line(other)
         ))
-        .hint(
+        .hint(phrase!(
             "csv, tsv, json and ndjson are; spreadsheets open csv. --format writes one of them into any file",
-        )),
+            "対応しているのは csv、tsv、json、ndjson です（表計算ソフトには csv）。ほかの拡張子には --format で形式を指定してください"
+        ))),
         None if context.out.is_json() => Ok(Format::Json),
         None => Ok(Format::Csv),
     }
@@ -264,7 +274,7 @@ fn already_there(path: &Path) -> Error {
 }
 
 /// Puts the file in its place.
-pub(super) fn finish(mut out: Out, output: Option<&Path>, written: &str, context: &Context) -> Result {
+pub(super) fn finish(mut out: Out, output: Option<&Path>, written: Phrase, context: &Context) -> Result {
     out.flush()?;
     if let Out::File { part, to, force } = out {
         let part = part.into_inner().map_err(|error| Error::failed(error.to_string()))?;
@@ -281,7 +291,12 @@ pub(super) fn finish(mut out: Out, output: Option<&Path>, written: &str, context
                 )),
             },
         )?;
-        context.out.note(format!("Wrote {written} to {}", shown.display()));
+        context.out.note(phrase!(
+            "Wrote {written} to {file}",
+            "{written}を {file} に書き出しました",
+            written,
+            file = shown.display().to_string()
+        ));
     }
     Ok(Exit::Fine)
 }
@@ -291,7 +306,9 @@ impl From<export::Error> for Error {
         match error {
             export::Error::Db(error) => error.into(),
             export::Error::Io(error) => error.into(),
-            export::Error::Stopped => Error::new(Exit::Interrupted, error.to_string()),
+            export::Error::Stopped => {
+                Error::new(Exit::Interrupted, phrase!("the export was interrupted", "書き出しを中断しました"))
+            }
         }
     }
 }

@@ -6,10 +6,13 @@ use std::sync::LazyLock;
 use clap::{Arg, Command};
 
 use super::kind_flags;
+use crate::books::model::NotAnIsbn;
 use crate::config::value::BadValue;
 use crate::id::BadName;
 use crate::phrase::Speech;
 use crate::text::Language;
+use crate::time::NotATime;
+use crate::word_enum::UnknownWord;
 
 /// English and Japanese, with a tab between them; `{}` stands for whatever clap puts there.
 const TABLE: &str = include_str!("help.ja.tsv");
@@ -71,11 +74,15 @@ pub(super) fn translate_output(error: &clap::Error, written: &str) -> String {
     let mut text = written.to_owned();
     let source = std::error::Error::source(error);
     let why = source.and_then(|source| {
-        let of_value = source.downcast_ref::<BadValue>().map(BadValue::message);
-        of_value.or_else(|| source.downcast_ref::<BadName>().map(BadName::phrase))
+        let of_value = source.downcast_ref::<BadValue>().map(|error| error.message().clone());
+        let of_name = || source.downcast_ref::<BadName>().map(|error| error.phrase().clone());
+        let of_word = || source.downcast_ref::<UnknownWord>().map(|error| error.phrase().clone());
+        let of_time = || source.downcast_ref::<NotATime>().map(NotATime::phrase);
+        let of_isbn = || source.downcast_ref::<NotAnIsbn>().map(NotAnIsbn::phrase);
+        of_value.or_else(of_name).or_else(of_word).or_else(of_time).or_else(of_isbn)
     });
     if let Some(why) = why {
-        text = text.replace(&why.to_string(), &SPEECH.phrase(why));
+        text = text.replace(&why.to_string(), &SPEECH.phrase(&why));
     }
     let lines = text.split_inclusive('\n').map(|line| {
         let value = line.trim_start().strip_prefix("- ").and_then(|value| value.split_once(": "));
@@ -151,6 +158,52 @@ mod tests {
         translate_output(&error, &error.render().to_string())
     }
 
+    /// How many English words stand in a row at most.
+    fn longest_english(line: &str) -> usize {
+        // What stands in backquotes is to be typed.
+        let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
+        let is_word = |c: char| c.is_ascii_lowercase() || c == ' ';
+        let runs = prose.split("  ").flat_map(|text| text.split(|c| !is_word(c)));
+        runs.map(|run| run.split_whitespace().count()).max().unwrap_or_default()
+    }
+
+    /// Gives every option and argument of the tree these values and returns what is refused, with what is said.
+    fn refuse(command: &Command, path: &str, values: &[&str], refused: &mut Vec<(String, String)>) {
+        for argument in command.get_arguments().filter(|argument| argument.get_action().takes_values()) {
+            for value in values {
+                let words = match argument.get_long() {
+                    Some(long) => format!("{path} --{long} {value}"),
+                    None => format!("{path} {value}"),
+                };
+                let error = tree_in(Language::Ja).try_get_matches_from(words.split(' ')).err();
+                let is_meant = |error: &clap::Error| {
+                    matches!(
+                        error.kind(),
+                        clap::error::ErrorKind::ValueValidation | clap::error::ErrorKind::InvalidValue
+                    )
+                };
+                if let Some(error) = error.filter(is_meant) {
+                    refused.push((words, translate_output(&error, &error.render().to_string())));
+                }
+            }
+        }
+        for below in command.get_subcommands() {
+            refuse(below, &format!("{path} {}", below.get_name()), values, refused);
+        }
+    }
+
+    #[test]
+    fn no_refusal_of_a_value_has_a_sentence_in_english() {
+        let mut refused = Vec::new();
+        refuse(&tree(), "tsuzuki", &["?!", "", "=x", "0", "99999999999999999999", "99999"], &mut refused);
+        assert!(refused.len() > 100, "{}", refused.len());
+        let sentences = refused.iter().flat_map(|(words, said)| said.lines().map(move |line| (words, line)));
+        // What is known stands one after the other.
+        let is_english = |line: &str| !line.contains("指定できる値") && longest_english(line) > 1;
+        let english: Vec<_> = sentences.filter(|(_, line)| is_english(line)).collect();
+        assert!(english.is_empty(), "{english:#?}");
+    }
+
     #[test]
     fn no_page_of_help_has_a_sentence_in_english() {
         fn walk(command: &Command, path: &str, pages: &mut Vec<String>) {
@@ -166,12 +219,7 @@ mod tests {
                 let shown = said(&format!("{page} {flag}"));
                 let is_typed = |line: &&str| line.starts_with("  tsuzuki ") || line.starts_with("使い方:");
                 for line in shown.lines().filter(|line| !is_typed(line)) {
-                    // What stands in backquotes is to be typed.
-                    let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
-                    let is_word = |c: char| c.is_ascii_lowercase() || c == ' ';
-                    let runs = prose.split("  ").flat_map(|text| text.split(|c| !is_word(c)));
-                    let longest = runs.map(|run| run.split_whitespace().count()).max();
-                    assert!(longest < Some(3), "{page} {flag}: {line}");
+                    assert!(longest_english(line) < 3, "{page} {flag}: {line}");
                 }
             }
         }

@@ -6,7 +6,7 @@ use crate::channel::outbox;
 use crate::config::Config;
 use crate::db::{self, Db, Tx};
 use crate::engine::pipeline::Thing;
-use crate::ledger::{cursor, event, quota};
+use crate::ledger::{Subject, cursor, event, quota};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text::nearest;
@@ -44,7 +44,7 @@ pub(super) async fn refuse_unknown_if_given(
 
 /// That there is no such thing, and which of `known` may be meant.
 pub(super) fn no_such<'a>(word: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
-    let kind = called(word);
+    let kind = Subject::called(word);
     let error =
         Error::usage(phrase!("there is no {kind} `{name}`", "{kind} `{name}` はありません", kind, name));
     let listed_by = app::things().find(|thing| thing.word == word).map(|thing| thing.listed_by);
@@ -56,23 +56,6 @@ pub(super) fn no_such<'a>(word: &str, name: &str, known: impl IntoIterator<Item 
             command
         )),
         (None, None) => error,
-    }
-}
-
-/// What a sort of thing is called.
-pub(super) fn called(word: &str) -> Phrase {
-    match word {
-        "job" => phrase!("job", "ジョブ"),
-        "channel" => phrase!("channel", "チャンネル"),
-        "provider" => phrase!("provider", "提供元"),
-        "delivery" => phrase!("delivery", "配信"),
-        "item" => phrase!("item", "記事"),
-        "blog" => phrase!("blog", "ブログ"),
-        "book" => phrase!("book", "書籍"),
-        "project" => phrase!("project", "プロジェクト"),
-        "branch" => phrase!("branch", "ブランチ"),
-        "run" => phrase!("run", "実行"),
-        other => Phrase::verbatim(other),
     }
 }
 

@@ -82,6 +82,15 @@ impl Output {
         self.to_stdout(&text::printable(text.as_ref()))
     }
 
+    /// Writes lines for people: on a terminal they break between words.
+    pub(super) fn prose(&self, text: impl AsRef<str>) -> Result<()> {
+        let Some((width, _)) = terminal_size() else { return self.line(text) };
+        text.as_ref()
+            .split('\n')
+            .flat_map(|line| table::wrap_line(line, width))
+            .try_for_each(|line| self.line(line))
+    }
+
     /// Writes a text of several lines.
     pub fn text(&self, text: &str) -> Result<()> {
         self.line(text)

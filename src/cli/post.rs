@@ -1,11 +1,11 @@
 //! `post`: what a message would look like before anything is sent.
 
 use clap::Subcommand;
-use url::Url;
 
 use super::channel::choose;
 use super::{Context, Error, Exit, Result};
 use crate::channel::{News, Notice};
+use crate::config::value::HttpUrl;
 use crate::phrase;
 
 #[derive(Debug, Subcommand)]
@@ -23,7 +23,7 @@ pub(super) enum Command {
         summary: String,
         /// The link
         #[arg(long, value_name = "URL")]
-        link: Option<Url>,
+        link: Option<HttpUrl>,
         /// Hashtags, without #
         #[arg(long, value_name = "TAG")]
         tag: Vec<String>,
@@ -35,7 +35,12 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
     let app = context.read_only_app().await?;
     let env = &app.env;
     let chosen = choose(env.channels.iter(), channel.as_deref(), "delivery", "--channel NAME")?;
-    let notice = Notice { summary, link, tags: tag, ..Notice::new(title, env.app.message_language()) };
+    let notice = Notice {
+        summary,
+        link: link.map(Into::into),
+        tags: tag,
+        ..Notice::new(title, env.app.message_language())
+    };
     let previews = chosen
         .preview(&env.channel_env, &News::from(notice))
         .await

@@ -186,7 +186,7 @@ fn line(notice: &Notice) -> Phrase {
     phrase!(
         "{about}: {text}: `tsuzuki {command}`",
         "{about}：{text}：`tsuzuki {command}`",
-        about = notice.about.spoken(),
+        about = notice.about.phrase(),
         text = &notice.text,
         command = &notice.command
     )

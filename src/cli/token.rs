@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result};
 use crate::books::view::{self, Revoked, TokenState, TokenView};
+use crate::config::value::BadValue;
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::phrase::Value;
@@ -47,7 +48,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
     }
 }
 
-fn parse_name(text: &str) -> Result<String, String> {
+fn parse_name(text: &str) -> Result<String, BadValue> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_short = (1..=64).contains(&text.chars().count());
     let is_name = is_short && text.chars().all(is_plain);
@@ -56,7 +57,10 @@ fn parse_name(text: &str) -> Result<String, String> {
     if is_name && !is_link {
         Ok(text.to_owned())
     } else {
-        Err("a name has up to 64 letters, digits, dots and dashes, not only 0-9 and a-f".to_owned())
+        Err(BadValue::new(phrase!(
+            "a name has up to 64 letters, digits, dots and dashes, not only 0-9 and a-f",
+            "名前は 64 文字以内の文字・数字・`.`・`-`・`_` です（0-9 と a-f だけの名前は使えません）"
+        )))
     }
 }
 
@@ -124,7 +128,7 @@ async fn list(all: bool, limit: usize, context: &Context) -> Result {
     ];
     context.out.listing(&columns, &tokens.await?, |token| match token {
         Listed::Access(token) => {
-            let may = format!("a program may {}", what(token.scope));
+            let may = phrase!("a program may {what}", "プログラム用：{what}", what = what(token.scope));
             row![&token.name, token.scope.word(), phrase!("works", "有効"), Value::Nothing, may]
         }
         Listed::Prompt(token) => {

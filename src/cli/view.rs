@@ -19,7 +19,7 @@ pub(super) async fn print_all(views: &[View], context: &Context) -> Result<()> {
         return context.out.json(&data.collect::<Vec<_>>());
     }
     let speech = context.speech().await?;
-    views.iter().flat_map(|view| render(view, &speech)).try_for_each(|line| context.out.line(line))
+    views.iter().flat_map(|view| render(view, &speech)).try_for_each(|line| context.out.prose(line))
 }
 
 /// Prints the one thing of that name, as `NOUN show` does; `false` if there is none.
@@ -31,7 +31,7 @@ pub(super) async fn show(subject: &Subject, context: &Context) -> Result<bool> {
     if context.out.is_json() {
         context.out.json(&view.data)?;
     } else {
-        render(view, &context.speech().await?).iter().try_for_each(|line| context.out.line(line))?;
+        render(view, &context.speech().await?).iter().try_for_each(|line| context.out.prose(line))?;
         if let Some((_, text)) = &view.text {
             context.out.line("")?;
             context.out.text(text)?;

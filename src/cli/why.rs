@@ -7,10 +7,11 @@ use crate::db::{self, Db, Tx};
 use crate::engine::finder::read_address;
 use crate::engine::table::{After, Cell, TableFilter};
 use crate::engine::{Finder, View};
+use crate::ledger::Subject;
 use crate::phrase;
-use crate::text::nearest;
+use crate::text::{nearest, width};
 
-/// Letters that a part of a title has at least.
+/// Columns that a part of a title has at least: three letters, or two of Japanese, which are a word.
 const SHORTEST_PART: usize = 3;
 /// Pages of a thousand rows in which a title is searched for, at most.
 const MOST_PAGES: usize = 200;
@@ -62,7 +63,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
 fn find_titled(finder: &Finder, tx: &mut Tx<'_>, part: &str) -> db::Result<Vec<View>> {
     let part = part.to_lowercase();
     let mut views = Vec::new();
-    if part.chars().count() < SHORTEST_PART {
+    if width(&part) < SHORTEST_PART {
         return Ok(views);
     }
     for table in app::PIPELINES.iter().flat_map(|pipeline| pipeline.tables) {
@@ -98,7 +99,7 @@ async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
         let message = phrase!(
             "the {word} `{name}` is in the config, but no run has come to it yet",
             "{word} `{name}` は設定にありますが、まだ一度も実行されていません",
-            word = names::called(of.word),
+            word = Subject::called(of.word),
             name
         );
         return Ok(Error::failed(message).hint(phrase!(

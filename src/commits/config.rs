@@ -258,7 +258,8 @@ impl Keys {
             );
             problems.push(job.section.problem(other, message));
         }
-        if named.is_empty() {
+        // One that is there but wrong has been told already.
+        if !hosts.iter().any(|(key, ..)| job.section.has(key)) {
             let keys: Vec<String> = hosts.iter().map(|(key, ..)| format!("`{key}`")).collect();
             let keys = keys.join(" or ");
             let message = phrase!("the key {keys} is missing", "キー {keys} がありません", keys = &keys);
@@ -304,7 +305,7 @@ impl Keys {
         if let Err(unreadable) = people::load_mailmap(&keys, &job.section) {
             problems.extend(unreadable);
         }
-        if problems.is_empty() { Ok(keys) } else { Err(problems) }
+        if problems.is_empty() && !named.is_empty() { Ok(keys) } else { Err(problems) }
     }
 
     /// The address of the host, and what kind of host it is; `None` when none is named.

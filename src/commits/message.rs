@@ -155,7 +155,7 @@ fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestam
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commits::run::{RunRow, RunStatus};
+    use crate::commits::run::{RunRow, RunState, RunStatus};
 
     #[test]
     fn the_notice_gives_the_figures_in_both_languages() {
@@ -170,8 +170,13 @@ mod tests {
             success_count: 2,
             job_name: None,
         };
-        let summary =
-            Summary { run, state: "completed", workers: Vec::new(), pending_count: 0, new_commits_count: 41 };
+        let summary = Summary {
+            run,
+            state: RunState::Completed,
+            workers: Vec::new(),
+            pending_count: 0,
+            new_commits_count: 41,
+        };
         let failed = [("team/app main".to_owned(), Phrase::from("gone"))];
         let english = render_notice(&summary, &failed, Language::En);
         assert_eq!(english.headline, "Commits: 41 new (2 branches up to date, 1 failed)");

@@ -250,8 +250,8 @@ impl Commits {
         let client = match self.source.client(&self.env) {
             Ok(client) if server.is_fine => client,
             Ok(_) => return vec![server],
-            Err(Failure::Credentials(why)) => return vec![server, Check::locked("token", why)],
-            Err(failure) => return vec![server, Check::bad("token", failure.phrase())],
+            Err(Failure::Credentials(why)) => return vec![server, Check::locked(Check::TOKEN, why)],
+            Err(failure) => return vec![server, Check::bad(Check::TOKEN, failure.phrase())],
         };
         let stop = tokio_util::sync::CancellationToken::new();
         let asked = async {
@@ -275,10 +275,10 @@ impl Commits {
             Ok(phrase!("can read {path}", "{path} を読めます", path = project.path))
         };
         let access = match tokio::time::timeout(CHECK_TIMEOUT, asked).await {
-            Ok(Ok(seen)) => Check::fine("token", seen),
-            Ok(Err(host::Error::Credentials(why))) => Check::locked("token", why),
-            Ok(Err(error)) => Check::bad("token", error.phrase()),
-            Err(_) => Check::bad("token", phrase!("no answer in time", "時間内に応答がありません")),
+            Ok(Ok(seen)) => Check::fine(Check::TOKEN, seen),
+            Ok(Err(host::Error::Credentials(why))) => Check::locked(Check::TOKEN, why),
+            Ok(Err(error)) => Check::bad(Check::TOKEN, error.phrase()),
+            Err(_) => Check::bad(Check::TOKEN, phrase!("no answer in time", "時間内に応答がありません")),
         };
         vec![server, access]
     }

@@ -128,7 +128,7 @@ fn run_view(finder: &Finder, tx: &mut Tx<'_>, summary: &Summary) -> db::Result<V
     let subject = events::run(&run.run_id);
     let events = finder.list_events(tx, &subject)?;
     let id = run.run_id.to_string();
-    let title = phrase!("run {id}: {status}", "収集 {id}：{status}", id = &id, status = run.status.word());
+    let title = phrase!("run {id}", "収集 {id}", id = &id);
     let mut view = View::new(RUN, &subject, title, with_events(summary, &events));
     view.state = Some(match run.status {
         RunStatus::Running => State::Running,
@@ -136,6 +136,7 @@ fn run_view(finder: &Finder, tx: &mut Tx<'_>, summary: &Summary) -> db::Result<V
         RunStatus::Completed => State::Ok,
         RunStatus::Cancelled => State::Disabled,
     });
+    view.fact(phrase!("state", "状態"), summary.state.phrase());
     view.fact(phrase!("job", "ジョブ"), run.job_name.as_deref());
     view.fact(phrase!("started", "開始"), run.started_at_utc);
     view.fact(phrase!("ended", "終了"), run.completed_at_utc);

@@ -75,7 +75,7 @@ impl Finder {
     /// What a thing is called.
     pub fn find_title(&self, tx: &mut Tx<'_>, about: &Subject) -> db::Result<Phrase> {
         let found = self.find_exactly(tx, about.as_str())?.into_iter().next();
-        Ok(found.map_or_else(|| Phrase::verbatim(about.spoken()), |view| view.title))
+        Ok(found.map_or_else(|| about.phrase(), |view| view.title))
     }
 
     /// Something that only events are about.

@@ -68,7 +68,7 @@ fn find_title(finder: &Finder, tx: &mut Tx<'_>, about: &Subject) -> db::Result<P
     let found = finder.find_exactly(tx, about.as_str())?.into_iter().next();
     Ok(match found {
         Some(view) => view.headline.map_or(view.title, Phrase::verbatim),
-        None => Phrase::verbatim(about.spoken()),
+        None => about.phrase(),
     })
 }
 

@@ -9,6 +9,8 @@ use jiff::tz::TimeZone;
 use crate::config::ScheduleSpec;
 use crate::config::value::{Cron, Span};
 use crate::hash::sha256_hex;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -125,7 +127,22 @@ impl Schedule {
     }
 }
 
-/// `every 5m`, or the cron line with the zone in which it holds.
+impl Schedule {
+    /// The same for people.
+    pub fn phrase(&self) -> Phrase {
+        match &self.rule {
+            Rule::Every(every) => phrase!("every {every}", "{every}ごと", every = *every),
+            Rule::Cron(cron) => phrase!(
+                "by cron `{cron}` in {zone}",
+                "cron `{cron}`（{zone}）",
+                cron = cron.to_string(),
+                zone = self.zone.iana_name().unwrap_or("UTC")
+            ),
+        }
+    }
+}
+
+/// For programs: `every 5m`, or the cron line with the zone in which it holds.
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let zone = self.zone.iana_name().unwrap_or("UTC");

@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::source::{
-    Became, Record, Refusal, SourceTable, check_tables, import_table, needed, needed_as, spare,
+    Became, Record, Refusal, SourceTable, check_tables, import_table, is_no_list_of_texts, needed, needed_as,
+    spare,
 };
 use super::{Options, Report, in_one_go};
 use crate::blogs::store::{self, ImportedCheck, ImportedState};
 use crate::db::{self, Db, Foreign};
 use crate::id::JobName;
 use crate::parse::url::resolve_web;
+use crate::phrase;
 use crate::time::Timestamp;
 
 const STATE: SourceTable = SourceTable {
@@ -111,7 +113,10 @@ fn blog_id(record: &Record<'_>) -> Result<String, Refusal> {
     if is_blog_id(&id) {
         Ok(id)
     } else {
-        Err(Refusal("`blog_id` is not 1 to 200 printable characters".into()))
+        Err(Refusal(phrase!(
+            "`blog_id` is not 1 to 200 printable characters",
+            "`blog_id` が 1～200 文字の表示可能な文字列ではありません"
+        )))
     }
 }
 
@@ -123,7 +128,11 @@ fn address(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal> {
     let Some(text) = record.find_text(name)?.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
     match resolve_web(None, text.trim()) {
         Some(url) => Ok(Some(url.into())),
-        None => Err(Refusal(format!("`{name}` is not a web address"))),
+        None => Err(Refusal(phrase!(
+            "`{name}` is not a web address",
+            "`{name}` が Web アドレスではありません",
+            name
+        ))),
     }
 }
 
@@ -131,6 +140,5 @@ fn keys(record: &Record<'_>) -> Result<Vec<String>, Refusal> {
     let Some(text) = record.find_text("recent_entry_keys")?.filter(|text| !text.trim().is_empty()) else {
         return Ok(Vec::new());
     };
-    serde_json::from_str(&text)
-        .map_err(|_| Refusal("`recent_entry_keys` is not a JSON array of texts".into()))
+    serde_json::from_str(&text).map_err(|_| is_no_list_of_texts("recent_entry_keys"))
 }

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::source::{
-    Became, Record, Refusal, RowError, SourceTable, check_tables, import_table, needed, needed_as, quote,
-    spare,
+    Became, Record, Refusal, RowError, SourceTable, check_tables, import_table, is_below_zero, needed,
+    needed_as, quote, spare,
 };
 use super::{Options, Report, in_one_go};
 use crate::commits::author::{Emails, author_of};
@@ -14,6 +14,7 @@ use crate::commits::run::{self, ImportedResult, ImportedRun, RunStatus, TargetSt
 use crate::commits::store::import::{self as store, ImportedCommit};
 use crate::db::{self, Db, Foreign, Raw, Tx};
 use crate::id::{JobName, RunId};
+use crate::phrase;
 
 /// Commits that are written at once.
 const BATCH: usize = 500;
@@ -193,7 +194,12 @@ impl Import<'_> {
             import_table(tx, self.source, &COMMITS, self.options, &mut self.report, |tx, record, tally| {
                 let sha = record.word("sha")?.to_ascii_lowercase();
                 if !is_sha(&sha) {
-                    return Err(Refusal(format!("`sha` is not the SHA of a commit: {}", quote(&sha))).into());
+                    return Err(Refusal(phrase!(
+                        "`sha` is not the SHA of a commit: {sha}",
+                        "`sha` がコミットの SHA ではありません：{sha}",
+                        sha = quote(&sha)
+                    ))
+                    .into());
                 }
                 let (name, email) = author_of(
                     record.find_text("author_name")?,
@@ -247,21 +253,31 @@ impl Import<'_> {
             import_table(tx, self.source, &RESULTS, self.options, &mut self.report, |tx, record, _| {
                 let run_id = run_id(record)?;
                 if !taken.contains(&run_id) {
-                    return Err(Refusal("its run is missing or was refused".into()).into());
+                    return Err(Refusal(phrase!(
+                        "its run is missing or was refused",
+                        "対応する実行がないか、取り込めませんでした"
+                    ))
+                    .into());
                 }
                 let status = read_status(record)?;
                 let new_commits_count = match (status, record.find_int("new_commits_count")?) {
                     (TargetStatus::Success, None) => {
-                        return Err(
-                            Refusal("`new_commits_count` is NULL although it succeeded".into()).into()
-                        );
+                        return Err(Refusal(phrase!(
+                            "`new_commits_count` is NULL although it succeeded",
+                            "成功しているのに `new_commits_count` が NULL です"
+                        ))
+                        .into());
                     }
-                    (_, Some(..0)) => return Err(Refusal("`new_commits_count` is below zero".into()).into()),
+                    (_, Some(..0)) => return Err(is_below_zero("new_commits_count").into()),
                     (_, count) => count,
                 };
                 let error_message = record.find_text("error_message")?;
                 if status == TargetStatus::Failed && error_message.is_none() {
-                    return Err(Refusal("`error_message` is NULL although it failed".into()).into());
+                    return Err(Refusal(phrase!(
+                        "`error_message` is NULL although it failed",
+                        "失敗しているのに `error_message` が NULL です"
+                    ))
+                    .into());
                 }
                 let branch_name = branch(record)?;
                 let processed_at_utc = record.find_time("processed_at_utc")?;
@@ -278,8 +294,10 @@ impl Import<'_> {
                 Ok(Became::new(run::add_imported_result(tx, &result)?))
             })?;
         if closed {
-            self.report
-                .note("a run that was not ended is imported as cancelled; `tsuzuki bulk resume` goes on with its targets");
+            self.report.note(phrase!(
+                "a run that was not ended is imported as cancelled; `tsuzuki bulk resume` goes on with its targets",
+                "終わっていない実行は中止扱いで取り込みます。残りは `tsuzuki bulk resume` で続けられます"
+            ));
         }
         self.report.tables.push(runs.finish("bulk_collection_runs"));
         self.report.tables.push(results.finish("bulk_collection_results"));
@@ -290,8 +308,13 @@ impl Import<'_> {
 /// A run with our meaning of `completed_count`: theirs counts failures, too.
 fn read_run(record: &Record<'_>) -> Result<ImportedRun, Refusal> {
     let word = record.word("status")?;
-    let status =
-        word.parse().map_err(|_| Refusal(format!("`status` is not one of a run: {}", quote(&word))))?;
+    let status = word.parse().map_err(|_| {
+        Refusal(phrase!(
+            "`status` is not one of a run: {word}",
+            "`status` が実行の状態ではありません：{word}",
+            word = quote(&word)
+        ))
+    })?;
     let run = ImportedRun {
         run_id: run_id(record)?,
         started_at_utc: record.time("started_at_utc")?,
@@ -302,28 +325,45 @@ fn read_run(record: &Record<'_>) -> Result<ImportedRun, Refusal> {
         failed_count: record.count("failed_count")?,
     };
     if run.success_count.saturating_add(run.failed_count) > run.total_targets {
-        return Err(Refusal("more targets were settled than it has".into()));
+        return Err(Refusal(phrase!(
+            "more targets were settled than it has",
+            "完了した対象の数が総数を超えています"
+        )));
     }
     match (run.status == RunStatus::Running, run.completed_at_utc.is_some()) {
-        (true, true) => Err(Refusal("it is running but has ended".into())),
-        (false, false) => Err(Refusal("it has ended but `completed_at_utc` is NULL".into())),
+        (true, true) => {
+            Err(Refusal(phrase!("it is running but has ended", "実行中なのに終了日時があります")))
+        }
+        (false, false) => Err(Refusal(phrase!(
+            "it has ended but `completed_at_utc` is NULL",
+            "終了しているのに `completed_at_utc` が NULL です"
+        ))),
         _ => Ok(run),
     }
 }
 
 fn read_status(record: &Record<'_>) -> Result<TargetStatus, Refusal> {
     let word = record.word("status")?;
-    word.parse().map_err(|_| Refusal(format!("`status` is not one of a target: {}", quote(&word))))
+    word.parse().map_err(|_| {
+        Refusal(phrase!(
+            "`status` is not one of a target: {word}",
+            "`status` が対象の状態ではありません：{word}",
+            word = quote(&word)
+        ))
+    })
 }
 
 fn run_id(record: &Record<'_>) -> Result<RunId, Refusal> {
-    record.word("run_id")?.parse().map_err(|_| Refusal("`run_id` is not a UUID v4".into()))
+    record
+        .word("run_id")?
+        .parse()
+        .map_err(|_| Refusal(phrase!("`run_id` is not a UUID v4", "`run_id` が UUID v4 ではありません")))
 }
 
 fn project_id(record: &Record<'_>) -> Result<i64, Refusal> {
     match record.int("project_id")? {
         id if id > 0 => Ok(id),
-        _ => Err(Refusal("`project_id` is not above zero".into())),
+        _ => Err(Refusal(phrase!("`project_id` is not above zero", "`project_id` が正の数ではありません"))),
     }
 }
 
@@ -332,6 +372,9 @@ fn branch(record: &Record<'_>) -> Result<String, Refusal> {
     if name.len() <= MAX_BRANCH_BYTES && !name.contains(char::is_control) {
         Ok(name)
     } else {
-        Err(Refusal("`branch_name` is not the name of a branch".into()))
+        Err(Refusal(phrase!(
+            "`branch_name` is not the name of a branch",
+            "`branch_name` がブランチ名ではありません"
+        )))
     }
 }

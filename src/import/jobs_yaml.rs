@@ -5,6 +5,8 @@ use serde_json::{Map, Value as Json};
 use super::dre::job_name;
 use crate::config::value::Span;
 use crate::id::JobName;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// The largest file that is read; real ones have a few kilobytes.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -22,48 +24,65 @@ pub struct YamlJob {
 pub struct YamlJobs {
     pub jobs: Vec<YamlJob>,
     /// One line for each thing that is left out.
-    pub notices: Vec<String>,
+    pub notices: Vec<Phrase>,
 }
 
 /// Reads the text of `jobs.yaml`; the reader's own budget bounds aliases, depth and size.
-pub fn parse(text: &str) -> Result<YamlJobs, String> {
-    let root: Json =
-        serde_saphyr::from_str(text).map_err(|error| format!("this is no usable YAML: {error}"))?;
+pub fn parse(text: &str) -> Result<YamlJobs, Phrase> {
+    let root: Json = serde_saphyr::from_str(text).map_err(|error| {
+        phrase!(
+            "this is no usable YAML: {error}",
+            "YAML として読めません：{error}",
+            error = error.to_string()
+        )
+    })?;
     let none = Map::new();
     let defaults = root.get("defaults").and_then(Json::as_object).unwrap_or(&none);
     let Some(list) = root.get("jobs").and_then(Json::as_array) else {
-        return Err("this is no jobs.yaml of dre: it has no list `jobs`".into());
+        return Err(phrase!(
+            "this is no jobs.yaml of dre: it has no list `jobs`",
+            "dre の jobs.yaml ではありません：リスト `jobs` がありません"
+        ));
     };
     let mut read = YamlJobs::default();
     for (number, job) in list.iter().enumerate() {
         match job
             .as_object()
-            .ok_or_else(|| "it is not a table".to_owned())
+            .ok_or_else(|| phrase!("it is not a table", "テーブルではありません"))
             .and_then(|job| read_job(job, defaults))
         {
             Ok((job, _)) if read.jobs.iter().any(|known| known.name == job.name) => {
-                read.notices
-                    .push(format!("the job `{}` stands twice in jobs.yaml; the first one counts", job.name));
+                read.notices.push(phrase!(
+                    "the job `{name}` stands twice in jobs.yaml; the first one counts",
+                    "jobs.yaml にジョブ `{name}` が 2 つあるため、最初のものを使います",
+                    name = &job.name
+                ));
             }
             Ok((job, left_out)) => {
                 if !left_out.is_empty() {
-                    read.notices.push(format!(
-                        "`{}` of the job `{}` is left out",
-                        left_out.join("`, `"),
-                        job.name
+                    read.notices.push(phrase!(
+                        "`{keys}` of the job `{name}` is left out",
+                        "ジョブ `{name}` の `{keys}` は取り込みません",
+                        keys = left_out.join("`, `"),
+                        name = &job.name
                     ));
                 }
                 read.jobs.push(job);
             }
             Err(why) => {
-                read.notices.push(format!("job number {} of jobs.yaml is left out: {why}", number + 1));
+                read.notices.push(phrase!(
+                    "job number {number} of jobs.yaml is left out: {why}",
+                    "jobs.yaml の {number} 番目のジョブは対象外です：{why}",
+                    number = number + 1,
+                    why
+                ));
             }
         }
     }
     Ok(read)
 }
 
-fn read_job(job: &Map<String, Json>, defaults: &Map<String, Json>) -> Result<(YamlJob, Vec<String>), String> {
+fn read_job(job: &Map<String, Json>, defaults: &Map<String, Json>) -> Result<(YamlJob, Vec<String>), Phrase> {
     const KNOWN: &[&str] = &[
         "name",
         "enabled",
@@ -76,8 +95,13 @@ fn read_job(job: &Map<String, Json>, defaults: &Map<String, Json>) -> Result<(Ya
         "interval",
         "google_books",
     ];
-    let written = job.get("name").and_then(Json::as_str).ok_or("it has no name")?;
-    let name = job_name(written).ok_or_else(|| format!("`{written}` is not a usable name"))?;
+    let written = job
+        .get("name")
+        .and_then(Json::as_str)
+        .ok_or_else(|| phrase!("it has no name", "name がありません"))?;
+    let name = job_name(written).ok_or_else(|| {
+        phrase!("`{written}` is not a usable name", "`{written}` は名前に使えません", written)
+    })?;
     let mut keys: Vec<(String, toml::Value)> = Vec::new();
     let mut left_out: Vec<String> =
         job.keys().filter(|key| !KNOWN.contains(&key.as_str())).cloned().collect();
@@ -97,7 +121,7 @@ fn read_job(job: &Map<String, Json>, defaults: &Map<String, Json>) -> Result<(Ya
     }
     queries.retain(|query| !query.trim().is_empty());
     if queries.is_empty() {
-        return Err(format!("`{name}` has no queries"));
+        return Err(phrase!("`{name}` has no queries", "`{name}` に queries がありません", name = &name));
     }
     keys.push(("queries".into(), queries.into()));
     let number = |names: &[&str]| {

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use crate::parse::opml;
 use crate::parse::url::{Url, comparison_key, resolve_web};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text;
 
 /// The longest id that is made of a title, in characters.
@@ -57,7 +59,7 @@ pub struct ListSelection {
     /// How many are there already, in the config or earlier in the list.
     pub known: usize,
     /// What cannot be watched, and why.
-    pub refused: Vec<String>,
+    pub refused: Vec<Phrase>,
 }
 
 /// The feeds of an OPML list.
@@ -144,13 +146,20 @@ pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> ListSelection {
 
 type Addresses = (Url, Option<Url>, Option<Url>);
 
-fn addresses(candidate: &Candidate) -> Result<Addresses, String> {
+fn addresses(candidate: &Candidate) -> Result<Addresses, Phrase> {
     let read = |text: &Option<String>| match text.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
         None => Ok(None),
         Some(text) => match resolve_web(None, text) {
             Some(url) if url.username().is_empty() && url.password().is_none() => Ok(Some(url)),
-            Some(_) => Err("an address with a password cannot be watched; it is left out".to_owned()),
-            None => Err(format!("`{}` is not a web address", text::shorten(&text::one_line(text), 80))),
+            Some(_) => Err(phrase!(
+                "an address with a password cannot be watched; it is left out",
+                "パスワードを含むアドレスは監視できないため対象外です"
+            )),
+            None => Err(phrase!(
+                "`{text}` is not a web address",
+                "`{text}` は Web アドレスではありません",
+                text = text::shorten(&text::one_line(text), 80)
+            )),
         },
     };
     let feed = read(&candidate.feed)?;
@@ -158,7 +167,7 @@ fn addresses(candidate: &Candidate) -> Result<Addresses, String> {
     let page = match (read(&candidate.page), &feed) {
         (Ok(Some(page)), _) => page,
         (Ok(None) | Err(_), Some(feed)) => site_of(feed),
-        (Ok(None), None) => return Err("an entry without an address".to_owned()),
+        (Ok(None), None) => return Err(phrase!("an entry without an address", "アドレスのない項目")),
         (Err(why), None) => return Err(why),
     };
     Ok((page, feed, read(&candidate.sitemap).unwrap_or(None)))

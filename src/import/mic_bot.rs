@@ -8,6 +8,7 @@ use super::source::{
 use super::{Options, Report, in_one_go};
 use crate::db::{self, Db, Foreign};
 use crate::id::JobName;
+use crate::phrase;
 use crate::press::model::{Reason, Status};
 use crate::press::store::{self, ImportedItem};
 use crate::press::{item_title, item_url};
@@ -39,15 +40,21 @@ pub async fn import(
         let mut report = Report::default();
         let tally = import_table(tx, &source, &ITEMS, &options, &mut report, |tx, record, _| {
             let link = record.word("url")?;
-            let url = item_url(&link)
-                .ok_or_else(|| Refusal(format!("`url` is not a web address: {}", quote(&link))))?;
-            let status = Status::from_code(record.int("status")?)
-                .ok_or_else(|| Refusal("`status` is not 0, 1, 2 or 3".into()))?;
+            let url = item_url(&link).ok_or_else(|| {
+                Refusal(phrase!(
+                    "`url` is not a web address: {link}",
+                    "`url` が Web アドレスではありません：{link}",
+                    link = quote(&link)
+                ))
+            })?;
+            let status = Status::from_code(record.int("status")?).ok_or_else(|| {
+                Refusal(phrase!("`status` is not 0, 1, 2 or 3", "`status` が 0～3 ではありません"))
+            })?;
             let reason = match record.find_int("reason")? {
                 None => None,
-                Some(code) => Some(
-                    Reason::from_code(code).ok_or_else(|| Refusal("`reason` is not 0 to 6".into()))?,
-                ),
+                Some(code) => Some(Reason::from_code(code).ok_or_else(|| {
+                    Refusal(phrase!("`reason` is not 0 to 6", "`reason` が 0～6 ではありません"))
+                })?),
             };
             let item = ImportedItem {
                 title: item_title(&record.text("title")?, &url),
@@ -56,8 +63,9 @@ pub async fn import(
                 status,
                 reason,
                 retry_count: i64::from(
-                    u32::try_from(record.count("retry_count")?)
-                        .map_err(|_| Refusal("`retry_count` is too large".into()))?,
+                    u32::try_from(record.count("retry_count")?).map_err(|_| {
+                        Refusal(phrase!("`retry_count` is too large", "`retry_count` が大きすぎます"))
+                    })?,
                 ),
                 created_at: record.time("created_at")?,
                 last_checked_at: record.time("last_checked_at")?,
@@ -68,12 +76,17 @@ pub async fn import(
         match (&feed, store::find_first_created(tx, &job)?) {
             (Some(feed), Some(first)) => {
                 if store::add_feed(tx, &job, feed, first)? {
-                    report.note(format!("entries that are new in {feed} since then will be taken as news"));
+                    report.note(phrase!(
+                        "entries that are new in {feed} since then will be taken as news",
+                        "それ以降に {feed} に加わった記事は、新着として扱います",
+                        feed
+                    ));
                 }
             }
-            (None, _) => report.note(format!(
-                "the config has no press job `{job}`: add it and import again, otherwise its first run records \
-                 what appeared meanwhile without posting it"
+            (None, _) => report.note(phrase!(
+                "the config has no press job `{job}`: add it and import again, otherwise its first run records what appeared meanwhile without posting it",
+                "設定に press ジョブ `{job}` がありません。追加してからもう一度取り込んでください。そのまま実行すると、その間に出た記事は初回の記録だけで投稿されません",
+                job = &job
             )),
             (Some(_), None) => {}
         }

@@ -1,7 +1,9 @@
 //! What an import did, table by table, with the reasons for what it refused.
 
-use crate::phrase::Phrase;
 use std::collections::BTreeMap;
+
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// Different reasons that are kept per table; a hostile file has as many as it likes.
 const MOST_REASONS: usize = 20;
@@ -35,7 +37,7 @@ pub struct TableReport {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Reason {
     /// What is wrong.
-    pub reason: String,
+    pub reason: Phrase,
     /// With how many rows.
     pub count: u64,
     /// The first of them, by its place in the table.
@@ -74,28 +76,25 @@ pub(super) struct TableCount {
     pub(super) added: u64,
     pub(super) known: u64,
     refused: u64,
-    reasons: BTreeMap<String, (u64, u64)>,
+    /// By their English words.
+    reasons: BTreeMap<String, Reason>,
 }
 
 impl TableCount {
     /// Counts the present row as refused.
-    pub(super) fn refuse(&mut self, reason: String) {
+    pub(super) fn refuse(&mut self, mut reason: Phrase) {
         self.refused += 1;
-        let row = self.found;
-        let reason = if self.reasons.len() < MOST_REASONS || self.reasons.contains_key(&reason) {
-            reason
-        } else {
-            "for other reasons".to_owned()
-        };
-        self.reasons.entry(reason).or_insert((0, row)).0 += 1;
+        let mut key = reason.to_string();
+        if self.reasons.len() >= MOST_REASONS && !self.reasons.contains_key(&key) {
+            reason = phrase!("for other reasons", "その他の理由");
+            key = reason.to_string();
+        }
+        let first_row = self.found;
+        self.reasons.entry(key).or_insert(Reason { reason, count: 0, first_row }).count += 1;
     }
 
     pub(super) fn finish(self, table: &str) -> TableReport {
-        let mut reasons: Vec<Reason> = self
-            .reasons
-            .into_iter()
-            .map(|(reason, (count, first_row))| Reason { reason, count, first_row })
-            .collect();
+        let mut reasons: Vec<Reason> = self.reasons.into_values().collect();
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
         TableReport {
             table: table.to_owned(),

@@ -5,6 +5,8 @@ use jiff::tz::TimeZone;
 use super::report::TableCount;
 use super::{Options, Report, moment};
 use crate::db::{self, Foreign, Raw, Tx};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text;
 use crate::time::Timestamp;
 
@@ -43,7 +45,7 @@ pub(super) const fn spare(name: &'static str, also: &'static [&'static str]) -> 
 
 /// Why a row is not taken, in words that fit into a list.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal(pub(super) String);
+pub(super) struct Refusal(pub(super) Phrase);
 
 /// What ends the work on a row: the row itself, or the database.
 #[derive(Debug)]
@@ -87,10 +89,12 @@ pub(super) fn check_tables(source: &Foreign, of: &str, tables: &[&str]) -> db::R
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(db::Error::Foreign(format!(
-            "{} is not a database of {of}: it has no table {}",
-            source.shown(),
-            missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        Err(db::Error::Foreign(phrase!(
+            "{file} is not a database of {of}: it has no table `{missing}`",
+            "{file} は {of} のデータベースではありません：表 `{missing}` がありません",
+            file = source.shown(),
+            of,
+            missing = missing.join("`, `")
         )))
     }
 }
@@ -111,7 +115,10 @@ pub(super) fn import_table(
     source.each(table.name, &wanted, |cells| {
         if tally.found.is_multiple_of(POLL_EVERY) {
             if options.stop.is_cancelled() {
-                return Err(db::Error::Foreign("the import was interrupted; nothing was imported".into()));
+                return Err(db::Error::Foreign(phrase!(
+                    "the import was interrupted; nothing was imported",
+                    "取り込みを中断しました。何も取り込んでいません"
+                )));
             }
             (options.progress)(table.name, tally.found, total);
         }
@@ -143,7 +150,11 @@ fn find_columns(
 ) -> db::Result<Option<Vec<Option<String>>>> {
     let there = source.columns(table.name)?;
     if there.is_empty() {
-        report.note(format!("there is no table `{}`; nothing is imported from it", table.name));
+        report.note(phrase!(
+            "there is no table `{table}`; nothing is imported from it",
+            "表 `{table}` がないため、取り込みません",
+            table = table.name
+        ));
         return Ok(None);
     }
     let find = |column: &SourceColumn| {
@@ -153,11 +164,12 @@ fn find_columns(
     let columns: Vec<Option<String>> = table.columns.iter().map(find).collect();
     for (column, found) in table.columns.iter().zip(&columns) {
         if column.is_needed && found.is_none() {
-            return Err(db::Error::Foreign(format!(
-                "{}: the table `{}` has no column `{}`, so it is of another program or version",
-                source.shown(),
-                table.name,
-                column.name
+            return Err(db::Error::Foreign(phrase!(
+                "{file}: the table `{table}` has no column `{column}`, so it is of another program or version",
+                "{file}：表 `{table}` に列 `{column}` がありません（別のプログラムかバージョンのものです）",
+                file = source.shown(),
+                table = table.name,
+                column = column.name
             )));
         }
     }
@@ -167,7 +179,12 @@ fn find_columns(
         .filter(|name| *name != "id" && !columns.iter().flatten().any(|used| used == name))
         .collect();
     if !unread.is_empty() {
-        report.note(format!("`{}` has columns that are not imported: {}", table.name, unread.join(", ")));
+        report.note(phrase!(
+            "`{table}` has columns that are not imported: {columns}",
+            "`{table}` には取り込まない列があります：{columns}",
+            table = table.name,
+            columns = unread.join(", ")
+        ));
     }
     Ok(Some(columns))
 }
@@ -187,14 +204,14 @@ impl Record<'_> {
 
     /// Text that must be there; numbers count as their digits.
     pub(super) fn text(&self, name: &str) -> Result<String, Refusal> {
-        self.find_text(name)?.ok_or_else(|| Refusal(format!("`{name}` is NULL")))
+        self.find_text(name)?.ok_or_else(|| is_null(name))
     }
 
     /// Text that must be there and say something.
     pub(super) fn word(&self, name: &str) -> Result<String, Refusal> {
         let text = self.text(name)?;
         match text.trim() {
-            "" => Err(Refusal(format!("`{name}` is empty"))),
+            "" => Err(is_empty(name)),
             word => Ok(word.to_owned()),
         }
     }
@@ -204,20 +221,27 @@ impl Record<'_> {
             Raw::Null => Ok(None),
             Raw::Int(number) => Ok(Some(number.to_string())),
             Raw::Real(number) => Ok(Some(number.to_string())),
-            Raw::Text(bytes) if bytes.len() > MAX_TEXT_BYTES => {
-                Err(Refusal(format!("`{name}` is longer than {MAX_TEXT_BYTES} bytes")))
-            }
+            Raw::Text(bytes) if bytes.len() > MAX_TEXT_BYTES => Err(Refusal(phrase!(
+                "`{name}` is longer than {most} bytes",
+                "`{name}` が {most} バイトを超えています",
+                name,
+                most = MAX_TEXT_BYTES
+            ))),
             Raw::Text(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => Ok(Some(text.replace('\0', ""))),
-                Err(_) => Err(Refusal(format!("`{name}` is not UTF-8"))),
+                Err(_) => {
+                    Err(Refusal(phrase!("`{name}` is not UTF-8", "`{name}` が UTF-8 ではありません", name)))
+                }
             },
-            Raw::Blob(_) => Err(Refusal(format!("`{name}` is not text"))),
+            Raw::Blob(_) => {
+                Err(Refusal(phrase!("`{name}` is not text", "`{name}` が文字列ではありません", name)))
+            }
         }
     }
 
     /// A whole number; text of digits counts.
     pub(super) fn int(&self, name: &str) -> Result<i64, Refusal> {
-        self.find_int(name)?.ok_or_else(|| Refusal(format!("`{name}` is NULL")))
+        self.find_int(name)?.ok_or_else(|| is_null(name))
     }
 
     pub(super) fn find_int(&self, name: &str) -> Result<Option<i64>, Refusal> {
@@ -229,14 +253,16 @@ impl Record<'_> {
             Raw::Text(bytes) => std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse().ok()),
             _ => None,
         };
-        number.map(Some).ok_or_else(|| Refusal(format!("`{name}` is not a whole number")))
+        number.map(Some).ok_or_else(|| {
+            Refusal(phrase!("`{name}` is not a whole number", "`{name}` が整数ではありません", name))
+        })
     }
 
     /// A number that is not below zero.
     pub(super) fn count(&self, name: &str) -> Result<i64, Refusal> {
         match self.int(name)? {
             number if number >= 0 => Ok(number),
-            _ => Err(Refusal(format!("`{name}` is below zero"))),
+            _ => Err(is_below_zero(name)),
         }
     }
 
@@ -245,13 +271,17 @@ impl Record<'_> {
         match self.find_int(name)? {
             None | Some(0) => Ok(false),
             Some(1) => Ok(true),
-            Some(_) => Err(Refusal(format!("`{name}` is neither 0 nor 1"))),
+            Some(_) => Err(Refusal(phrase!(
+                "`{name}` is neither 0 nor 1",
+                "`{name}` が 0 でも 1 でもありません",
+                name
+            ))),
         }
     }
 
     /// A moment in any spelling that these programs write.
     pub(super) fn time(&self, name: &str) -> Result<Timestamp, Refusal> {
-        self.find_time(name)?.ok_or_else(|| Refusal(format!("`{name}` is NULL")))
+        self.find_time(name)?.ok_or_else(|| is_null(name))
     }
 
     pub(super) fn find_time(&self, name: &str) -> Result<Option<Timestamp>, Refusal> {
@@ -272,8 +302,30 @@ impl Record<'_> {
             }
             Raw::Blob(_) => None,
         };
-        at.map(Some).ok_or_else(|| Refusal(format!("`{name}` is not a time")))
+        at.map(Some).ok_or_else(|| {
+            Refusal(phrase!("`{name}` is not a time", "`{name}` を日時として読めません", name))
+        })
     }
+}
+
+fn is_null(name: &str) -> Refusal {
+    Refusal(phrase!("`{name}` is NULL", "`{name}` が NULL です", name))
+}
+
+pub(super) fn is_empty(name: &str) -> Refusal {
+    Refusal(phrase!("`{name}` is empty", "`{name}` が空です", name))
+}
+
+pub(super) fn is_below_zero(name: &str) -> Refusal {
+    Refusal(phrase!("`{name}` is below zero", "`{name}` が負の数です", name))
+}
+
+pub(super) fn is_no_list_of_texts(name: &str) -> Refusal {
+    Refusal(phrase!(
+        "`{name}` is not a JSON array of texts",
+        "`{name}` が文字列の JSON 配列ではありません",
+        name
+    ))
 }
 
 /// `text` as it may stand in a refusal: short, on one line.

@@ -3,21 +3,30 @@
 use toml::{Table, Value};
 
 use super::list::Candidate;
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// Reads the blogs of a `config.toml`: `[[blogs]]` with an id or a name, or `[blogs.ID]`.
-pub fn parse(text: &str) -> Result<(Vec<Candidate>, Vec<String>), String> {
-    let root: Table =
-        text.parse().map_err(|error: toml::de::Error| format!("this is no TOML: {}", error.message()))?;
+pub fn parse(text: &str) -> Result<(Vec<Candidate>, Vec<Phrase>), Phrase> {
+    let root: Table = text.parse().map_err(|error: toml::de::Error| {
+        phrase!("this is no TOML: {why}", "TOML として読めません：{why}", why = error.message())
+    })?;
     let Some(blogs) = root.get("blogs").or_else(|| root.get("blog")) else {
-        return Err(
-            "this is no config.toml of blog-watcher: it has neither `[[blogs]]` nor `[blogs.ID]`".into()
-        );
+        return Err(phrase!(
+            "this is no config.toml of blog-watcher: it has neither `[[blogs]]` nor `[blogs.ID]`",
+            "blog-watcher の config.toml ではありません：`[[blogs]]` も `[blogs.ID]` もありません"
+        ));
     };
     let mut named: Vec<(Option<&str>, &Value)> = Vec::new();
     match blogs {
         Value::Array(items) => named.extend(items.iter().map(|item| (None, item))),
         Value::Table(table) => named.extend(table.iter().map(|(id, item)| (Some(id.as_str()), item))),
-        _ => return Err("`blogs` is neither a list nor a table".into()),
+        _ => {
+            return Err(phrase!(
+                "`blogs` is neither a list nor a table",
+                "`blogs` がリストでもテーブルでもありません"
+            ));
+        }
     }
     let mut found = Vec::new();
     let mut notices = Vec::new();
@@ -28,11 +37,19 @@ pub fn parse(text: &str) -> Result<(Vec<Candidate>, Vec<String>), String> {
         };
         let url = blog.as_str().map(str::to_owned).or_else(|| text(&["url", "blog_url"]));
         let Some(url) = url else {
-            notices.push(format!("blog number {} of config.toml is left out: it has no url", number + 1));
+            notices.push(phrase!(
+                "blog number {number} of config.toml is left out: it has no url",
+                "config.toml の {number} 番目のブログは url がないため対象外です",
+                number = number + 1
+            ));
             continue;
         };
         if blog.get("enabled").and_then(Value::as_bool) == Some(false) {
-            notices.push(format!("`{url}` is left out: it is switched off"));
+            notices.push(phrase!(
+                "`{url}` is left out: it is switched off",
+                "`{url}` は無効になっているため対象外です",
+                url
+            ));
             continue;
         }
         found.push(Candidate {

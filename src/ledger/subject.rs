@@ -3,6 +3,8 @@
 use std::fmt;
 
 use crate::db::{FromCell, SqlCell, ToValue, Value};
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// A thing that events or pauses are about, as it is stored: `WORD:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -60,9 +62,31 @@ impl Subject {
         self.0.strip_prefix(word)?.strip_prefix(':')
     }
 
-    /// For people: the kind and the name as two words.
-    pub fn spoken(&self) -> String {
-        self.0.replacen(':', " ", 1)
+    /// For people: what it is and its name.
+    pub fn phrase(&self) -> Phrase {
+        match self.0.split_once(':') {
+            Some((word, name)) => {
+                phrase!("{word} {name}", "{word} {name}", word = Self::called(word), name)
+            }
+            None => Self::called(&self.0),
+        }
+    }
+
+    /// What a sort of thing is called.
+    pub fn called(word: &str) -> Phrase {
+        match word {
+            "job" => phrase!("job", "ジョブ"),
+            "channel" => phrase!("channel", "チャンネル"),
+            "provider" => phrase!("provider", "提供元"),
+            "delivery" => phrase!("delivery", "配信"),
+            "item" => phrase!("item", "記事"),
+            "blog" => phrase!("blog", "ブログ"),
+            "book" => phrase!("book", "書籍"),
+            "project" => phrase!("project", "プロジェクト"),
+            "branch" => phrase!("branch", "ブランチ"),
+            "run" => phrase!("run", "収集"),
+            other => Phrase::verbatim(other),
+        }
     }
 }
 
@@ -114,6 +138,6 @@ mod tests {
             assert_eq!(subject.name_of("job").is_some(), word == "job", "{text}");
             assert_eq!(Subject::verbatim(text), subject);
         }
-        assert_eq!(Subject::new("item", "https://a.example/").spoken(), "item https://a.example/");
+        assert_eq!(Subject::new("item", "https://a.example/").phrase(), "item https://a.example/");
     }
 }

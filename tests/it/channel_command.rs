@@ -186,6 +186,8 @@ fn shells_complete_commands_and_the_names_of_the_config() {
         (&["job", "show", ""], "b"),
         (&["run", ""], "b"),
         (&["blog", "show", ""], "a"),
+        (&["why", ""], "a"),
+        (&["why", "m"], "mail"),
     ] {
         let answers = completed(&test_env, words);
         assert!(answers.iter().any(|answer| answer == wanted), "{words:?}: {answers:?}");

@@ -91,6 +91,15 @@ fn every_problem_of_every_table_is_told_in_one_go() {
 }
 
 #[test]
+fn a_host_that_is_there_but_wrong_is_not_missing() {
+    let config = "[[job]]\nname = \"c\"\nkind = \"commits\"\nprojects = [\"a/b\"]\ngitlab = { url = \"https://x.example\" }\n";
+    let (problems, _) = check(&TestEnv::new(config));
+    let errors: Vec<&String> =
+        problems.iter().filter(|problem| problem.contains("gitlab") || problem.starts_with("5:")).collect();
+    assert_eq!(errors, ["5:10 expected a web address such as \"https://example.com/\", found a table"]);
+}
+
+#[test]
 fn people_see_the_same_problems_with_the_lines_and_what_was_meant() {
     let output = TestEnv::new(EVERYTHING_WRONG).run(&["check"]);
     let said = String::from_utf8(output.stderr).unwrap();

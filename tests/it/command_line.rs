@@ -863,7 +863,13 @@ async fn a_part_of_a_title_or_a_bare_number_is_enough_for_why() {
     assert!(ends_with(&several, 0).contains("item 1 of job mic"));
     assert!(ends_with(&test_env.run(&["why", "2"]), 0).contains("item 2 of job mic"));
     assert!(
-        ends_with(&test_env.run(&["why", "家計"]), 1).contains("nothing is known"),
-        "too short to be a part"
+        ends_with(&test_env.run(&["why", "家計"]), 2).contains("`家計` can be 2 things"),
+        "two letters are a word"
     );
+    for short in ["家", "su"] {
+        assert!(
+            ends_with(&test_env.run(&["why", short]), 1).contains("nothing is known"),
+            "{short} is no part"
+        );
+    }
 }

@@ -141,13 +141,42 @@ fn the_doctor_says_where_to_get_what_is_missing() {
     }
     let test_env = TestEnv::new("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"x\"]\n");
     let told = ends_with(&test_env.run(&["doctor", "--offline"]), 0);
-    assert!(told.contains("without one it allows no requests"), "{told}");
+    assert!(told.contains("which allows no requests without one"), "{told}");
+    assert_eq!(told.matches("https://console.cloud.google.com/apis/credentials").count(), 1, "{told}");
+}
+
+#[test]
+fn the_doctor_names_its_checks_in_japanese_and_tells_a_missing_secret_once() {
+    let test_env = TestEnv::new(
+        "[channel.toot]\nkind = \"mastodon\"\ninstance = \"http://127.0.0.1:9\"\ntoken = \"${TOOT}\"\n\
+         [channel.hook]\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/\"\n\
+         [[job]]\nname = \"p\"\nkind = \"press\"\nllm = \"none\"\nfeed = \"http://127.0.0.1:9/\"\ndeliver = [\"toot\"]\n",
+    );
+    let told = ends_with(&test_env.run(&["doctor", "--lang", "ja"]), 4);
+    let names: std::collections::BTreeSet<&str> =
+        told.lines().filter_map(|line| line.split("  ").next()).collect();
+    for name in [
+        "設定",
+        "シークレット toot.token",
+        "データベース",
+        "チャンネル hook：アドレス",
+        "チャンネル hook：署名",
+        "ジョブ p：フィード",
+    ] {
+        assert!(names.contains(name), "{name}: {told}");
+    }
+    assert_eq!(told.matches("TOOT が設定されていません").count(), 1, "{told}");
+    let english = test_env.run(&["doctor", "--lang", "ja", "--json"]);
+    assert!(ends_with(&english, 4).contains("\"channel hook: address\""), "programs read one language");
 }
 
 #[test]
 fn the_doctor_ends_with_what_has_to_be_mended_first() {
     let test_env = TestEnv::new("[app]\nlangage = \"ja\"\n");
     ends_with(&test_env.run(&["doctor", "--offline"]), 5);
+    let without_model = "[[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"https://a.example/\"\n";
+    let told = ends_with(&TestEnv::new(without_model).run(&["doctor", "--offline"]), 5);
+    assert!(told.contains("a press job needs a model to ask"), "{told}");
     let in_file = "[store]\nurl = \"sqlite:tsuzuki.toml/inside.db\"\n";
     let test_env = TestEnv::new(in_file);
     let told = ends_with(&test_env.run(&["doctor", "--offline"]), 1);

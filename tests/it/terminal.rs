@@ -203,6 +203,24 @@ fn tables_fit_the_terminal_and_become_blocks_where_it_is_narrow() {
 }
 
 #[test]
+fn stories_break_between_words_and_go_on_behind_their_labels() {
+    let test_env = TestEnv::new(THREE_JOBS);
+    test_env.run(&["run-due", "-q"]);
+    for columns in [40, 80, 120] {
+        for command in ["why the-first-job-of-all", "job show the-first-job-of-all", "demo --once"] {
+            let lines = shown_in(columns, &test_env, &format!("{command} --color never"), "xterm");
+            let prose = lines.iter().filter(|line| !line.trim_start().starts_with("tsuzuki "));
+            for line in prose.filter(|line| !line.contains("/tmp/") && !line.contains("://")) {
+                assert!(tsuzuki::text::width(line) <= columns, "{command} at {columns}: {line}");
+            }
+        }
+    }
+    let lines = shown_in(80, &test_env, "demo --once", "xterm");
+    let books = lines.iter().position(|line| line.starts_with("books    40 volumes")).unwrap();
+    assert!(lines[books + 1].starts_with("         "), "{lines:#?}");
+}
+
+#[test]
 fn states_have_colours_and_a_dumb_terminal_gets_no_commands() {
     let test_env = TestEnv::new(THREE_JOBS);
     test_env.run(&["run-due", "-q"]);
@@ -273,6 +291,20 @@ async fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
         assert!(config.contains(words), "{words}: {config}");
     }
     assert!(test_env.run(&["check"]).status.success());
+}
+
+#[tokio::test]
+async fn ctrl_c_at_a_question_of_init_leaves_no_file_that_is_in_the_way_of_the_next_one() {
+    let test_env = TestEnv::empty();
+    let mut asking = on_terminal(&test_env, "init").stdin(Stdio::piped()).spawn().unwrap();
+    let mut answers = asking.stdin.take().unwrap();
+    wait_until_written(&test_env, "What do you want to watch?").await;
+    writeln!(answers, "blogs").unwrap();
+    wait_until_written(&test_env, "the address of a blog").await;
+    assert!(test_env.path().join("tsuzuki.toml").exists());
+    send_signal(test_env.read("pid").trim().parse().unwrap(), Signal::INT);
+    assert_eq!(asking.wait().unwrap().code(), Some(130), "{}", written(&test_env));
+    assert!(!test_env.path().join("tsuzuki.toml").exists());
 }
 
 #[tokio::test]

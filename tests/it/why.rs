@@ -58,7 +58,7 @@ on_both_databases! {
         ));
         let (code, never) = tsuzuki(&fixture, &["why", "mine"]).await;
         assert_eq!(code, 0, "{never}");
-        has(&never, &["job mine: blogs, every 3h\n", "delivers to     hook", "last run        never", "due: `run-due` or `serve` starts it"]);
+        has(&never, &["job mine: blogs, every 3 h\n", "delivers to     hook", "last run        never", "due: `run-due` or `serve` starts it"]);
 
         assert_eq!(tsuzuki(&fixture, &["run-due", "-q"]).await.0, 0);
         let (_, told) = tsuzuki(&fixture, &["why", "mine"]).await;

@@ -89,7 +89,7 @@ pub enum Error {
     /// A dry run has ended, and everything it did is undone.
     Rehearsed,
     /// The file of another program cannot be read.
-    Foreign(String),
+    Foreign(Phrase),
     /// The closure panicked; the panic is passed on to the caller.
     Panicked,
     /// The database is being closed.
@@ -100,7 +100,8 @@ impl Error {
     /// What is wrong, in one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
-            Error::BadAddress(why) | Error::Foreign(why) => Phrase::verbatim(why),
+            Error::BadAddress(why) => Phrase::verbatim(why),
+            Error::Foreign(why) => why.clone(),
             Error::Missing(place) => {
                 phrase!("there is no database at {place}", "{place} にデータベースがありません", place)
             }

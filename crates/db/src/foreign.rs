@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
+use stdx::phrase;
+use stdx::phrase::Phrase;
 
 use super::sqlite::APPLICATION_ID;
 use super::{Error, Result};
@@ -44,33 +46,45 @@ impl Foreign {
     /// Opens the file, or says why it cannot be a database that we import from.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
-        let bad = |why: String| Error::Foreign(format!("{shown} {why}"));
+        let file = shown.as_str();
+        let unreadable = |error: std::io::Error| Error::Foreign(cannot_be_read(file, error.to_string()));
         let facts = std::fs::metadata(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => bad("does not exist".into()),
-            _ => bad(format!("cannot be read: {error}")),
+            std::io::ErrorKind::NotFound => {
+                Error::Foreign(phrase!("{file} does not exist", "{file} がありません", file))
+            }
+            _ => unreadable(error),
         })?;
         if !facts.is_file() {
-            return Err(bad("is not a file".into()));
+            return Err(Error::Foreign(phrase!(
+                "{file} is not a file",
+                "{file} はファイルではありません",
+                file
+            )));
         }
         if facts.len() == 0 {
-            return Err(bad("is empty".into()));
+            return Err(Error::Foreign(phrase!("{file} is empty", "{file} は空です", file)));
         }
-        if !has_magic(path).map_err(|error| bad(format!("cannot be read: {error}")))? {
-            return Err(bad("is not a SQLite database".into()));
+        if !has_magic(path).map_err(unreadable)? {
+            return Err(Error::Foreign(phrase!(
+                "{file} is not a SQLite database",
+                "{file} は SQLite のデータベースではありません",
+                file
+            )));
         }
         let unclosed: Vec<PathBuf> = ["-wal", "-journal"]
             .iter()
             .map(|ending| beside(path, ending))
             .filter(|file| std::fs::metadata(file).is_ok_and(|facts| facts.len() > 0))
             .collect();
-        let copy = if unclosed.is_empty() { None } else { Some(copy_all(path, &unclosed).map_err(bad)?) };
+        let copy =
+            if unclosed.is_empty() { None } else { Some(copy_all(path, &unclosed).map_err(Error::Foreign)?) };
         let connection = match &copy {
             None => open_immutable(path),
             Some(copy) => Connection::open(copy.path().join("copy")).map_err(Error::from),
         };
-        let foreign =
-            Self { connection: connection.map_err(|error| bad(plain(&error)))?, shown, _copy: copy };
-        foreign.check().map_err(|error| Error::Foreign(format!("{} {}", foreign.shown, plain(&error))))?;
+        let connection = connection.map_err(|error| broken(file, error))?;
+        let foreign = Self { connection, shown, _copy: copy };
+        foreign.check().map_err(|error| foreign.broken(error))?;
         Ok(foreign)
     }
 
@@ -82,7 +96,11 @@ impl Foreign {
         }
         let id: i32 = self.connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
         if id == APPLICATION_ID {
-            return Err(Error::Foreign("is a database of tsuzuki itself".into()));
+            return Err(Error::Foreign(phrase!(
+                "{file} is a database of tsuzuki itself",
+                "{file} は tsuzuki 自身のデータベースです",
+                file = &self.shown
+            )));
         }
         Ok(self.connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?)
     }
@@ -111,7 +129,7 @@ impl Foreign {
             let names = statement.query_map(params, |row| row.get(0))?;
             names.collect::<rusqlite::Result<Vec<String>>>()
         };
-        read().map_err(|error| self.broken(&error.into()))
+        read().map_err(|error| self.broken(error.into()))
     }
 
     /// How many rows a table has.
@@ -120,7 +138,7 @@ impl Foreign {
         let count: i64 = self
             .connection
             .query_row(&text, [], |row| row.get(0))
-            .map_err(|error| self.broken(&error.into()))?;
+            .map_err(|error| self.broken(error.into()))?;
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
@@ -133,7 +151,7 @@ impl Foreign {
     ) -> Result<()> {
         let list: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
         let text = format!("SELECT {} FROM {}", list.join(", "), quoted(table));
-        let broken = |error: rusqlite::Error| self.broken(&error.into());
+        let broken = |error: rusqlite::Error| self.broken(error.into());
         let mut statement = self.connection.prepare(&text).map_err(broken)?;
         let mut rows = statement.query([]).map_err(broken)?;
         while let Some(row) = rows.next().map_err(broken)? {
@@ -152,8 +170,8 @@ impl Foreign {
         Ok(())
     }
 
-    fn broken(&self, error: &Error) -> Error {
-        Error::Foreign(format!("{} {}", self.shown, plain(error)))
+    fn broken(&self, error: Error) -> Error {
+        broken(&self.shown, error)
     }
 }
 
@@ -161,13 +179,20 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn plain(error: &Error) -> String {
+fn broken(file: &str, error: Error) -> Error {
     match error {
-        Error::Foreign(why) => why.clone(),
+        error @ Error::Foreign(_) => error,
         // Its first bytes are right, so it was one.
-        Error::Damaged(why) | Error::NotADatabase(why) => format!("is damaged: {why}"),
-        other => format!("cannot be read: {other}"),
+        Error::Damaged(why) | Error::NotADatabase(why) => {
+            Error::Foreign(phrase!("{file} is damaged: {why}", "{file} は壊れています：{why}", file, why))
+        }
+        other => Error::Foreign(cannot_be_read(file, other.phrase())),
     }
+}
+
+fn cannot_be_read(file: &str, why: impl Into<Phrase>) -> Phrase {
+    let why = why.into();
+    phrase!("{file} cannot be read: {why}", "{file} を読み込めません：{why}", file, why)
 }
 
 fn has_magic(path: &Path) -> std::io::Result<bool> {
@@ -193,9 +218,15 @@ fn open_immutable(path: &Path) -> Result<Connection> {
 }
 
 /// Copies the file and what lies beside it; refuses when somebody writes meanwhile, because the copy would be torn.
-fn copy_all(path: &Path, unclosed: &[PathBuf]) -> Result<tempfile::TempDir, String> {
+fn copy_all(path: &Path, unclosed: &[PathBuf]) -> Result<tempfile::TempDir, Phrase> {
+    let file = path.display().to_string();
     let failed = |error: std::io::Error| {
-        format!("was not closed by its program and cannot be copied for reading: {error}")
+        phrase!(
+            "{file} was not closed by its program and cannot be copied for reading: {error}",
+            "{file} は元のプログラムが閉じていないうえ、読み取り用に複製することもできません：{error}",
+            file = &file,
+            error = error.to_string()
+        )
     };
     let list_files = || -> std::io::Result<Vec<_>> {
         let files = std::iter::once(path).chain(unclosed.iter().map(PathBuf::as_path));
@@ -214,7 +245,11 @@ fn copy_all(path: &Path, unclosed: &[PathBuf]) -> Result<tempfile::TempDir, Stri
     if list_files().map_err(failed)? == before {
         Ok(dir)
     } else {
-        Err("is being written by its program; stop that first".into())
+        Err(phrase!(
+            "{file} is being written by its program; stop that first",
+            "{file} は元のプログラムが書き込み中です。先に停止してください",
+            file = &file
+        ))
     }
 }
 

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// One thing that `doctor` looked at.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Check {
-    pub what: String,
+    pub what: Phrase,
     /// Whether it is as it should be.
     pub is_fine: bool,
     /// Whether it works, but not as somebody meant it.
@@ -25,24 +25,31 @@ pub struct Check {
     pub detail: Phrase,
 }
 
+/// What several rooms look at.
+impl Check {
+    pub const ADDRESS: Phrase = Phrase::of_words("address", "アドレス");
+    pub const SERVER: Phrase = Phrase::of_words("server", "サーバー");
+    pub const TOKEN: Phrase = Phrase::of_words("token", "トークン");
+}
+
 impl Check {
     /// It is as it should be.
-    pub fn fine(what: impl Into<String>, detail: impl Into<Phrase>) -> Self {
+    pub fn fine(what: impl Into<Phrase>, detail: impl Into<Phrase>) -> Self {
         Self { what: what.into(), is_fine: true, is_warning: false, is_locked: false, detail: detail.into() }
     }
 
     /// It works, but not as somebody meant it.
-    pub fn warning(what: impl Into<String>, detail: impl Into<Phrase>) -> Self {
+    pub fn warning(what: impl Into<Phrase>, detail: impl Into<Phrase>) -> Self {
         Self { is_warning: true, ..Self::fine(what, detail) }
     }
 
     /// It is not.
-    pub fn bad(what: impl Into<String>, detail: impl Into<Phrase>) -> Self {
+    pub fn bad(what: impl Into<Phrase>, detail: impl Into<Phrase>) -> Self {
         Self { what: what.into(), is_fine: false, is_warning: false, is_locked: false, detail: detail.into() }
     }
 
     /// It is not, because a credential of ours is missing or not accepted.
-    pub fn locked(what: impl Into<String>, detail: impl Into<Phrase>) -> Self {
+    pub fn locked(what: impl Into<Phrase>, detail: impl Into<Phrase>) -> Self {
         Self { is_locked: true, ..Self::bad(what, detail) }
     }
 }
@@ -78,7 +85,13 @@ pub enum Wanted {
 
 impl Fetcher {
     /// Whether `url` answers, and in time.
-    pub async fn reach(&self, what: &str, url: &Url, allowed: &AllowPrivate, wanted: Wanted) -> Check {
+    pub async fn reach(
+        &self,
+        what: impl Into<Phrase>,
+        url: &Url,
+        allowed: &AllowPrivate,
+        wanted: Wanted,
+    ) -> Check {
         let host = url.host_str().unwrap_or_default();
         let limits = Limits { to_headers: PATIENCE, in_all: PATIENCE, ..Limits::default() };
         let request = match wanted {

@@ -1,22 +1,29 @@
 //! Enums whose variants are words: what the database, the command line, the pages and the API call them.
 
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text;
 
 /// The text is none of the words of an enum; says which was meant, or which there are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{hint}")]
 pub struct UnknownWord {
-    hint: String,
+    hint: Phrase,
 }
 
 impl UnknownWord {
     /// For a text that is none of these words.
     pub fn new(text: &str, words: &[&str]) -> Self {
         let hint = match text::nearest(text, words.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known: {}", words.join(", ")),
+            Some(near) => phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near),
+            None => phrase!("known: {words}", "指定できる値：{words}", words = words.join(", ")),
         };
         Self { hint }
+    }
+
+    /// What to write instead.
+    pub fn phrase(&self) -> &Phrase {
+        &self.hint
     }
 }
 

@@ -253,11 +253,11 @@ impl Backend for Email {
                             how,
                             who
                         );
-                        vec![Check::fine("server", detail)]
+                        vec![Check::fine(Check::SERVER, detail)]
                     }
-                    Ok(Err(error)) => vec![error.check("server")],
+                    Ok(Err(error)) => vec![error.check(Check::SERVER)],
                     Err(_) => vec![Check::bad(
-                        "server",
+                        Check::SERVER,
                         phrase!(
                             "{what} does not answer in time",
                             "{what} から時間内に応答がありません",
@@ -269,14 +269,14 @@ impl Backend for Email {
             Transport::File(directory) if directory.exists() && !directory.is_dir() => {
                 let path = directory.display().to_string();
                 vec![Check::bad(
-                    "server",
+                    Check::SERVER,
                     phrase!("{path} is not a directory", "{path} はディレクトリではありません", path),
                 )]
             }
             Transport::File(directory) => {
                 let path = directory.display().to_string();
                 vec![Check::fine(
-                    "server",
+                    Check::SERVER,
                     phrase!("mails are written to {path}", "メールを {path} に書き出します", path),
                 )]
             }
@@ -285,7 +285,7 @@ impl Backend for Email {
                     "mails are kept in memory and forgotten",
                     "メールはメモリに置かれ、終了時に失われます"
                 );
-                vec![Check::fine("server", detail)]
+                vec![Check::fine(Check::SERVER, detail)]
             }
         }
     }

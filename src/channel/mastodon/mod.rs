@@ -25,9 +25,14 @@ use crate::config::value::HttpUrl;
 use crate::config::{Flag, FlagShape, Kind, Problems, Secret, Section};
 use crate::fetch::SecretHint;
 use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text;
 use crate::time::Timestamp;
 use fit::{PostLimits, fit};
+
+/// What `doctor` calls them.
+const INSTANCE: Phrase = Phrase::of_words("instance", "インスタンス");
+const LOOKUP: Phrase = Phrase::of_words("lookup", "投稿の照会");
 
 /// Posts to an account.
 pub(super) const KIND: ChannelKind = ChannelKind {
@@ -290,41 +295,41 @@ impl Backend for Mastodon {
         let api = self.api(channel, channel_env);
         let limits = match api.limits().await {
             Ok(limits) => Check::fine(
-                "instance",
+                INSTANCE,
                 phrase!(
                     "posts of {count} characters",
                     "{count} 文字まで投稿できます",
                     count = limits.max_chars
                 ),
             ),
-            Err(error) => error.check("instance"),
+            Err(error) => error.check(INSTANCE),
         };
         let account = match api.account().await {
             Ok(account) => Check::fine(
-                "token",
+                Check::TOKEN,
                 phrase!(
                     "posts as @{account}",
                     "@{account} として投稿します",
                     account = text::one_line(&account.acct)
                 ),
             ),
-            Err(error) => error.check("token"),
+            Err(error) => error.check(Check::TOKEN),
         };
         let lookup = match api.find_own(&Status::nothing(), channel_env.clock.now()).await {
             Ok(_) => Check::fine(
-                "lookup",
+                LOOKUP,
                 phrase!("can find its own posts after a crash", "異常終了の後に自分の投稿を探せます"),
             ),
             Err(Finding::CannotTell { why }) => Check::bad(
-                "lookup",
+                LOOKUP,
                 phrase!(
                     "{why}; a crash can leave posts that wait for you",
                     "{why}。異常終了すると、投稿が確認待ちになることがあります",
                     why
                 ),
             ),
-            Err(Finding::Later(error)) => error.check("lookup"),
-            Err(other) => Check::bad("lookup", other.phrase()),
+            Err(Finding::Later(error)) => error.check(LOOKUP),
+            Err(other) => Check::bad(LOOKUP, other.phrase()),
         };
         vec![limits, account, lookup]
     }

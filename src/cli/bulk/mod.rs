@@ -220,7 +220,7 @@ fn print_outcome(outcome: &WorkedRun, context: &Context) -> Result<()> {
         return context.out.json(outcome);
     }
     if !context.out.is_quiet() || !outcome.problems.is_empty() {
-        context.out.line(sentence(&outcome.run))?;
+        context.out.line(sentence(&outcome.run, context))?;
     }
     for problem in &outcome.problems {
         context.out.warn(problem);
@@ -242,18 +242,19 @@ fn print_outcome(outcome: &WorkedRun, context: &Context) -> Result<()> {
     Ok(())
 }
 
-fn sentence(summary: &Summary) -> String {
+fn sentence(summary: &Summary, context: &Context) -> String {
     let run = &summary.run;
-    format!(
-        "run {} {}: {} of {} branches up to date, {} failed, {} pending, {} new commits",
-        run.run_id,
-        summary.state,
-        run.success_count,
-        run.total_targets,
-        run.failed_count,
-        summary.pending_count,
-        summary.new_commits_count
-    )
+    context.out.speech().phrase(&phrase!(
+        "run {id} {state}: {done} of {total} branches up to date, {failed} failed, {pending} pending, {new} new commits",
+        "収集 {id}（{state}）：{total} ブランチ中 {done} 件が最新、失敗 {failed} 件、残り {pending} 件、新しいコミット {new} 件",
+        id = run.run_id.to_string(),
+        state = summary.state.phrase(),
+        done = run.success_count,
+        total = run.total_targets,
+        failed = run.failed_count,
+        pending = summary.pending_count,
+        new = summary.new_commits_count
+    ))
 }
 
 async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
@@ -277,7 +278,7 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
             if context.out.is_json() {
                 context.out.json(&summary)?;
             } else {
-                context.out.line(sentence(&summary))?;
+                context.out.line(sentence(&summary, context))?;
             }
             context.out.note(phrase!(
                 "`tsuzuki bulk resume {run_id}` does what is pending in a new run.",

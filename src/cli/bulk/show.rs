@@ -4,7 +4,7 @@ use super::super::since::SinceArgs;
 use super::super::table::row;
 use super::super::{Column, Context, Error, Exit, Result};
 use super::{refuse_unknown_run, sentence};
-use crate::commits::run::{self, Summary, TargetRow};
+use crate::commits::run::{self, RunState, Summary, TargetRow};
 use crate::commits::store::projects;
 use crate::id::RunId;
 use crate::ledger::presence;
@@ -36,8 +36,8 @@ pub(super) async fn status(context: &Context) -> Result {
         context.out.json(&summary)?;
         return Ok(Exit::Fine);
     }
-    context.out.line(sentence(&summary))?;
-    if summary.state == "interrupted" {
+    context.out.line(sentence(&summary, context))?;
+    if summary.state == RunState::Interrupted {
         context.out.note(phrase!(
             "Nobody works on it; `tsuzuki bulk resume` continues.",
             "実行中のプロセスはありません。`tsuzuki bulk resume` で再開できます。"
@@ -45,12 +45,14 @@ pub(super) async fn status(context: &Context) -> Result {
     }
     for target in leased {
         let owner = presence::shown_owner(&target.lease_owner.unwrap_or_default());
-        context.out.line(format!(
-            "  project {} {}: {} commits so far, by {owner}",
-            target.project_id,
-            one_line(&target.branch_name),
-            target.stored_count
-        ))?;
+        context.out.line(context.out.speech().phrase(&phrase!(
+            "  project {project} {branch}: {count commit} so far, by {owner}",
+            "  プロジェクト {project} {branch}：これまでにコミット {count} 件（{owner}）",
+            project = target.project_id,
+            branch = one_line(&target.branch_name),
+            count = target.stored_count,
+            owner
+        )))?;
     }
     Ok(Exit::Fine)
 }
@@ -75,7 +77,7 @@ pub(super) async fn list(since: &SinceArgs, limit: usize, context: &Context) -> 
             run.run_id.to_string(),
             run.started_at_utc,
             run.completed_at_utc,
-            listed.state,
+            listed.state.phrase(),
             run.total_targets,
             run.success_count,
             run.failed_count,
@@ -128,7 +130,7 @@ pub(super) async fn show(run_id: Option<RunId>, context: &Context) -> Result {
         context.out.json(&shown)?;
         return Ok(Exit::Fine);
     }
-    context.out.line(sentence(&shown.summary))?;
+    context.out.line(sentence(&shown.summary, context))?;
     let columns = [
         Column::left(phrase!("project", "プロジェクト")),
         Column::left(phrase!("branch", "ブランチ")),
@@ -141,7 +143,7 @@ pub(super) async fn show(run_id: Option<RunId>, context: &Context) -> Result {
         row![
             &target.project,
             &target.row.branch_name,
-            target.row.status.word(),
+            target.row.status.phrase(),
             target.row.stored_count,
             target.row.processed_at_utc,
             target.row.error_message.clone(),

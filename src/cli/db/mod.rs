@@ -17,7 +17,6 @@ use crate::db::{self, BackupError, Db, DbUrl, Open, SchemaState};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::phrase::Value;
-use crate::text::counted;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -107,10 +106,20 @@ async fn info(context: &Context) -> Result {
         context.out.json(&info)?;
         return Ok(Exit::Fine);
     }
-    context.out.line(format!("{} at {}", info.database, info.place))?;
-    context.out.line(format!("schema version {}", info.schema_version))?;
+    let speech = context.out.speech();
+    context.out.line(speech.phrase(&phrase!(
+        "{database} at {place}",
+        "{database}（{place}）",
+        database = info.database,
+        place = &info.place
+    )))?;
+    context.out.line(speech.phrase(&phrase!(
+        "schema version {version}",
+        "スキーマのバージョン {version}",
+        version = info.schema_version
+    )))?;
     if let Some(bytes) = info.bytes {
-        context.out.line(format!("{bytes} bytes"))?;
+        context.out.line(speech.value(&Value::Bytes(bytes)))?;
     }
     let rows: Vec<_> = info.rows.iter().collect();
     let columns = [Column::left(phrase!("table", "表")), Column::right(phrase!("rows", "行数"))];
@@ -229,8 +238,11 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
     };
     let suspected = context.db().await?.write(suspicion).await?;
     if suspected > 0 {
-        let messages = counted(suspected, "waiting message");
-        context.out.note(format!("Looked into before anything is sent: {messages}"));
+        context.out.note(phrase!(
+            "Looked into before anything is sent: {count waiting message}",
+            "送信前に確認する送信待ちメッセージ：{count} 件",
+            count = suspected
+        ));
     }
     Ok(Exit::Fine)
 }

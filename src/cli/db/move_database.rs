@@ -129,7 +129,11 @@ fn prepare_switch(url: &SecretUrl, written: &str, context: &Context) -> Result<C
             "--switch would write the password into the config file",
             "--switch を使うと、パスワードが設定ファイルに書き込まれます"
         ))
-        .hint("name it in single quotes as '${NAME}', with the variable NAME set, or leave --switch away"));
+        .hint(phrase!(
+            "name it in single quotes as {place}, with the variable NAME set, or leave --switch away",
+            "環境変数 NAME に設定して {place} と引用符付きで書くか、--switch を外してください",
+            place = "'${NAME}'"
+        )));
     }
     let mut file = ConfigFile::open(&context.config_path()?)?;
     file.document.set_in("store", "url", &toml::Value::from(written))?;
@@ -224,8 +228,13 @@ async fn reopen(yes: bool, context: &Context) -> Result {
         return Ok(Exit::Fine);
     };
     if !yes {
-        let words = format!("{place} was moved to {}: what happened there since is not known here", left.to);
-        return Err(Error::usage(format!("{words}, so messages may be sent again")).hint(phrase!(
+        return Err(Error::usage(phrase!(
+            "{place} was moved to {to}: what happened there since is not known here, so messages may be sent again",
+            "{place} は {to} に移行済みです：移行先でその後に送信したものが分からないため、再送される可能性があります",
+            place = place.to_string(),
+            to = &left.to
+        ))
+        .hint(phrase!(
             "run `tsuzuki db move --reopen --yes` if nothing ran in the new place",
             "移行先で何も実行していなければ、`tsuzuki db move --reopen --yes` としてください"
         )));

@@ -222,8 +222,8 @@ impl Demo<'_> {
 
     async fn show_first_run(&self, place: &DemoDirectory) -> Result<()> {
         self.say(phrase!(
-            "Demo servers run on this machine: a ministry, Google Books, three blogs, GitLab, Gemini, Mastodon and\na mail server. No account, no key; nothing leaves this machine.",
-            "このマシンの中でデモ用のサーバーが動きます：官庁のサイト、Google ブックス、ブログ 3 つ、GitLab、Gemini、Mastodon、\nメールサーバー。アカウントも API キーも不要で、外部とは通信しません。"
+            "Demo servers run on this machine: a ministry, Google Books, three blogs, GitLab, Gemini, Mastodon and a mail server.\nNo account, no key; nothing leaves this machine.",
+            "このマシンの中でデモ用のサーバーが動きます：官庁のサイト、Google ブックス、ブログ 3 つ、GitLab、Gemini、Mastodon、メールサーバー。\nアカウントも API キーも不要で、外部とは通信しません。"
         ))?;
         let path = place.path().display().to_string();
         self.say(match place {
@@ -307,7 +307,7 @@ impl Demo<'_> {
     /// Writes a line, unless the user wants quiet or data.
     fn say(&self, said: impl Into<Phrase>) -> Result<()> {
         let out = &self.context.out;
-        if out.is_quiet() || out.is_json() { Ok(()) } else { out.line(out.speech().phrase(&said.into())) }
+        if out.is_quiet() || out.is_json() { Ok(()) } else { out.prose(out.speech().phrase(&said.into())) }
     }
 }
 

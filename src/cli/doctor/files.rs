@@ -2,33 +2,57 @@
 
 use std::path::Path;
 
+use crate::phrase;
+use crate::phrase::Phrase;
+
 /// Why no run could write the file at `path`, if none could.
 ///
 /// Permissions tell too little: root passes them all, and a mount may be read-only. So a file is made and goes again;
 /// SQLite makes others beside its own, too.
-pub(super) fn check_place(path: &Path) -> Result<(), String> {
-    let shown = path.display();
+pub(super) fn check_place(path: &Path) -> Result<(), Phrase> {
+    let file = path.display().to_string();
     if path.exists() {
         if !path.is_file() {
-            return Err(format!("{shown} is not a file"));
+            return Err(phrase!("{file} is not a file", "{file} はファイルではありません", file));
         }
         // Opened, but not written to: nothing changes.
         let opened = std::fs::OpenOptions::new().append(true).open(path);
-        opened.map_err(|error| format!("{shown} cannot be written: {error}"))?;
+        opened.map_err(|error| {
+            phrase!(
+                "{file} cannot be written: {error}",
+                "{file} に書き込めません：{error}",
+                file = &file,
+                error = error.to_string()
+            )
+        })?;
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // A run makes the directories that are missing, inside the first one that is there.
     let Some(directory) = parent.ancestors().find(|directory| is_there(directory)) else {
-        return Err(format!("{} cannot be found", parent.display()));
+        return Err(phrase!(
+            "{directory} cannot be found",
+            "{directory} が見つかりません",
+            directory = parent.display().to_string()
+        ));
     };
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     if !directory.is_dir() {
-        return Err(format!("{} is not a directory, so {shown} cannot be made", directory.display()));
+        return Err(phrase!(
+            "{directory} is not a directory, so {file} cannot be made",
+            "{directory} はディレクトリではないため、{file} を作成できません",
+            directory = directory.display().to_string(),
+            file
+        ));
     }
     let tried = tempfile::Builder::new().prefix(".tsuzuki-").tempfile_in(directory);
     match tried {
         Ok(_) => Ok(()),
-        Err(error) => Err(format!("{} cannot be written to: {error}", directory.display())),
+        Err(error) => Err(phrase!(
+            "{directory} cannot be written to: {error}",
+            "{directory} に書き込めません：{error}",
+            directory = directory.display().to_string(),
+            error = error.to_string()
+        )),
     }
 }
 
@@ -55,12 +79,17 @@ mod tests {
             ("file/inside.db", "is not a directory"),
             ("file/deeper/inside.db", "is not a directory"),
         ] {
-            let said = check_place(&at(name)).unwrap_err();
+            let said = check_place(&at(name)).unwrap_err().to_string();
             assert!(said.contains(why), "{name}: {said}");
         }
         // Nobody can make files here, not even root.
         #[cfg(target_os = "linux")]
-        assert!(check_place(Path::new("/proc/tsuzuki.db")).unwrap_err().contains("cannot be written to"));
+        assert!(
+            check_place(Path::new("/proc/tsuzuki.db"))
+                .unwrap_err()
+                .to_string()
+                .contains("cannot be written to")
+        );
         let left: Vec<_> =
             std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left.len(), 2, "nothing stays: {left:?}");

@@ -48,7 +48,7 @@ pub(in crate::cli) fn where_to_get(kind: &str, key: &str) -> Option<Phrase> {
 
 /// The same for a check that found a credential missing or not accepted.
 pub(super) fn where_to_get_after(kind: &str, check: &Check) -> Option<Phrase> {
-    let is_meant = |secret: &&SecretHint| secret.check.is_empty() || secret.check == check.what;
+    let is_meant = |secret: &&SecretHint| secret.check.is_empty() || check.what == secret.check;
     secrets_of(kind).iter().filter(|_| check.is_locked).find(is_meant).map(SecretHint::phrase)
 }
 

@@ -15,6 +15,7 @@ use crate::config::{Colour, Config};
 use crate::db::{DbUrl, Open};
 use crate::engine::attention;
 use crate::fetch::{Check, Wanted};
+use crate::id::JobName;
 use crate::ledger::pause;
 use crate::phrase;
 use crate::phrase::{Phrase, Speech};
@@ -37,7 +38,7 @@ enum Verdict {
 
 #[derive(Debug, Serialize)]
 struct Finding {
-    check: String,
+    check: Phrase,
     verdict: Verdict,
     detail: Phrase,
     /// The exit code that an error leads to.
@@ -46,16 +47,16 @@ struct Finding {
 }
 
 impl Finding {
-    fn new(check: &str, verdict: Verdict, detail: impl Into<Phrase>) -> Self {
+    fn new(check: impl Into<Phrase>, verdict: Verdict, detail: impl Into<Phrase>) -> Self {
         let exit = if verdict == Verdict::Error { Exit::Failed } else { Exit::Fine };
-        Self { check: check.to_owned(), verdict, detail: detail.into(), exit }
+        Self { check: check.into(), verdict, detail: detail.into(), exit }
     }
 
-    fn of_credentials(check: &str, detail: impl Into<Phrase>) -> Self {
+    fn of_credentials(check: impl Into<Phrase>, detail: impl Into<Phrase>) -> Self {
         Self { exit: Exit::Credentials, ..Self::new(check, Verdict::Error, detail) }
     }
 
-    fn error(check: &str, error: &Error, speech: &Speech) -> Self {
+    fn error(check: impl Into<Phrase>, error: &Error, speech: &Speech) -> Self {
         let words = match &error.message {
             Message::Said(said) => said.clone(),
             Message::Problems(problems) => {
@@ -96,36 +97,60 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     Ok(first.unwrap_or(if any { Exit::Failed } else { Exit::Fine }))
 }
 
+fn config_file() -> Phrase {
+    phrase!("config", "設定")
+}
+
+fn database() -> Phrase {
+    phrase!("database", "データベース")
+}
+
+fn job_of(name: &JobName) -> Phrase {
+    phrase!("job {name}", "ジョブ {name}", name)
+}
+
+fn channel_of(name: &str) -> Phrase {
+    phrase!("channel {name}", "チャンネル {name}", name)
+}
+
+fn llm_of(name: &str) -> Phrase {
+    phrase!("llm {name}", "LLM {name}", name)
+}
+
 async fn examine(context: &Context) -> Vec<Finding> {
     let mut findings = Vec::new();
     let config = match context.config().await {
         Ok(config) => config,
-        Err(error) => return vec![Finding::error("config", &error, context.out.speech())],
+        Err(error) => return vec![Finding::error(config_file(), &error, context.out.speech())],
     };
-    findings.push(Finding::new("config", Verdict::Ok, config.path.display().to_string()));
+    // What one table says about another shows only when the jobs are made.
+    if let Err(error) = context.app_on_scratch().await {
+        return vec![Finding::error(config_file(), &error, context.out.speech())];
+    }
+    findings.push(Finding::new(config_file(), Verdict::Ok, config.path.display().to_string()));
     findings.extend(config.warnings.iter().chain(app::list_warnings(config).iter()).map(|warning| {
         let text = with_hint(&warning.message, warning.hint.as_ref());
         let detail = phrase!("line {line}: {text}", "{line} 行目：{text}", line = warning.line(), text);
-        Finding::new("config", Verdict::Warning, detail)
+        Finding::new(config_file(), Verdict::Warning, detail)
     }));
     findings.extend(secrets(config));
     match context.place().await {
         Err(error) => {
-            findings.push(Finding::error("database", &error, context.out.speech()));
+            findings.push(Finding::error(database(), &error, context.out.speech()));
             return findings;
         }
         Ok(DbUrl::File(path)) => {
             if let Err(why) = files::check_place(&path) {
-                findings.push(Finding::new("database", Verdict::Error, why));
+                findings.push(Finding::new(database(), Verdict::Error, why));
                 return findings;
             }
         }
         Ok(DbUrl::Memory | DbUrl::Server(_)) => {}
     }
     match context.database_exists().await {
-        Err(error) => findings.push(Finding::error("database", &error, context.out.speech())),
+        Err(error) => findings.push(Finding::error(database(), &error, context.out.speech())),
         Ok(false) => findings.push(Finding::new(
-            "database",
+            database(),
             Verdict::Warning,
             phrase!("not there yet; the first run creates it", "まだありません（初回の実行で作成されます）"),
         )),
@@ -133,7 +158,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
             Ok(app) => {
                 let db = &app.env.db;
                 findings.push(Finding::new(
-                    "database",
+                    database(),
                     Verdict::Ok,
                     phrase!(
                         "{kind} at {place}",
@@ -145,7 +170,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
                 findings.push(clocks(context, db).await);
                 findings.extend(find_waiting(&app, context.out.speech()).await);
             }
-            Err(error) => findings.push(Finding::error("database", &error, context.out.speech())),
+            Err(error) => findings.push(Finding::error(database(), &error, context.out.speech())),
         },
     }
     findings
@@ -169,13 +194,18 @@ fn secrets(config: &Config) -> Vec<Finding> {
         };
         let text = with_hint(&missing.why, keys::where_to_get(&missing.kind, &missing.key).as_ref());
         let detail = phrase!("{text} (line {line})", "{text}（{line} 行目）", text, line = missing.line);
-        findings.push(Finding::of_credentials(&format!("secret {place}"), detail));
+        findings
+            .push(Finding::of_credentials(phrase!("secret {place}", "シークレット {place}", place), detail));
     }
     let warnings = config.list_secret_warnings();
-    findings.extend(warnings.iter().map(|warning| Finding::new("secrets", Verdict::Warning, warning)));
+    findings.extend(
+        warnings
+            .iter()
+            .map(|warning| Finding::new(phrase!("secrets", "シークレット"), Verdict::Warning, warning)),
+    );
     for job in &config.jobs {
         if let Some(detail) = keys::better_with(&job.kind, &job.section) {
-            findings.push(Finding::new(&format!("job {}", job.name), Verdict::Warning, detail));
+            findings.push(Finding::new(job_of(&job.name), Verdict::Warning, detail));
         }
     }
     findings
@@ -183,46 +213,48 @@ fn secrets(config: &Config) -> Vec<Finding> {
 
 /// Everybody outside, asked at the same time and without sending, counting or changing anything.
 async fn ask_around(context: &Context) -> Vec<Finding> {
-    // A database that cannot be had was told already; the addresses are worth a look all the same.
+    // What is wrong with the config was told already.
     let Ok(app) = context.app_on_scratch().await else { return Vec::new() };
+    let Ok(config) = context.config().await else { return Vec::new() };
+    let missing: Vec<Phrase> = config.list_missing_secrets().into_iter().map(|secret| secret.why).collect();
+    let findings = |who: &Phrase, kind: &str, checks: Vec<Check>| {
+        // A secret that is missing has its own line, with where to get it.
+        let is_told = |check: &Check| check.is_locked && missing.contains(&check.detail);
+        let checks = checks.into_iter().filter(|check| !is_told(check));
+        checks.map(|check| finding(who, kind, check)).collect::<Vec<_>>()
+    };
     let channels = app.env.channels.iter().map(async |channel| {
         let mut checks = channel.check(&app.env.channel_env).await;
         if let Some(origin) = channel.origin() {
             let allowed = &channel.settings.allow_private;
-            checks.push(app.env.fetcher.reach("server", &origin, allowed, Wanted::Anything).await);
+            checks.push(app.env.fetcher.reach(Check::SERVER, &origin, allowed, Wanted::Anything).await);
         }
-        findings(&format!("channel {}", channel.name), channel.kind(), checks)
+        findings(&channel_of(&channel.name), channel.kind(), checks)
     });
-    let llms = app
-        .env
-        .llms
-        .iter()
-        .map(async |llm| findings(&format!("llm {}", llm.name), llm.kind(), llm.check().await));
+    let llms =
+        app.env.llms.iter().map(async |llm| findings(&llm_of(&llm.name), llm.kind(), llm.check().await));
     let jobs = app
         .jobs
         .iter()
         .filter(|job| job.enabled)
-        .map(async |job| findings(&format!("job {}", job.name), job.kind, job.collector.check().await));
+        .map(async |job| findings(&job_of(&job.name), job.kind, job.collector.check().await));
     let (channels, llms, jobs) = tokio::join!(join_all(channels), join_all(llms), join_all(jobs));
     channels.into_iter().chain(llms).chain(jobs).flatten().collect()
 }
 
-fn findings(who: &str, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
-    let finding = |check: Check| {
-        let name = format!("{who}: {}", check.what);
-        if check.is_fine {
-            let verdict = if check.is_warning { Verdict::Warning } else { Verdict::Ok };
-            return Finding::new(&name, verdict, check.detail);
+fn finding(who: &Phrase, kind: &str, check: Check) -> Finding {
+    let name = phrase!("{who}: {what}", "{who}：{what}", who, what = check.what.clone());
+    if check.is_fine {
+        let verdict = if check.is_warning { Verdict::Warning } else { Verdict::Ok };
+        return Finding::new(name, verdict, check.detail);
+    }
+    match keys::where_to_get_after(kind, &check) {
+        Some(hint) => {
+            let detail = phrase!("{detail} ({hint})", "{detail}（{hint}）", detail = check.detail, hint);
+            Finding::of_credentials(name, detail)
         }
-        match keys::where_to_get_after(kind, &check) {
-            Some(hint) => {
-                let detail = phrase!("{detail} ({hint})", "{detail}（{hint}）", detail = check.detail, hint);
-                Finding::of_credentials(&name, detail)
-            }
-            None => Finding::new(&name, Verdict::Error, check.detail),
-        }
-    };
-    checks.into_iter().map(finding).collect()
+        None => Finding::new(name, Verdict::Error, check.detail),
+    }
 }
 
 /// What waits for a person, or for a channel that rests or is not there any more.
@@ -244,12 +276,12 @@ async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
             for (job, fact) in facts {
                 let detail =
                     phrase!("{label}: {value}", "{label}：{value}", label = fact.label, value = fact.value);
-                findings.push(Finding::new(&format!("job {job}"), Verdict::Warning, detail));
+                findings.push(Finding::new(job_of(&job), Verdict::Warning, detail));
             }
             for sentence in
                 [waiting::held_sentence(of_people), waiting::failed_sentence(of_people)].into_iter().flatten()
             {
-                findings.push(Finding::new("messages", Verdict::Warning, sentence));
+                findings.push(Finding::new(phrase!("messages", "メッセージ"), Verdict::Warning, sentence));
             }
             for (channel, count) in orphans {
                 let detail = phrase!(
@@ -257,7 +289,7 @@ async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
                     "設定にありませんが、{count} 件のメッセージが残っています",
                     count
                 );
-                findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
+                findings.push(Finding::new(channel_of(&channel), Verdict::Warning, detail));
             }
             for pause in pauses {
                 let until = match pause.paused_until {
@@ -267,7 +299,7 @@ async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
                 let (channel, reason) = (pause.name.name_of("channel"), &pause.reason);
                 let (who, detail) = match (channel, pause.name.name_of("provider")) {
                     (Some(channel), _) => (
-                        format!("channel {channel}"),
+                        channel_of(channel),
                         phrase!(
                             "paused until {until}: {reason} (`tsuzuki delivery retry --channel {channel}`)",
                             "停止中（{until}）：{reason}（`tsuzuki delivery retry --channel {channel}` で再開）",
@@ -277,7 +309,7 @@ async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
                         ),
                     ),
                     (None, Some(provider)) => (
-                        format!("llm {provider}"),
+                        llm_of(provider),
                         phrase!(
                             "paused until {until}: {reason}",
                             "停止中（{until}）：{reason}",
@@ -287,16 +319,17 @@ async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
                     ),
                     (None, None) => continue,
                 };
-                findings.push(Finding::new(&who, Verdict::Warning, detail));
+                findings.push(Finding::new(who, Verdict::Warning, detail));
             }
         }
-        Err(error) => findings.push(Finding::error("channels", &error.into(), speech)),
+        Err(error) => findings.push(Finding::error(phrase!("channels", "チャンネル"), &error.into(), speech)),
     }
     findings
 }
 
 /// A server whose clock differs much from ours makes schedules and leases confusing to read.
 async fn clocks(context: &Context, db: &crate::db::Db) -> Finding {
+    let name = phrase!("clocks", "時計");
     match db.now().await {
         Ok(there) => {
             let here = context.clock.now();
@@ -307,8 +340,8 @@ async fn clocks(context: &Context, db: &crate::db::Db) -> Finding {
                 "データベースとの時計の差：{secs} 秒",
                 secs = apart.as_secs()
             );
-            Finding::new("clocks", verdict, detail)
+            Finding::new(name, verdict, detail)
         }
-        Err(error) => Finding::error("clocks", &error.into(), context.out.speech()),
+        Err(error) => Finding::error(name, &error.into(), context.out.speech()),
     }
 }

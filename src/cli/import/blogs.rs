@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{Context, Error, Exit, Result};
-use super::{How, IfNew, Said, check_name, find_job, load_input};
+use super::{How, IfNew, Said, about, check_name, find_job, load_input};
 use crate::app;
 use crate::blogs::KIND;
 use crate::config::ConfigFile;
@@ -13,7 +13,6 @@ use crate::import::{self};
 use crate::parse::opml;
 use crate::parse::url::resolve_web;
 use crate::phrase;
-use crate::text::counted;
 
 /// The largest list that is read.
 const MAX_BYTES: u64 = 16 << 20;
@@ -36,10 +35,14 @@ pub(super) async fn opml(input: &str, partial: bool, how: &How, context: &Contex
         None => (load_input(input, MAX_BYTES, context).await?, None),
     };
     let list = opml::parse(&bytes, content_type.as_deref())
-        .map_err(|error| Error::failed(format!("{input}: {error}")))?;
+        .map_err(|error| Error::failed(about(input, error.phrase())))?;
     if list.is_cut_off {
-        let found = counted(list.feeds.len(), "feed");
-        let words = format!("{input} is cut off: it ends before the list does, after {found}");
+        let words = phrase!(
+            "{input} is cut off: it ends before the list does, after {count feed}",
+            "{input} は途中で切れています：リストの終わりがなく、フィード {count} 件まで読めました",
+            input,
+            count = list.feeds.len()
+        );
         if !partial {
             return Err(Error::failed(words).hint(phrase!(
                 "get the whole file, or take what is there with --partial",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::super::{Context, Error, Exit, Result};
-use super::{How, IfNew, Said, Times, blogs, check_name, find_job, load_input, open_db, options};
+use super::{How, IfNew, Said, Times, about, blogs, check_name, find_job, load_input, open_db, options};
 use crate::app;
 use crate::commits::author::Emails;
 use crate::commits::config::host_of;
@@ -16,6 +16,7 @@ use crate::import::gitlab_analyzer::Home;
 use crate::import::jobs_yaml::YamlJobs;
 use crate::import::{self, Report, blog_watcher as watcher, gitlab_analyzer as analyzer, jobs_yaml};
 use crate::phrase;
+use crate::phrase::Phrase;
 use crate::{commits, press};
 
 /// The largest config file of another program that is read.
@@ -50,16 +51,16 @@ pub(super) async fn dre(
     let yaml = match &jobs {
         None => YamlJobs::default(),
         Some(path) => {
-            let name = path.display();
+            let name = path.display().to_string();
             let bytes = load_input(&path.to_string_lossy(), jobs_yaml::MAX_BYTES, context).await?;
             let text = String::from_utf8(bytes).map_err(|_| {
                 Error::failed(phrase!(
                     "{name} is not UTF-8",
                     "{name} の文字コードが UTF-8 ではありません",
-                    name = name.to_string()
+                    name = &name
                 ))
             })?;
-            jobs_yaml::parse(&text).map_err(|why| Error::failed(format!("{name}: {why}")))?
+            jobs_yaml::parse(&text).map_err(|why| Error::failed(about(&name, why)))?
         }
     };
     let config = context.config().await?;
@@ -170,17 +171,17 @@ pub(super) async fn blog_watcher(
     Ok(if chosen.refused.is_empty() { exit } else { Exit::Partly })
 }
 
-async fn read_watched(path: &Path, context: &Context) -> Result<(Vec<import::list::Candidate>, Vec<String>)> {
-    let name = path.display();
+async fn read_watched(path: &Path, context: &Context) -> Result<(Vec<import::list::Candidate>, Vec<Phrase>)> {
+    let name = path.display().to_string();
     let bytes = load_input(&path.to_string_lossy(), MAX_CONFIG_BYTES, context).await?;
     let text = String::from_utf8(bytes).map_err(|_| {
         Error::failed(phrase!(
             "{name} is not UTF-8",
             "{name} の文字コードが UTF-8 ではありません",
-            name = name.to_string()
+            name = &name
         ))
     })?;
-    import::watched::parse(&text).map_err(|why| Error::failed(format!("{name}: {why}")))
+    import::watched::parse(&text).map_err(|why| Error::failed(about(&name, why)))
 }
 
 pub(super) async fn gitlab_analyzer(
@@ -231,7 +232,7 @@ pub(super) async fn gitlab_analyzer(
 /// The report, or the error; an interrupted import has changed nothing and says so.
 fn done(report: db::Result<Report>, context: &Context) -> Result<Report> {
     match report {
-        Err(error) if context.stop.is_cancelled() => Err(Error::new(Exit::Interrupted, error.to_string())),
+        Err(error) if context.stop.is_cancelled() => Err(Error::new(Exit::Interrupted, error.phrase())),
         other => Ok(other?),
     }
 }

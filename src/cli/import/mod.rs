@@ -21,6 +21,7 @@ use crate::db::{Db, DbUrl, Open};
 use crate::id::JobName;
 use crate::import::{Options, Report};
 use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text::nearest;
 
 #[derive(Debug, Subcommand)]
@@ -112,6 +113,8 @@ pub(super) struct Times {
 }
 
 pub(super) async fn run(command: Command, context: &Context) -> Result {
+    // Its language is also that of what is wrong with the source.
+    context.config().await?;
     let (exit, how, kind) = match command {
         Command::Opml { input, partial, how } => {
             (blogs::opml(&input, partial, &how, context).await?, how, crate::blogs::KIND)
@@ -169,9 +172,12 @@ impl Said {
             Column::right(phrase!("already there", "登録済み")),
             Column::right(phrase!("refused", "対象外")),
         ];
-        context.out.listing(&columns, &self.report.tables, |table| {
-            row![&table.table, table.found, table.added, table.known, table.refused]
-        })?;
+        // A list of addresses has no tables.
+        if !self.report.tables.is_empty() {
+            context.out.listing(&columns, &self.report.tables, |table| {
+                row![&table.table, table.found, table.added, table.known, table.refused]
+            })?;
+        }
         if !self.blogs.is_empty() {
             let columns = [
                 Column::left(phrase!("id", "ID")),
@@ -317,12 +323,24 @@ async fn check_name(how: &How, also: &BTreeSet<JobName>, if_new: IfNew, context:
             .hint(phrase!("add --new if it is to be a new job", "新しいジョブなら --new を付けてください")));
     }
     context.out.note(match if_new {
-        IfNew::IsMade => format!("job `{name}` does not exist; it is made new"),
-        IfNew::IsAwaited => {
-            format!("job `{name}` does not exist; what is imported for it waits until the config file has it")
-        }
+        IfNew::IsMade => phrase!(
+            "job `{name}` does not exist; it is made new",
+            "ジョブ `{name}` はないため、新しく作ります",
+            name
+        ),
+        IfNew::IsAwaited => phrase!(
+            "job `{name}` does not exist; what is imported for it waits until the config file has it",
+            "ジョブ `{name}` はまだありません。取り込んだものは、設定ファイルに追加されるまで待機します",
+            name
+        ),
     });
     Ok(())
+}
+
+/// What is wrong with a file.
+fn about(file: &str, why: impl Into<Phrase>) -> Phrase {
+    let why = why.into();
+    phrase!("{file}: {why}", "{file}：{why}", file, why)
 }
 
 /// Reads a whole file, or the standard input, up to a limit; whoever waits for its end can stop waiting.

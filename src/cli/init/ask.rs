@@ -20,8 +20,8 @@ pub(super) fn is_possible(context: &Context) -> bool {
     is_wanted && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Asks everything, and adds it to the file at `path`, which is there and has the general part.
-pub(super) async fn run(path: &Path, context: &Context) -> Result {
+/// Asks everything, and adds it to the file, which is there and has the general part.
+pub(super) async fn fill_in(context: &Context) -> Result<&'static Pipeline> {
     let pipeline = choose_pipeline(context)?;
     if pipeline.uses.llm {
         add_model(context).await?;
@@ -32,6 +32,11 @@ pub(super) async fn run(path: &Path, context: &Context) -> Result {
         context.out.error(&error);
         own = ask_all(pipeline.flags, context)?;
     }
+    Ok(pipeline)
+}
+
+/// Shows what the new job would find.
+pub(super) async fn look_once(pipeline: &Pipeline, path: &Path, context: &Context) -> Result {
     context.out.note(phrase!("Looking once at what it would find:", "何が見つかるか一度だけ確認します："));
     let tested = job::test_by_name(pipeline.kind.name, context).await;
     let shown = path.display().to_string();

@@ -51,17 +51,27 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
             "name another file: `tsuzuki init -c FILE`; `tsuzuki job add` adds a job to this one",
             "別のファイルは `tsuzuki init -c FILE`、このファイルへの追加は `tsuzuki job add` を使います"
         )),
-        _ => Error::failed(format!("{shown}: {error}")),
+        _ => Error::failed(phrase!(
+            "{shown} cannot be written: {error}",
+            "{shown} に書き込めません：{error}",
+            shown = &shown,
+            error = error.to_string()
+        )),
     })?;
     if args.kinds.is_empty() && ask::is_possible(context) {
         file.write_all(base(language).replace(ZONE, zone.name()).as_bytes())?;
+        // Without a job the file would only be in the way of the next `init`, also after a Ctrl-C at a question.
+        let (stop, unfinished) = (context.stop.clone(), path.clone());
+        let cleanup = tokio::spawn(async move {
+            stop.cancelled().await;
+            let _ = std::fs::remove_file(unfinished);
+        });
         // Another file that the environment names is not the one that is written here.
-        let answered = ask::run(&path, &context.at(path.clone())).await;
-        if answered.is_err() {
-            // Without a job the file would only be in the way of the next `init`.
-            let _ = std::fs::remove_file(&path);
-        }
-        return answered;
+        let context = context.at(path.clone());
+        let asked = ask::fill_in(&context).await;
+        cleanup.abort();
+        let pipeline = asked.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+        return ask::look_once(pipeline, &path, &context).await;
     }
     file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
     context.out.note(if args.kinds.is_empty() { phrase!(

@@ -2,6 +2,7 @@
 
 use super::super::{Context, Error, Exit, Result};
 use crate::app;
+use crate::config::value::BadValue;
 use crate::config::{ConfigFile, EditError, read_value};
 use crate::phrase;
 
@@ -24,10 +25,11 @@ pub(super) enum Switch {
     Off,
 }
 
-pub(in crate::cli) fn key_and_value(text: &str) -> Result<(String, toml::Value), String> {
-    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+pub(in crate::cli) fn key_and_value(text: &str) -> Result<(String, toml::Value), BadValue> {
+    let bad = || BadValue::new(phrase!("write KEY=VALUE", "KEY=VALUE の形で書きます"));
+    let (key, value) = text.split_once('=').ok_or_else(bad)?;
     match key.trim() {
-        "" => Err("the key is missing".into()),
+        "" => Err(BadValue::new(phrase!("the key is missing", "キーがありません"))),
         key => Ok((key.to_owned(), read_value(value.trim()))),
     }
 }

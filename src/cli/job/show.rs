@@ -71,7 +71,7 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
     let widest = pairs.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
     pairs
         .iter()
-        .try_for_each(|(key, value)| context.out.line(format!("{key:<widest$}  {}", one_line(value))))?;
+        .try_for_each(|(key, value)| context.out.prose(format!("{key:<widest$}  {}", one_line(value))))?;
     Ok(Exit::Fine)
 }
 

@@ -108,9 +108,14 @@ pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
 
 fn narrow(job: Job, step: &str) -> Result<Job> {
     let steps = app::PIPELINES.iter().filter(|of| !of.steps.is_empty());
-    let hint: Vec<String> =
-        steps.map(|of| format!("{} jobs have the steps {}", of.kind.name, of.steps.join(", "))).collect();
-    let hint = hint.join("; ");
+    let hint = Phrase::list(steps.map(|of| {
+        phrase!(
+            "{kind} jobs have the steps {steps}",
+            "{kind} ジョブの段階：{steps}",
+            kind = of.kind.name,
+            steps = of.steps.join(", ")
+        )
+    }));
     match job.collector.only(step) {
         Some(collector) => Ok(Job { collector, ..job }),
         None => Err(Error::usage(phrase!(

@@ -2,7 +2,7 @@
 
 mod render;
 
-pub(super) use render::{Reader, render};
+pub(super) use render::{Reader, render, wrap_line};
 
 use crate::engine::view::State;
 use crate::phrase;

@@ -148,15 +148,40 @@ fn render_block(columns: &[Column], texts: &[String], row: &[Cell], reader: &Rea
     lines
 }
 
+/// A line of prose in lines of at most `room` columns: what does not fit goes on behind its indentation and its label.
+/// Commands and addresses stay whole, because people copy them.
+pub(in crate::cli) fn wrap_line(line: &str, room: usize) -> Vec<String> {
+    let text = line.trim_start();
+    if width(line) <= room || text.starts_with("tsuzuki ") {
+        return vec![line.to_owned()];
+    }
+    let indent = line.len() - text.len();
+    let gap = ["  ", "\u{3000}"].into_iter().filter_map(|gap| text.find(gap)).min().unwrap_or(0);
+    let behind = indent + text.len() - text[gap..].trim_start().len();
+    // A label that leaves too little room is text like the rest.
+    let (label, text) = line.split_at(if width(&line[..behind]) > room / 2 { indent } else { behind });
+    let pieces = wrap_but(text, room - width(label), |word| word.contains("://"));
+    let lines = pieces.iter().enumerate().map(|(number, piece)| match number {
+        0 => format!("{label}{piece}"),
+        _ => format!("{}{piece}", " ".repeat(width(label))),
+    });
+    lines.collect()
+}
+
 /// `text` in pieces of at most `room` columns, cut between words where there are any.
 fn wrap(text: &str, room: usize) -> Vec<String> {
+    wrap_but(text, room, |_| false)
+}
+
+/// The same; what `is_whole` says of a word that is longer is that it must not be cut.
+fn wrap_but(text: &str, room: usize, is_whole: impl Fn(&str) -> bool) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for word in text.split_inclusive([' ', '、', '。', '：']) {
         let mut rest = word;
         if width(pieces.last().expect("never empty")) + width(word.trim_end()) > room {
             pieces.push(String::new());
         }
-        while width(rest.trim_end()) > room {
+        while width(rest.trim_end()) > room && !is_whole(rest) {
             let cut = shorten(rest, room);
             let kept = cut.trim_end_matches('…');
             // A grapheme that is wider than the room has to go somewhere.

@@ -1,6 +1,6 @@
 //! The runs on the page: how far the last one is, branch by branch, what can be done about it, and those before.
 
-use crate::commits::run::{self, RunRow, RunStatus, Summary, TargetRow, TargetStatus};
+use crate::commits::run::{self, RunRow, RunState, RunStatus, Summary, TargetRow, TargetStatus};
 use crate::commits::store::projects;
 use crate::commits::{commands, events};
 use crate::db::{self, Tx};
@@ -81,15 +81,9 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
     let run = &summary.run;
     let id = run.run_id.to_string();
     let short = id.get(..8).unwrap_or(&id);
-    let is_cut_off = run.status == RunStatus::Running && summary.workers.is_empty();
-    let title = match run.status {
-        RunStatus::Running if is_cut_off => {
-            phrase!("Run {short}: interrupted", "収集 {short}：中断", short)
-        }
-        RunStatus::Running => phrase!("Run {short}: running", "収集 {short}：実行中", short),
-        RunStatus::Completed => phrase!("Run {short}: completed", "収集 {short}：完了", short),
-        RunStatus::Cancelled => phrase!("Run {short}: cancelled", "収集 {short}：取り消し", short),
-    };
+    let is_cut_off = summary.state == RunState::Interrupted;
+    let title =
+        phrase!("Run {short}: {state}", "収集 {short}：{state}", short, state = summary.state.phrase());
     Ok(ProgressBlock {
         title,
         jobs: run::list_jobs(tx, run)?,

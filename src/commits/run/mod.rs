@@ -30,7 +30,7 @@ use tracing::warn;
 
 pub(super) use self::again::{find_running_worked, open};
 use self::decide::{Begin, Sharing};
-pub use self::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
+pub use self::model::{ListedRun, RunRow, RunState, RunStatus, Summary, Target, TargetRow, TargetStatus};
 pub use self::store::*;
 use self::worker::{Findings, Worker};
 use super::collect::BranchProgress;

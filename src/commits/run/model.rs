@@ -3,6 +3,7 @@
 use crate::db::from_text;
 use crate::id::RunId;
 use crate::ledger::lease::Holder;
+use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::word_enum;
@@ -25,6 +26,28 @@ from_text! {
 }
 
 word_enum! {
+    /// How a run stands, for people: one that was cut off is stored as running, but nobody works on it.
+    pub enum RunState {
+        Running = "running",
+        Interrupted = "interrupted",
+        Completed = "completed",
+        Cancelled = "cancelled",
+    }
+}
+
+impl RunState {
+    /// What it is called.
+    pub fn phrase(self) -> Phrase {
+        match self {
+            RunState::Running => phrase!("running", "実行中"),
+            RunState::Interrupted => phrase!("interrupted", "中断"),
+            RunState::Completed => phrase!("completed", "完了"),
+            RunState::Cancelled => phrase!("cancelled", "取り消し"),
+        }
+    }
+}
+
+word_enum! {
     /// A state of a target; the words are the seed's.
     pub enum TargetStatus {
         /// Being worked on, or not yet.
@@ -33,6 +56,17 @@ word_enum! {
         Success = "success",
         /// It did not.
         Failed = "failed",
+    }
+}
+
+impl TargetStatus {
+    /// What it is called.
+    pub fn phrase(self) -> Phrase {
+        match self {
+            TargetStatus::Pending => phrase!("pending", "未処理"),
+            TargetStatus::Success => phrase!("success", "成功"),
+            TargetStatus::Failed => phrase!("failed", "失敗"),
+        }
     }
 }
 
@@ -68,11 +102,12 @@ impl RunRow {
         self.total_targets - self.completed_count - self.failed_count
     }
 
-    /// How it stands, for people: a run that was cut off is stored as running, but nobody works on it.
-    pub fn state(&self, workers: &[Holder]) -> &'static str {
+    pub fn state(&self, workers: &[Holder]) -> RunState {
         match self.status {
-            RunStatus::Running if workers.is_empty() => "interrupted",
-            status => status.word(),
+            RunStatus::Running if workers.is_empty() => RunState::Interrupted,
+            RunStatus::Running => RunState::Running,
+            RunStatus::Completed => RunState::Completed,
+            RunStatus::Cancelled => RunState::Cancelled,
         }
     }
 }
@@ -82,8 +117,7 @@ impl RunRow {
 pub struct ListedRun {
     #[serde(flatten)]
     pub run: RunRow,
-    /// How it stands, for people.
-    pub state: &'static str,
+    pub state: RunState,
 }
 
 /// The seed's summary of a run.
@@ -91,8 +125,7 @@ pub struct ListedRun {
 pub struct Summary {
     #[serde(flatten)]
     pub run: RunRow,
-    /// How it stands, for people.
-    pub state: &'static str,
+    pub state: RunState,
     /// The processes that work on it at this moment.
     pub workers: Vec<Holder>,
     /// Targets that have not ended.

@@ -141,7 +141,7 @@ impl Announcer {
 
     /// What is wrong or over, and how many alerts of the same kind the message names besides.
     fn headline(&self, alert: &Alert, more: usize) -> String {
-        let (about, message) = (alert.subject().spoken(), &alert.message);
+        let (about, message) = (alert.subject().phrase(), &alert.message);
         let message = match more {
             0 => message.clone(),
             more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）", message, more),

@@ -64,6 +64,8 @@ struct JobDetails {
 struct Configured {
     kind: &'static str,
     schedule: String,
+    #[serde(skip)]
+    schedule_words: Phrase,
     enabled: bool,
     deliver: Vec<String>,
 }
@@ -149,6 +151,7 @@ fn find_details(
         config: job.map(|job| Configured {
             kind: job.kind,
             schedule: job.schedule.to_string(),
+            schedule_words: job.schedule.phrase(),
             enabled: job.enabled,
             deliver,
         }),
@@ -204,7 +207,7 @@ fn title(details: &JobDetails) -> Phrase {
             "ジョブ {name}：{kind}、{schedule}",
             name,
             kind = config.kind,
-            schedule = &config.schedule
+            schedule = &config.schedule_words
         ),
         None => phrase!(
             "job {name}: no longer in the config; what it collected is kept",

@@ -11,7 +11,10 @@ use serde_json::Value as Json;
 use self::tables::{
     API_USAGE, BOOKS, COLLECT_CURSOR, DELIVERIES, DELIVERY_ITEMS, JOB_STATE, PROMPT_TOKENS, PROMPTS,
 };
-use super::source::{Became, Record, Refusal, RowError, SourceTable, check_tables, import_table, quote};
+use super::source::{
+    Became, Record, Refusal, RowError, SourceTable, check_tables, import_table, is_empty,
+    is_no_list_of_texts, quote,
+};
 use super::{Options, Report, in_one_go};
 use crate::books::model::Isbn13;
 use crate::books::store::{self, ImportedBook};
@@ -21,7 +24,8 @@ use crate::engine;
 use crate::id::JobName;
 use crate::ledger::cursor::{self, Cursor};
 use crate::ledger::quota::{self, QuotaUsage};
-use crate::text::{counted, one_line, printable};
+use crate::phrase;
+use crate::text::{one_line, printable};
 
 /// The longest name of a provider whose requests are counted.
 const MAX_PROVIDER_CHARS: usize = 200;
@@ -127,7 +131,7 @@ impl Import<'_> {
             let job = job_of(record, &jobs)?;
             let list = record.text("isbn13_list_json")?;
             serde_json::from_str::<Vec<String>>(&list)
-                .map_err(|_| Refusal("`isbn13_list_json` is not a JSON array of texts".into()))?;
+                .map_err(|_| is_no_list_of_texts("isbn13_list_json"))?;
             let (id, is_new) = store::add_delivery(tx, job.as_str(), record.time("delivered_at")?, &list)?;
             ours.insert(record.int("id")?, id);
             Ok(Became::new(is_new))
@@ -142,7 +146,11 @@ impl Import<'_> {
                 Some(id) => {
                     Ok(Became::new(store::add_delivery_item(tx, *id, job.as_str(), isbn13.as_str(), at)?))
                 }
-                None => Err(Refusal("its delivery is missing; the book still counts as sent".into()).into()),
+                None => Err(Refusal(phrase!(
+                    "its delivery is missing; the book still counts as sent",
+                    "対応する deliveries の行がありません（本は送信済みとして扱います）"
+                ))
+                .into()),
             }
         })?;
         self.jobs = jobs;
@@ -160,12 +168,19 @@ impl Import<'_> {
         self.table(tx, &API_USAGE, |tx, record| {
             let date = record.word("date")?;
             if date.len() != 10 || date.parse::<jiff::civil::Date>().is_err() {
-                return Err(Refusal(format!("`date` is not a day: {}", quote(&date))).into());
+                return Err(Refusal(phrase!(
+                    "`date` is not a day: {date}",
+                    "`date` を日付として読めません：{date}",
+                    date = quote(&date)
+                ))
+                .into());
             }
             let provider = record.word("provider")?;
             if provider.chars().count() > MAX_PROVIDER_CHARS || provider.chars().any(char::is_control) {
-                return Err(Refusal(format!(
-                    "`provider` is not 1 to {MAX_PROVIDER_CHARS} printable characters"
+                return Err(Refusal(phrase!(
+                    "`provider` is not 1 to {most} printable characters",
+                    "`provider` が 1～{most} 文字の表示可能な文字列ではありません",
+                    most = MAX_PROVIDER_CHARS
                 ))
                 .into());
             }
@@ -175,7 +190,11 @@ impl Import<'_> {
         self.table(tx, &COLLECT_CURSOR, |tx, record| {
             let hash = record.word("query_set_hash")?;
             if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                return Err(Refusal("`query_set_hash` is not a SHA-256".into()).into());
+                return Err(Refusal(phrase!(
+                    "`query_set_hash` is not a SHA-256",
+                    "`query_set_hash` が SHA-256 ではありません"
+                ))
+                .into());
             }
             let cursor = Cursor {
                 job_name: job_of(record, &jobs)?.to_string(),
@@ -201,13 +220,16 @@ impl Import<'_> {
             Ok(Became::new(is_new))
         })?;
         self.table(tx, &PROMPT_TOKENS, |tx, record| {
-            let token: Token = record
-                .word("token")?
-                .to_ascii_lowercase()
-                .parse()
-                .map_err(|_| Refusal("`token` is not 32 hex characters".into()))?;
+            let token: Token = record.word("token")?.to_ascii_lowercase().parse().map_err(|_| {
+                Refusal(phrase!(
+                    "`token` is not 32 hex characters",
+                    "`token` が 16 進数 32 文字ではありません"
+                ))
+            })?;
             let Some(prompt) = ours.get(&record.int("prompt_id")?) else {
-                return Err(Refusal("its prompt is missing".into()).into());
+                return Err(
+                    Refusal(phrase!("its prompt is missing", "対応するプロンプトがありません")).into()
+                );
             };
             let (expires, created) = (record.time("expires_at")?, record.time("created_at")?);
             Ok(Became::new(store::add_known_token(tx, &token, *prompt, expires, created)?))
@@ -256,13 +278,18 @@ impl Import<'_> {
             Ok(Became::Known)
         })?;
         if let (1.., Some(owner)) = (waiting, owner) {
-            self.report
-                .note(format!("now waiting in the job `{owner}`: {}", counted(waiting, "undelivered book")));
+            self.report.note(phrase!(
+                "now waiting in the job `{owner}`: {waiting undelivered book}",
+                "ジョブ `{owner}` で未送信の本：{waiting} 冊",
+                owner,
+                waiting
+            ));
         }
         if homeless > 0 {
-            self.report.note(format!(
-                "of no job: {}; name one with --job to have them sent",
-                counted(homeless, "undelivered book")
+            self.report.note(phrase!(
+                "of no job: {homeless undelivered book}; name one with --job to have them sent",
+                "どのジョブにも属さない未送信の本：{homeless} 冊。送信するには --job でジョブを指定してください",
+                homeless
             ));
         }
         Ok(())
@@ -294,9 +321,10 @@ impl Import<'_> {
             Ok(Became::Known)
         })?;
         if !marked.is_empty() {
-            self.report.note(format!(
-                "sent in combined mails, and not sent again by any job: {}",
-                counted(marked.len(), "book")
+            self.report.note(phrase!(
+                "sent in combined mails, and not sent again by any job: {count book}",
+                "まとめメールで送信済みのため、どのジョブからも再送しない本：{count} 冊",
+                count = marked.len()
             ));
         }
         Ok(())
@@ -305,19 +333,27 @@ impl Import<'_> {
 
 fn job_of(record: &Record<'_>, jobs: &RefCell<BTreeSet<JobName>>) -> Result<JobName, Refusal> {
     let text = record.word("job_name")?;
-    let name = job_name(&text)
-        .ok_or_else(|| Refusal(format!("`job_name` is not a usable name: {}", quote(&text))))?;
+    let name = job_name(&text).ok_or_else(|| {
+        Refusal(phrase!(
+            "`job_name` is not a usable name: {text}",
+            "`job_name` は名前に使えません：{text}",
+            text = quote(&text)
+        ))
+    })?;
     jobs.borrow_mut().insert(name.clone());
     Ok(name)
 }
 
 fn isbn(record: &Record<'_>) -> Result<Isbn13, Refusal> {
-    record.word("isbn13")?.parse().map_err(|_| Refusal("`isbn13` is not an ISBN".into()))
+    record
+        .word("isbn13")?
+        .parse()
+        .map_err(|_| Refusal(phrase!("`isbn13` is not an ISBN", "`isbn13` が ISBN ではありません")))
 }
 
 fn title(record: &Record<'_>) -> Result<String, Refusal> {
     match one_line(&record.word("title")?) {
-        title if title.is_empty() => Err(Refusal("`title` is empty".into())),
+        title if title.is_empty() => Err(is_empty("title")),
         title => Ok(title),
     }
 }
@@ -336,7 +372,9 @@ fn json_list(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal>
             // Clean texts keep their very bytes.
             Ok(Some(if cleaned == list { text } else { Json::Array(cleaned).to_string() }))
         }
-        Err(_) => Err(Refusal(format!("`{name}` is not a JSON array"))),
+        Err(_) => {
+            Err(Refusal(phrase!("`{name}` is not a JSON array", "`{name}` が JSON 配列ではありません", name)))
+        }
     }
 }
 

@@ -148,7 +148,8 @@ pub(super) async fn check_page(press: &Press, feed: &Url) -> Option<Check> {
     };
     let read = read_entries(&entries, press.keys.future, press.keys.patterns(), press.env.clock.now());
     let page = preview_page(press, newest_page(&read.items)?).await;
-    Some(if page.is_fine { Check::fine("page", page.words) } else { Check::warning("page", page.words) })
+    let name = phrase!("page", "ページ");
+    Some(if page.is_fine { Check::fine(name, page.words) } else { Check::warning(name, page.words) })
 }
 
 struct PagePreview {

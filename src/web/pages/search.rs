@@ -82,7 +82,7 @@ fn list_named(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate:
         views = finder.find_exactly(tx, text)?;
     }
     let thing = |view: View| FoundThing {
-        title: view.headline.unwrap_or_else(|| Subject::verbatim(&view.name).spoken()),
+        title: view.headline.unwrap_or_else(|| Subject::verbatim(&view.name).phrase().to_string()),
         about: view.name,
         link: None,
         at: None,

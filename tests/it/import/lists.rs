@@ -67,6 +67,43 @@ fn a_plain_list_makes_the_job_if_there_is_none() {
 }
 
 #[test]
+fn an_import_says_everything_in_the_language_of_the_config() {
+    let test_env = TestEnv::new("[app]\nlanguage = \"ja\"\n");
+    let insert = "INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at)
+                  VALUES ('javascript:x', 't', 0, 9, 7, -1, 'soon', 0), ('https://a.example/', '', 'soon', 0, NULL, 0, 0, 0);
+                  ALTER TABLE items ADD COLUMN more TEXT;";
+    source(test_env.path(), "mic.db", &format!("{MIC_BOT}{insert}"));
+    let home = test_env.path().join("dre/data");
+    std::fs::create_dir_all(&home).unwrap();
+    source(&home, "app.db", DRE);
+    for (args, input, wanted) in [
+        (
+            &["import", "mic-bot", "mic.db", "--job", "mic"][..],
+            "",
+            "取り込めません（最初は 1 行目：`url` が Web アドレスではありません",
+        ),
+        (&["import", "dre", "dre"], "", "jobs.yaml が見つかりません"),
+        (&["import", "dre", "mic.db"], "", "は dre のデータベースではありません"),
+        (&["import", "blog-watcher", "--db", "tsuzuki.toml"], "", "SQLite のデータベースではありません"),
+        (&["import", "urls", "-"], "nonsense\nhttps://b.example/\n", "ブログ 1 件を追加しました"),
+        (&["import", "opml", "-"], "<opml><body>", "途中で切れています"),
+        (&["export", "opml", "-o", "x.opml"], "", "を x.opml に書き出しました"),
+        (&["export", "items", "-o", "x.foo"], "", "拡張子 `.foo`"),
+        (&["commits", "stats"], "", "コミット 0 件"),
+        (&["db", "info"], "", "スキーマのバージョン"),
+    ] {
+        let output = test_env.run_with(args, input);
+        let told = format!("{}{}", out(&output), err(&output));
+        assert!(told.contains(wanted), "{args:?}: {told}");
+        let is_english = |word: &str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+        let mut words = told.split_whitespace().collect::<Vec<_>>();
+        words.retain(|word| !word.contains('`'));
+        let sentence = words.windows(3).find(|words| words.iter().all(|word| is_english(word)));
+        assert_eq!(sentence, None, "{args:?}: {told}");
+    }
+}
+
+#[test]
 fn a_list_that_is_cut_off_is_refused_unless_a_part_is_wanted() {
     let test_env = TestEnv::new("");
     let cut = OPML.rfind("</opml>").unwrap();

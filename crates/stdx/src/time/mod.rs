@@ -10,6 +10,9 @@ use jiff::SignedDuration;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+use crate::phrase;
+use crate::phrase::Phrase;
+
 mod uptime;
 
 pub use uptime::{NotAnUptime, Uptime};
@@ -21,9 +24,21 @@ pub use uptime::{NotAnUptime, Uptime};
 pub struct Timestamp(i64);
 
 /// A text is not a moment in a form we read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a time such as 2026-01-15T00:02:11.123Z")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotATime(String);
+
+impl NotATime {
+    /// What is wrong, in one sentence.
+    pub fn phrase(&self) -> Phrase {
+        phrase!(
+            "`{text}` is not a time such as 2026-01-15T00:02:11.123Z",
+            "`{text}` を日時として読めません（例：2026-01-15T00:02:11.123Z）",
+            text = &self.0
+        )
+    }
+}
+
+crate::error_in_english!(NotATime);
 
 impl Timestamp {
     /// The first moment of year 0, in our text form `0000-01-01T00:00:00.000Z`.
