@@ -160,9 +160,7 @@ impl Blogs {
                 let count = ctx.db.read(move |tx| store::count_unannounced(tx, job.as_str())).await?;
                 phrase!(
                     "{summary}; {count change} not sent (--no-deliver)",
-                    "{summary}。未通知の変更 {count} 件（--no-deliver）",
-                    summary,
-                    count
+                    "{summary}。未通知の変更 {count} 件（--no-deliver）"
                 )
             }
         };
@@ -193,11 +191,7 @@ impl Collector for Blogs {
             if let Some(left) = self.blogs.len().checked_sub(ASKED_BY_DOCTOR).filter(|left| *left > 0) {
                 checks.push(Check::fine(
                     "more",
-                    phrase!(
-                        "{left} more blogs were not asked",
-                        "ほか {left} 件のブログは確認していません",
-                        left
-                    ),
+                    phrase!("{left} more blogs were not asked", "ほか {left} 件のブログは確認していません"),
                 ));
             }
             checks

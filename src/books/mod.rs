@@ -198,7 +198,7 @@ impl Books {
                 return Err(Failure::Credentials(google::refused_key(why)));
             }
             Some(Wrong::Config(why) | Wrong::Failed(why)) => {
-                problems.insert(0, phrase!("Google Books: {why}", "Google Books：{why}", why));
+                problems.insert(0, phrase!("Google Books: {why}", "Google Books：{why}"));
             }
             None => {}
         }
@@ -221,8 +221,6 @@ impl Books {
                 "collect: up to {most} volumes from startIndex={start} ({used} of {per_day} requests used today)",
                 "取得：startIndex={start} から最大 {most} 件（本日の要求 {used}/{per_day}）",
                 most = self.keys.max_per_run,
-                start,
-                used,
                 per_day = self.quota.rule.per_day
             ),
         };
@@ -239,26 +237,18 @@ impl Books {
                 let count = books.len();
                 phrase!(
                     "notify {channels}: {count undelivered book}, and what is collected",
-                    "通知（{channels}）：未送信の {count} 件と、今回取得した書籍",
-                    channels,
-                    count
+                    "通知（{channels}）：未送信の {count} 件と、今回取得した書籍"
                 )
             }
             select::Selection::Repeats(books) => {
                 let count = books.len();
                 phrase!(
                     "notify {channels}: what is collected, else {count book} again",
-                    "通知（{channels}）：今回取得した書籍、なければ {count} 件を再送",
-                    channels,
-                    count
+                    "通知（{channels}）：今回取得した書籍、なければ {count} 件を再送"
                 )
             }
             select::Selection::Nothing => {
-                phrase!(
-                    "notify {channels}: what is collected",
-                    "通知（{channels}）：今回取得した書籍",
-                    channels
-                )
+                phrase!("notify {channels}: what is collected", "通知（{channels}）：今回取得した書籍")
             }
         };
         Ok(Plan { steps: newest.into_iter().chain([collect, deliver_step]).collect() })
@@ -288,8 +278,7 @@ impl Collector for Books {
             label: phrase!("paused", "一時停止"),
             value: phrase!(
                 "its digests until {until}: the last one was refused, see messages",
-                "ダイジェストは {until} まで停止：直前の 1 通が拒否されました",
-                until
+                "ダイジェストは {until} まで停止：直前の 1 通が拒否されました"
             )
             .into(),
         };
@@ -304,7 +293,7 @@ impl Collector for Books {
     fn find_standing(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Option<Standing>> {
         if self.quota.used(tx, now)? >= i64::from(self.quota.rule.per_day) {
             let until = self.quota.resets_at(now);
-            let why = phrase!("resumes {until}", "{until} に再開", until);
+            let why = phrase!("resumes {until}", "{until} に再開");
             return Ok(Some(Standing::new(State::Quota).because(why)));
         }
         let cursor = cursor::find(tx, name.as_str(), &self.query_set_hash())?;
@@ -315,12 +304,10 @@ impl Collector for Books {
                 let at = end.last_updated_at.plus(after);
                 done.because(phrase!(
                     "{count} read, again from {at}",
-                    "{count} 件を取得済み、{at} から再確認",
-                    count,
-                    at
+                    "{count} 件を取得済み、{at} から再確認"
                 ))
             }
-            None => done.because(phrase!("{count} read", "{count} 件を取得済み", count)).needing_you(),
+            None => done.because(phrase!("{count} read", "{count} 件を取得済み")).needing_you(),
         }))
     }
 

@@ -49,9 +49,9 @@ pub(super) fn list_blocks(mail: &MailStatus, cursor: Option<&Cursor>) -> Vec<Blo
     if let Some(Cursor { start_index: position, is_exhausted, query_set_hash, last_updated_at, .. }) = cursor
     {
         let read = if *is_exhausted {
-            phrase!("{position}, all collected", "{position}（全件取得済み）", position = *position)
+            phrase!("{position}, all collected", "{position}（全件取得済み）")
         } else {
-            phrase!("{position}", "{position}", position = *position)
+            phrase!("{position}", "{position}")
         };
         let hash = query_set_hash.get(..16).unwrap_or(query_set_hash);
         facts.push(fact(phrase!("position", "取得位置"), read.into()));
@@ -199,7 +199,7 @@ fn card(tx: &mut Tx<'_>, row: &BookRow) -> db::Result<Card> {
     lines.extend(book.published_date.as_deref().map(Value::from));
     lines.push(book.isbn13.as_str().into());
     let said = match row.last_delivered_at {
-        Some(at) => phrase!("sent {at}", "送信済み（{at}）", at),
+        Some(at) => phrase!("sent {at}", "送信済み（{at}）"),
         None => phrase!("not sent yet", "未送信"),
     };
     let link = |link: &super::model::BookLink| Value::Link {

@@ -267,8 +267,7 @@ impl Commits {
                 return Ok(phrase!(
                     "can read {count project} of {place}",
                     "{place} の {count} 件のプロジェクトを読めます",
-                    count = found.len(),
-                    place
+                    count = found.len()
                 ));
             };
             let project = client.fetch_project(project.as_str(), &stop).await?;
@@ -296,7 +295,7 @@ impl Commits {
             new = run.new_commits_count
         );
         let summary = if delivery == DeliveryMode::NoDeliver && row.failed_count + run.new_commits_count > 0 {
-            phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
+            phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）")
         } else {
             summary
         };
@@ -363,7 +362,6 @@ impl Commits {
             phrase!(
                 "look up {name} on {host} ({branches})",
                 "{host} の {name} を確認（{branches}）",
-                name,
                 host = &self.source.host,
                 branches = &branches
             )

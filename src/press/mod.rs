@@ -192,7 +192,7 @@ impl Press {
     fn of_feed(&self, feed: &Url, said: Phrase) -> Phrase {
         match self.feeds().count() {
             1 => said,
-            _ => phrase!("{feed}: {said}", "{feed}：{said}", feed = Value::link(feed.as_str()), said),
+            _ => phrase!("{feed}: {said}", "{feed}：{said}", feed = Value::link(feed.as_str())),
         }
     }
 
@@ -216,9 +216,7 @@ impl Press {
         if pending > 0 {
             report.lines.push(phrase!(
                 "{pending} pending, not posted ({why})",
-                "投稿待ち {pending} 件（未投稿：{why}）",
-                pending,
-                why
+                "投稿待ち {pending} 件（未投稿：{why}）"
             ));
         }
         Ok(())
@@ -240,9 +238,7 @@ impl Press {
         let content = self.keys.content.as_deref().unwrap_or_default();
         phrase!(
             "warning: `content = \"{content}\"` matches nothing on {page}; the main text is detected instead",
-            "警告：`content = \"{content}\"` に一致する部分が {page} にないため、本文を自動判定しました",
-            content,
-            page
+            "警告：`content = \"{content}\"` に一致する部分が {page} にないため、本文を自動判定しました"
         )
     }
 
@@ -252,8 +248,7 @@ impl Press {
 
     fn llm(&self) -> Result<&Llm, Failure> {
         let name = self.llm_name();
-        let missing =
-            || Failure::Config(phrase!("there is no [llm.{name}]", "[llm.{name}] がありません", name));
+        let missing = || Failure::Config(phrase!("there is no [llm.{name}]", "[llm.{name}] がありません"));
         self.env.llms.find(name).ok_or_else(missing)
     }
 
@@ -263,12 +258,7 @@ impl Press {
 
     /// That the model cannot be asked because of its key, naming the table of the config that has it.
     fn locked(&self, why: &Phrase) -> Failure {
-        Failure::Credentials(phrase!(
-            "[llm.{name}]: {why}",
-            "[llm.{name}]：{why}",
-            name = self.llm_name(),
-            why
-        ))
+        Failure::Credentials(phrase!("[llm.{name}]: {why}", "[llm.{name}]：{why}", name = self.llm_name()))
     }
 
     /// That the model cannot be asked in the way that the config says.
@@ -276,8 +266,7 @@ impl Press {
         Failure::Config(phrase!(
             "[llm.{name}]: {why}; hint: `tsuzuki doctor` says which models there are; what else is sent stands in that table",
             "[llm.{name}]：{why}。使えるモデルは `tsuzuki doctor` で確認できます",
-            name = self.llm_name(),
-            why
+            name = self.llm_name()
         ))
     }
 

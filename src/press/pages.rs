@@ -190,7 +190,7 @@ fn find_post(tx: &mut Tx<'_>, item: &Item, sent: &[ItemDelivery]) -> db::Result<
     Ok(match (row, &item.summary) {
         (Some(row), _) => {
             let channel = row.channel.as_str();
-            let label = phrase!("post to {channel}", "{channel} への投稿", channel);
+            let label = phrase!("post to {channel}", "{channel} への投稿");
             Some((label, channel::as_text(&row.payload)))
         }
         (None, Some(summary)) => Some((phrase!("summary", "要約"), summary.clone())),
@@ -216,8 +216,8 @@ fn funnel(standings: &[Standing]) -> Chart {
     for standing in stopped {
         let why = standing.reason.unwrap_or(Reason::None).phrase();
         let said = match standing.status {
-            Status::Processed => phrase!("closed: {why}", "終了：{why}", why),
-            _ => phrase!("put off: {why}", "延期：{why}", why),
+            Status::Processed => phrase!("closed: {why}", "終了：{why}"),
+            _ => phrase!("put off: {why}", "延期：{why}"),
         };
         match reasons.iter_mut().find(|(known, _)| *known == said) {
             Some((_, count)) => *count += standing.count,
@@ -230,13 +230,10 @@ fn funnel(standings: &[Standing]) -> Chart {
         dropped: dropped.into_iter().filter(|(_, count)| *count > 0).collect(),
     };
     Chart {
-        title: phrase!("The newest {found item}", "新しい {found} 件", found),
+        title: phrase!("The newest {found item}", "新しい {found} 件"),
         about: phrase!(
             "{found} found, {posted} posted, {pending} waiting to be posted",
-            "発見 {found} 件、投稿済み {posted} 件、投稿待ち {pending} 件",
-            found,
-            posted,
-            pending
+            "発見 {found} 件、投稿済み {posted} 件、投稿待ち {pending} 件"
         ),
         figure: Figure::Funnel(vec![
             step(

@@ -80,8 +80,7 @@ impl ChangeQuery {
         let jobs = jobs.map(|job| Choice::named(job.name.as_str()));
         let all = Choice::new("", phrase!("all jobs", "すべて"));
         let days = [7, 30, 90, 365];
-        let days =
-            days.map(|count| Choice::new(count.to_string(), phrase!("{count day}", "{count} 日", count)));
+        let days = days.map(|count| Choice::new(count.to_string(), phrase!("{count day}", "{count} 日")));
         let ever = Choice::new("all", phrase!("all", "全期間"));
         vec![
             PageFilter {
@@ -170,12 +169,12 @@ fn entry(listed: &ListedChange) -> TimelineEntry {
     let detail = &row.detail;
     let text = match (row.code, &detail.error) {
         (Code::New, _) => phrase!("{count} new", "新着 {count} 件", count = detail.count()),
-        (code, Some(error)) => phrase!("{what}: {error}", "{what}：{error}", what = code.phrase(), error),
+        (code, Some(error)) => phrase!("{what}: {error}", "{what}：{error}", what = code.phrase()),
         (code, None) => code.phrase(),
     };
     let mut links: Vec<Value> = detail.entries.iter().take(MAX_LINKS).map(change::link).collect();
     if let Some(count) = detail.count().checked_sub(MAX_LINKS).filter(|count| *count > 0) {
-        links.push(phrase!("and {count} more", "ほか {count} 件", count).into());
+        links.push(phrase!("and {count} more", "ほか {count} 件").into());
     }
     TimelineEntry {
         at: row.found_at,
@@ -209,7 +208,7 @@ fn notes(listed: &ListedChange) -> Vec<Phrase> {
     }
     for sent in &listed.deliveries {
         let state = phrase_of(sent.state);
-        notes.push(phrase!("{channel}: {state}", "{channel}：{state}", channel = &sent.channel, state));
+        notes.push(phrase!("{channel}: {state}", "{channel}：{state}", channel = &sent.channel));
     }
     if listed.deliveries.is_empty() {
         notes.push(phrase!("not sent", "通知なし"));

@@ -135,8 +135,7 @@ pub(super) fn parse_smtp(text: &str) -> Result<Smtp<'_>, BadValue> {
         );
         return Err(BadValue::new(phrase!(
             "`{text}` is not a mail server",
-            "`{text}` はメールサーバーではありません",
-            text
+            "`{text}` はメールサーバーではありません"
         ))
         .with_hint(hint));
     }
@@ -145,15 +144,11 @@ pub(super) fn parse_smtp(text: &str) -> Result<Smtp<'_>, BadValue> {
 
 pub(super) fn parse_address(text: &str) -> Result<Mailbox, BadValue> {
     let bad = |_| {
-        BadValue::new(phrase!(
-            "`{text}` is not a mail address",
-            "`{text}` はメールアドレスではありません",
-            text
-        ))
-        .with_hint(phrase!(
-            "write `name@example.com` or `Name <name@example.com>`",
-            "`name@example.com` または `Name <name@example.com>` と書きます"
-        ))
+        BadValue::new(phrase!("`{text}` is not a mail address", "`{text}` はメールアドレスではありません"))
+            .with_hint(phrase!(
+                "write `name@example.com` or `Name <name@example.com>`",
+                "`name@example.com` または `Name <name@example.com>` と書きます"
+            ))
     };
     text.trim().parse().map_err(bad)
 }

@@ -319,8 +319,7 @@ impl Backend for Mastodon {
                 "lookup",
                 phrase!(
                     "{why}; a crash can leave posts that wait for you",
-                    "{why}。異常終了すると、投稿が確認待ちになることがあります",
-                    why
+                    "{why}。異常終了すると、投稿が確認待ちになることがあります"
                 ),
             ),
             Err(Finding::Later(error)) => error.check("lookup"),

@@ -207,29 +207,19 @@ impl Error {
         match self {
             Error::Credentials(why) | Error::Config(why) | Error::Failed(why) => why.clone(),
             Error::Forbidden { host, why } => {
-                phrase!(
-                    "{host} refuses access: {why}",
-                    "{host} にアクセスを拒否されました：{why}",
-                    host = *host,
-                    why
-                )
+                phrase!("{host} refuses access: {why}", "{host} にアクセスを拒否されました：{why}")
             }
             Error::Missing { host, why } => {
-                phrase!("{host} answers 404: {why}", "{host} の応答は 404 です：{why}", host = *host, why)
+                phrase!("{host} answers 404: {why}", "{host} の応答は 404 です：{why}")
             }
             Error::Refused { host, status, why } => phrase!(
                 "{host} refuses the request (status {status}): {why}",
                 "{host} に要求を拒否されました（ステータス {status}）：{why}",
-                host = *host,
-                status = i64::from(*status),
-                why
+                status = i64::from(*status)
             ),
             Error::Later { host, until, why } => phrase!(
                 "{host} asks to wait until {until}: {why}",
-                "{host} から {until} まで待つよう指示がありました：{why}",
-                host = *host,
-                until = *until,
-                why
+                "{host} から {until} まで待つよう指示がありました：{why}"
             ),
             Error::Stopped => phrase!("stopped", "停止しました"),
         }

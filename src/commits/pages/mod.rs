@@ -221,7 +221,7 @@ impl Selected {
         let series = &self.counts.series;
         let zone = series.timezone.as_str();
         let mut notes =
-            vec![phrase!("Months and days begin as in {zone}.", "月・日の区切りは {zone} です。", zone)];
+            vec![phrase!("Months and days begin as in {zone}.", "月・日の区切りは {zone} です。")];
         notes.push(if self.with_merges {
             phrase!(
                 "Lines of merges are counted, though they repeat those of the merged branch.",
@@ -237,8 +237,7 @@ impl Selected {
         if missing > 0 {
             notes.push(phrase!(
                 "{missing commit} without line counts: the host gave none.",
-                "行数のないコミット：{missing} 件（ホストから取得できません）。",
-                missing
+                "行数のないコミット：{missing} 件（ホストから取得できません）。"
             ));
         }
         let left_out = series.left_out;
@@ -253,8 +252,7 @@ impl Selected {
         if let Some(at) = self.counts.stale_since {
             notes.push(phrase!(
                 "Counted at {at}. Something has changed since; it is being counted again.",
-                "{at} 時点の集計です。その後の変更を反映するため再集計しています。",
-                at
+                "{at} 時点の集計です。その後の変更を反映するため再集計しています。"
             ));
         }
         notes

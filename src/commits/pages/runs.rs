@@ -84,11 +84,11 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
     let is_cut_off = run.status == RunStatus::Running && summary.workers.is_empty();
     let title = match run.status {
         RunStatus::Running if is_cut_off => {
-            phrase!("Run {short}: interrupted", "収集 {short}：中断", short)
+            phrase!("Run {short}: interrupted", "収集 {short}：中断")
         }
-        RunStatus::Running => phrase!("Run {short}: running", "収集 {short}：実行中", short),
-        RunStatus::Completed => phrase!("Run {short}: completed", "収集 {short}：完了", short),
-        RunStatus::Cancelled => phrase!("Run {short}: cancelled", "収集 {short}：取り消し", short),
+        RunStatus::Running => phrase!("Run {short}: running", "収集 {short}：実行中"),
+        RunStatus::Completed => phrase!("Run {short}: completed", "収集 {short}：完了"),
+        RunStatus::Cancelled => phrase!("Run {short}: cancelled", "収集 {short}：取り消し"),
     };
     Ok(ProgressBlock {
         title,

@@ -72,7 +72,7 @@ fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
         cells: vec![
             Value::from(shorten(&delivery::headline(row), WIDTH)),
             Value::from(row.job_name.as_str()),
-            phrase!("{channel} → {recipient}", "{channel} → {recipient}", channel, recipient).into(),
+            phrase!("{channel} → {recipient}", "{channel} → {recipient}").into(),
             delivery::phrase_of(row.state).into(),
             row.created_at.into(),
             outbox::next_at(row, wait).into(),
@@ -94,7 +94,7 @@ fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCou
         let words = short_phrase(*state);
         let label = match state {
             State::Sent | State::Skipped => words,
-            state => phrase!("{words} ({count})", "{words}（{count}）", words, count = count(*state)),
+            state => phrase!("{words} ({count})", "{words}（{count}）", count = count(*state)),
         };
         Choice::new(state.word(), label)
     };

@@ -20,7 +20,7 @@ pub(super) const CHANNEL: Thing = Thing {
         let status =
             list_statuses(tx, &finder.channels, finder.now)?.into_iter().find(|of| of.channel == name);
         let is_known = list_channels(&finder.config).iter().any(|known| known == name);
-        let title = phrase!("channel {name}", "チャンネル {name}", name);
+        let title = phrase!("channel {name}", "チャンネル {name}");
         let mut views = find(finder, tx, "channel", &Subject::channel(name), title, is_known)?;
         if let (Some(view), Some(status)) = (views.first_mut(), &status) {
             add_status(view, status, finder);
@@ -42,7 +42,7 @@ pub(super) const PROVIDER: Thing = Thing {
         let is_used =
             finder.jobs.iter().any(|job| job.collector.relies_on().contains(&Subject::provider(name)));
         let is_known = is_used || list_providers(&finder.config).iter().any(|known| known == name);
-        let title = phrase!("provider {name}", "プロバイダー {name}", name);
+        let title = phrase!("provider {name}", "プロバイダー {name}");
         find(finder, tx, "provider", &Subject::provider(name), title, is_known)
     },
     list_configured: list_providers,
@@ -101,13 +101,7 @@ fn resumed_phrase(name: &str, was_paused: bool, due: u64) -> Phrase {
     } else {
         phrase!("was not paused", "は一時停止していません")
     };
-    phrase!(
-        "{name} {said}; {due message} became due",
-        "{name} {said}（{due} 件を送信します）",
-        name,
-        said,
-        due
-    )
+    phrase!("{name} {said}; {due message} became due", "{name} {said}（{due} 件を送信します）")
 }
 
 fn list_channels(config: &Config) -> Vec<String> {
@@ -152,18 +146,13 @@ pub(super) fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
     let channel = pause.name.name_of("channel");
     let said = match (pause.paused_until, channel) {
         (Some(until), _) => {
-            phrase!("{name} until {until}: {why}", "{name}：{until} まで（{why}）", name, until, why)
+            phrase!("{name} until {until}: {why}", "{name}：{until} まで（{why}）")
         }
         (None, Some(_)) => {
-            phrase!(
-                "{name} until its credentials change: {why}",
-                "{name}：認証情報が変わるまで（{why}）",
-                name,
-                why
-            )
+            phrase!("{name} until its credentials change: {why}", "{name}：認証情報が変わるまで（{why}）")
         }
         (None, None) => {
-            phrase!("{name} until it is resumed: {why}", "{name}：再開されるまで（{why}）", name, why)
+            phrase!("{name} until it is resumed: {why}", "{name}：再開されるまで（{why}）")
         }
     };
     view.state.get_or_insert(State::Paused);
@@ -171,7 +160,7 @@ pub(super) fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
     let thing = finder.things.iter().find(|thing| thing.word == pause.name.word());
     if let Some(command) = thing.and_then(|thing| thing.resume) {
         let target = pause.name.as_str().split_once(':').map_or("", |(_, name)| name);
-        let label = phrase!("resume {name}", "{name} を再開する", name);
+        let label = phrase!("resume {name}", "{name} を再開する");
         view.act(Verb::Resume, &pause.name, label, format!("{command} {target}"));
     }
 }

@@ -86,11 +86,8 @@ fn open(section: &Section) -> Result<Opened, Problems> {
         if model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
             Ok(model.to_owned())
         } else {
-            let message = phrase!(
-                "`{model}` is not the name of a model",
-                "`{model}` はモデルの名前ではありません",
-                model
-            );
+            let message =
+                phrase!("`{model}` is not the name of a model", "`{model}` はモデルの名前ではありません");
             Err(Problems::from(section.problem(key, message)))
         }
     };

@@ -104,7 +104,7 @@ mod tests {
         for count in 1..=3 {
             let now = site.clock.now();
             let ended = site.pages.db.write(move |tx| {
-                let said = phrase!("{count entry}", "{count} 件", count);
+                let said = phrase!("{count entry}", "{count} 件");
                 store::mark_begun(tx, "feeds", now)?;
                 store::mark_ended(tx, "feeds", RunOutcome::Success, &said, None, now)?;
                 let run =

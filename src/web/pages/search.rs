@@ -100,7 +100,7 @@ fn page(text: &str, hits: &[FoundThing]) -> PageView {
         input: FilterInput::Text(text.to_owned()),
     });
     if hits.is_empty() && !text.is_empty() {
-        let text = phrase!("Nothing has {text} in it.", "「{text}」を含むものはありません。", text);
+        let text = phrase!("Nothing has {text} in it.", "「{text}」を含むものはありません。");
         page.blocks.push(Block::Empty { text, command: None });
     }
     if !hits.is_empty() {

@@ -204,21 +204,16 @@ impl Client {
         match status {
             401 if self.token.is_none() => Error::Credentials(phrase!(
                 "{host} wants a token: set `token` of the job to an access token with the scope read_api",
-                "{host} にはトークンが必要です。スコープ read_api のアクセストークンをジョブの `token` に設定してください",
-                host
+                "{host} にはトークンが必要です。スコープ read_api のアクセストークンをジョブの `token` に設定してください"
             )),
             401 => Error::Credentials(phrase!(
                 "{host} rejects the token ({why}): it is wrong, expired or revoked; make a new one with the scope read_api",
-                "{host} にトークンを拒否されました（{why}）。誤り・期限切れ・失効のいずれかです。スコープ read_api で作り直してください",
-                host,
-                why
+                "{host} にトークンを拒否されました（{why}）。誤り・期限切れ・失効のいずれかです。スコープ read_api で作り直してください"
             )),
             403 if why.contains("insufficient_scope") || why.contains("higher privileges") => {
                 Error::Credentials(phrase!(
                     "the token for {host} may not read this ({why}): make one with the scope read_api",
-                    "{host} のトークンには権限がありません（{why}）。スコープ read_api で作り直してください",
-                    host,
-                    why
+                    "{host} のトークンには権限がありません（{why}）。スコープ read_api で作り直してください"
                 ))
             }
             403 => Error::Forbidden { host: NAME, why },
