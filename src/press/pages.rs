@@ -8,9 +8,7 @@ use crate::channel::{self, outbox};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::chart::{Chart, Figure, FunnelStep};
-use crate::engine::page::{
-    Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow,
-};
+use crate::engine::page::{Block, Choice, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow};
 use crate::engine::view::State;
 use crate::engine::walk::{Fit, Walk};
 use crate::id::JobName;
@@ -79,42 +77,17 @@ impl<'a> ItemQuery<'a> {
     }
 
     fn filters(&self, finder: &Finder) -> Vec<PageFilter> {
-        let one = |name, label, choices: Vec<Choice>, value: Option<&str>| PageFilter {
-            name,
-            label,
-            input: FilterInput::One { choices, value: value.unwrap_or_default().to_owned() },
-        };
-        let any = |label| std::iter::once(Choice::new("", label));
-        let jobs =
-            finder.jobs.iter().filter(|job| job.kind == KIND).map(|job| Choice::named(job.name.as_str()));
-        let states =
-            Status::ALL.iter().map(|status| Choice::new(status.word(), view::status_phrase(*status)));
+        let any = Choice::any(phrase!("any state", "すべて"));
+        let states = any.chain(Status::ALL.iter().map(|of| Choice::new(of.word(), view::status_phrase(*of))));
         let reasons = Reason::ALL.iter().filter(|reason| **reason != Reason::None);
-        let reasons = reasons.map(|reason| Choice::new(reason.word(), reason.phrase()));
+        let reasons = Choice::any(phrase!("any reason", "すべて"))
+            .chain(reasons.map(|reason| Choice::new(reason.word(), reason.phrase())));
+        let (state, reason) = (self.status.map(Status::word), self.reason.map(Reason::word));
         vec![
-            one(
-                "job",
-                phrase!("Job", "ジョブ"),
-                any(phrase!("all jobs", "すべて")).chain(jobs).collect(),
-                self.job,
-            ),
-            one(
-                "state",
-                phrase!("State", "状態"),
-                any(phrase!("any state", "すべて")).chain(states).collect(),
-                self.status.map(Status::word),
-            ),
-            one(
-                "reason",
-                phrase!("Reason", "理由"),
-                any(phrase!("any reason", "すべて")).chain(reasons).collect(),
-                self.reason.map(Reason::word),
-            ),
-            PageFilter {
-                name: "text",
-                label: phrase!("Text", "キーワード"),
-                input: FilterInput::Text(self.text.clone()),
-            },
+            PageFilter::job(finder, Some(KIND), self.job),
+            PageFilter::one("state", phrase!("State", "状態"), states, state.unwrap_or_default()),
+            PageFilter::one("reason", phrase!("Reason", "理由"), reasons, reason.unwrap_or_default()),
+            PageFilter::text("text", phrase!("Text", "キーワード"), &self.text),
         ]
     }
 

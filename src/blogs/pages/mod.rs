@@ -12,9 +12,7 @@ use super::store::{self, ChangeRow};
 use super::view::{self, ListedChange};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
-use crate::engine::page::{
-    Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, Timeline, TimelineEntry,
-};
+use crate::engine::page::{Block, Choice, Page, PageFilter, PageQuery, PageView, Timeline, TimelineEntry};
 use crate::engine::things::delivery::phrase_of;
 use crate::engine::view::State;
 use crate::engine::walk::{Fit, Walk};
@@ -76,39 +74,15 @@ impl ChangeQuery {
     }
 
     fn filters(&self, finder: &Finder) -> Vec<PageFilter> {
-        let jobs = finder.jobs.iter().filter(|job| job.kind == super::KIND);
-        let jobs = jobs.map(|job| Choice::named(job.name.as_str()));
-        let all = Choice::new("", phrase!("all jobs", "すべて"));
         let days = [7, 30, 90, 365];
         let days = days.map(|count| Choice::new(count.to_string(), phrase!("{count day}", "{count} 日")));
         let ever = Choice::new("all", phrase!("all", "全期間"));
+        let chosen = self.days.map_or_else(|| "all".to_owned(), |days| days.to_string());
         vec![
-            PageFilter {
-                name: "job",
-                label: phrase!("Job", "ジョブ"),
-                input: FilterInput::One {
-                    choices: std::iter::once(all).chain(jobs).collect(),
-                    value: self.job.clone().unwrap_or_default(),
-                },
-            },
-            PageFilter {
-                name: "days",
-                label: phrase!("Last", "期間"),
-                input: FilterInput::One {
-                    choices: days.into_iter().chain([ever]).collect(),
-                    value: self.days.map_or_else(|| "all".to_owned(), |days| days.to_string()),
-                },
-            },
-            PageFilter {
-                name: BLOG,
-                label: phrase!("Blog", "ブログ"),
-                input: FilterInput::Text(self.blog.clone().unwrap_or_default()),
-            },
-            PageFilter {
-                name: "text",
-                label: phrase!("Text", "キーワード"),
-                input: FilterInput::Text(self.text.clone()),
-            },
+            PageFilter::job(finder, Some(super::KIND), self.job.as_deref()),
+            PageFilter::one("days", phrase!("Last", "期間"), days.into_iter().chain([ever]), chosen),
+            PageFilter::text(BLOG, phrase!("Blog", "ブログ"), self.blog.clone().unwrap_or_default()),
+            PageFilter::text("text", phrase!("Text", "キーワード"), &self.text),
         ]
     }
 

@@ -4,9 +4,7 @@ use crate::channel;
 use crate::channel::outbox::{self, ChannelWait, DeliveryCount, DeliveryFilter, Row, State};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
-use crate::engine::page::{
-    Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow,
-};
+use crate::engine::page::{Block, Choice, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow};
 use crate::engine::things::delivery;
 use crate::ledger::Subject;
 use crate::phrase;
@@ -98,34 +96,15 @@ fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCou
         };
         Choice::new(state.word(), label)
     };
-    let any = |label| std::iter::once(Choice::new("", label));
-    let jobs = finder.jobs.iter().map(|job| Choice::named(job.name.as_str()));
     let channels = finder.channels.iter().map(|channel| Choice::named(channel.name.as_str()));
-    let one = |name, label, choices: Vec<Choice>, value: Option<&str>| PageFilter {
-        name,
-        label,
-        input: FilterInput::One { choices, value: value.unwrap_or_default().to_owned() },
-    };
-    let states = any(phrase!("all", "すべて")).chain(State::ALL.iter().map(state)).collect();
-    let chosen = filter.state.map(State::word).unwrap_or_default().to_owned();
+    let channels = Choice::any(phrase!("all channels", "すべて")).chain(channels);
+    let channel = filter.channel.as_deref().unwrap_or_default();
+    let states = Choice::any(phrase!("all", "すべて")).chain(State::ALL.iter().map(state));
+    let chosen = filter.state.map(State::word).unwrap_or_default();
     vec![
-        PageFilter {
-            name: "state",
-            label: phrase!("State", "状態"),
-            input: FilterInput::Tabs { choices: states, value: chosen },
-        },
-        one(
-            "job",
-            phrase!("Job", "ジョブ"),
-            any(phrase!("all jobs", "すべて")).chain(jobs).collect(),
-            filter.job.as_deref(),
-        ),
-        one(
-            "channel",
-            phrase!("Channel", "チャンネル"),
-            any(phrase!("all channels", "すべて")).chain(channels).collect(),
-            filter.channel.as_deref(),
-        ),
+        PageFilter::tabs("state", phrase!("State", "状態"), states, chosen),
+        PageFilter::job(finder, None, filter.job.as_deref()),
+        PageFilter::one("channel", phrase!("Channel", "チャンネル"), channels, channel),
     ]
 }
 
