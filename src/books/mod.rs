@@ -30,6 +30,7 @@ pub mod token;
 pub mod view;
 pub mod volume;
 
+use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,7 +48,6 @@ use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::Tx;
 use crate::db::{self, Db};
-use crate::engine::job::Boxed;
 use crate::engine::view::{Fact, State};
 use crate::engine::{
     Block, Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, Standing,
@@ -255,17 +255,16 @@ impl Books {
     }
 }
 
+#[async_trait]
 impl Collector for Books {
-    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
-        Box::pin(self.turn(ctx))
+    async fn run(&self, ctx: &RunContext) -> Result<Report, Failure> {
+        self.turn(ctx).await
     }
 
-    fn check(&self) -> Boxed<'_, Vec<Check>> {
+    async fn check(&self) -> Vec<Check> {
         // A search would count against the quota; whether the key is right shows at the first run.
-        Box::pin(async {
-            let url = google::volumes_url(self.keys.google_books.api_url.as_deref());
-            vec![self.fetcher.reach("Google Books", &url, &self.allow_private, Wanted::Anything).await]
-        })
+        let url = google::volumes_url(self.keys.google_books.api_url.as_deref());
+        vec![self.fetcher.reach("Google Books", &url, &self.allow_private, Wanted::Anything).await]
     }
 
     fn relies_on(&self) -> Vec<Subject> {
@@ -311,14 +310,12 @@ impl Collector for Books {
         }))
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
-        Box::pin(async move {
-            let now = self.deliver.channel_env.clock.now();
-            preview::preview(&self.collect_plan()?, &self.name, &self.fetcher, db, now).await
-        })
+    async fn test(&self, db: &Db) -> Result<Preview, Failure> {
+        let now = self.deliver.channel_env.clock.now();
+        preview::preview(&self.collect_plan()?, &self.name, &self.fetcher, db, now).await
     }
 
-    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
-        Box::pin(self.plan_steps(db, now))
+    async fn plan(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
+        self.plan_steps(db, now).await
     }
 }

@@ -91,9 +91,12 @@ fn branch_view(finder: &Finder, tx: &mut Tx<'_>, branch: &BranchRow) -> db::Resu
     Ok(view)
 }
 
-/// By path or number.
+/// By path or number; what is no project may be one of its branches.
 pub(super) fn find_projects(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let found = projects::find_named(tx, name)?;
+    if found.is_empty() {
+        return find_branches(finder, tx, name);
+    }
     found.iter().map(|project| project_view(finder, tx, project)).collect()
 }
 

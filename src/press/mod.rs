@@ -34,6 +34,7 @@ mod summarize;
 pub mod view;
 mod workspace;
 
+use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +47,6 @@ use crate::channel::outbox::Topics;
 use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::{self, Db, Tx};
-use crate::engine::job::Boxed;
 use crate::engine::preview::Asking;
 use crate::engine::view::{Fact, View};
 use crate::engine::{
@@ -281,25 +281,24 @@ impl Press {
     }
 }
 
+#[async_trait]
 impl Collector for Press {
-    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
+    async fn run(&self, ctx: &RunContext) -> Result<Report, Failure> {
         match self.only {
-            Some(only) => Box::pin(self.run_only(ctx, only)),
-            None => Box::pin(self.run_whole(ctx)),
+            Some(only) => self.run_only(ctx, only).await,
+            None => self.run_whole(ctx).await,
         }
     }
 
-    fn check(&self) -> Boxed<'_, Vec<Check>> {
-        Box::pin(async {
-            let mut checks = Vec::new();
-            for feed in self.feeds() {
-                let fetcher = &self.env.fetcher;
-                let reached = fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await;
-                let page = if reached.is_fine { preview::check_page(self, feed).await } else { None };
-                checks.extend([Some(reached), page].into_iter().flatten());
-            }
-            checks
-        })
+    async fn check(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        for feed in self.feeds() {
+            let fetcher = &self.env.fetcher;
+            let reached = fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await;
+            let page = if reached.is_fine { preview::check_page(self, feed).await } else { None };
+            checks.extend([Some(reached), page].into_iter().flatten());
+        }
+        checks
     }
 
     fn relies_on(&self) -> Vec<Subject> {
@@ -329,29 +328,22 @@ impl Collector for Press {
         Ok(facts)
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
-        Box::pin(async {
-            let mut shown = Preview::default();
-            shown.notes.push(phrase!(
+    async fn test(&self, db: &Db) -> Result<Preview, Failure> {
+        let mut shown = Preview::default();
+        shown.notes.push(phrase!(
                 "only the newest page is read, and the model is not asked; `--item URL --ask` shows all of one item",
                 "最新のページだけを読み、モデルには問い合わせません。`--item URL --ask` で記事ひとつをすべて確認できます"
             ));
-            for feed in self.feeds() {
-                let (item, page) = preview::preview(self, db, feed, self.env.clock.now()).await?;
-                shown.items.push(item);
-                shown.notes.extend(page);
-            }
-            Ok(shown)
-        })
+        for feed in self.feeds() {
+            let (item, page) = preview::preview(self, db, feed, self.env.clock.now()).await?;
+            shown.items.push(item);
+            shown.notes.extend(page);
+        }
+        Ok(shown)
     }
 
-    fn test_item<'a>(
-        &'a self,
-        db: &'a Db,
-        url: &'a str,
-        asking: Asking,
-    ) -> Boxed<'a, Result<Option<View>, Failure>> {
-        Box::pin(async move { preview::preview_item(self, db, url, asking).await.map(Some) })
+    async fn test_item(&self, db: &Db, url: &str, asking: Asking) -> Result<Option<View>, Failure> {
+        preview::preview_item(self, db, url, asking).await.map(Some)
     }
 
     fn only(&self, step: &str) -> Option<Arc<dyn Collector>> {
@@ -359,7 +351,7 @@ impl Collector for Press {
         Some(Arc::new(Press { only: Some(only), ..self.clone() }))
     }
 
-    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
-        Box::pin(preview::plan(self, db, now))
+    async fn plan(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
+        preview::plan(self, db, now).await
     }
 }

@@ -22,7 +22,7 @@ use super::settings::channel_config;
 use super::template::Template;
 use super::{Channel, ChannelEnv, Check, Progress, count};
 use crate::config::value::HttpUrl;
-use crate::config::{Flag, FlagShape, Kind, Problems, Secret, Section};
+use crate::config::{Flag, Kind, Problems, Secret, Section};
 use crate::fetch::SecretHint;
 use crate::phrase;
 use crate::text;
@@ -39,32 +39,20 @@ pub(super) const KIND: ChannelKind = ChannelKind {
     })]),
     about: || phrase!("posts of a Mastodon account", "Mastodon のアカウントで投稿"),
     flags: &[
-        Flag {
-            name: "instance",
-            value: "URL",
-            help: || {
-                phrase!(
-                    "the server of the account, e.g. https://mastodon.social",
-                    "アカウントのあるサーバー（例：https://mastodon.social）"
-                )
-            },
-            key: "instance",
-            shape: FlagShape::Text,
-            is_required: true,
-        },
-        Flag {
-            name: "token-env",
-            value: "VARIABLE",
-            help: || {
-                phrase!(
-                    "the environment variable that holds the access token",
-                    "アクセストークンを入れた環境変数の名前"
-                )
-            },
-            key: "token",
-            shape: FlagShape::Variable("MASTODON_TOKEN"),
-            is_required: true,
-        },
+        Flag::new("instance", "URL", || {
+            phrase!(
+                "the server of the account, e.g. https://mastodon.social",
+                "アカウントのあるサーバー（例：https://mastodon.social）"
+            )
+        })
+        .required(),
+        Flag::variable("token-env", "token", "MASTODON_TOKEN", || {
+            phrase!(
+                "the environment variable that holds the access token",
+                "アクセストークンを入れた環境変数の名前"
+            )
+        })
+        .required(),
     ],
     promise: "effectively once",
     secrets: &[SecretHint {

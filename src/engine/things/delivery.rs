@@ -11,15 +11,7 @@ use crate::phrase;
 use crate::phrase::Phrase;
 
 /// A message, by its number.
-pub const DELIVERY: Thing = Thing {
-    word: "delivery",
-    find,
-    list_configured: |_| Vec::new(),
-    list_stored: |_| Ok(Vec::new()),
-    listed_by: "delivery ls",
-    resume: None,
-    act,
-};
+pub const DELIVERY: Thing = Thing { act, ..Thing::new("delivery", find, "delivery ls") };
 
 fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let Ok(id) = name.parse::<i64>() else { return Ok(Vec::new()) };

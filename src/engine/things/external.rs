@@ -4,7 +4,7 @@ use crate::channel::outbox::{self, ChannelStatus, WaitCause, list_statuses};
 use crate::config::{Config, MissingAt, TableKind};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
-use crate::engine::action::{self, ActionOutcome, Deed, Verb};
+use crate::engine::action::{ActionOutcome, Deed, Verb};
 use crate::engine::pages;
 use crate::engine::pipeline::Thing;
 use crate::engine::view::{self, State, View};
@@ -36,21 +36,18 @@ pub(super) const CHANNEL: Thing = Thing {
 
 /// A provider, by its name: a model, or a search that has a quota.
 pub(super) const PROVIDER: Thing = Thing {
-    word: "provider",
-    find: |finder, tx, name| {
-        // A job may count against a provider that has no table of its own.
-        let is_used =
-            finder.jobs.iter().any(|job| job.collector.relies_on().contains(&Subject::provider(name)));
-        let is_known = is_used || list_providers(&finder.config).iter().any(|known| known == name);
-        let title = phrase!("provider {name}", "プロバイダー {name}");
-        find(finder, tx, "provider", &Subject::provider(name), title, is_known)
-    },
     list_configured: list_providers,
     list_stored: quota::list_providers,
-    listed_by: "quota ls",
-    resume: None,
-    act: action::NOTHING,
+    ..Thing::new("provider", find_provider, "quota ls")
 };
+
+fn find_provider(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    // A job may count against a provider that has no table of its own.
+    let is_used = finder.jobs.iter().any(|job| job.collector.relies_on().contains(&Subject::provider(name)));
+    let is_known = is_used || list_providers(&finder.config).iter().any(|known| known == name);
+    let title = phrase!("provider {name}", "プロバイダー {name}");
+    find(finder, tx, "provider", &Subject::provider(name), title, is_known)
+}
 
 /// The state of a channel, and what keeps it from sending: its wait, or a secret that is `missing`.
 pub fn judge_channel(status: &ChannelStatus, missing: &[MissingAt]) -> (State, Option<Phrase>) {

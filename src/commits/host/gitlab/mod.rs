@@ -5,6 +5,7 @@ mod wire;
 #[cfg(fuzzing)]
 pub use wire::fuzz_answers;
 
+use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,8 +20,7 @@ use super::ask::{Asker, Patience, RateLimit};
 use super::{Error, Host, HostAccess, HostKind, Listing, Range, TokenKind};
 use crate::commits::author::Emails;
 use crate::commits::model::{CommitPage, RemoteProject};
-use crate::config::{Flag, FlagShape};
-use crate::engine::job::Boxed;
+use crate::config::Flag;
 use crate::fetch::{AllowPrivate, ApiAnswer, Limits, Manners, Request, SecretHint, header};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -29,14 +29,7 @@ use crate::time::{Clock, Timestamp};
 const NAME: &str = "GitLab";
 pub(in crate::commits) const KIND: HostKind = HostKind {
     name: NAME,
-    address: Flag {
-        name: "gitlab",
-        value: "URL",
-        help: || phrase!("the address of GitLab", "GitLab の URL"),
-        key: "gitlab",
-        shape: FlagShape::Text,
-        is_required: true,
-    },
+    address: Flag::new("gitlab", "URL", || phrase!("the address of GitLab", "GitLab の URL")).required(),
     token_variable: "GITLAB_TOKEN",
     token: SecretHint {
         key: "token",
@@ -127,52 +120,6 @@ impl Client {
         }
     }
 
-    /// Counting lines is the costly part for GitLab. If it fails at that or takes long, this page or the ones after it
-    /// are asked for without, and their commits are stored as lacking their lines.
-    async fn get_commits(
-        &self,
-        remote_id: i64,
-        range: Range<'_>,
-        page: u32,
-        stop: &CancellationToken,
-    ) -> Result<CommitPage, Error> {
-        let number = page.to_string();
-        let remote_id = remote_id.to_string();
-        let revision = match range.base {
-            Some(base) => format!("{base}..{}", range.head),
-            None => range.head.to_owned(),
-        };
-        let path = ["projects", remote_id.as_str(), "repository", "commits"];
-        let query = [
-            ("ref_name", revision.as_str()),
-            ("per_page", PER_PAGE),
-            ("page", &number),
-            ("with_stats", "true"),
-        ];
-        let began = self.clock.now();
-        let with_lines = if self.is_slow_at_lines.load(Ordering::Relaxed) {
-            None
-        } else {
-            Some(self.get_with(Patience::Little, &path, &query, stop).await)
-        };
-        if self.clock.now().since(began) > SLOW_PAGE || matches!(with_lines, Some(Err(Error::Failed(_)))) {
-            self.is_slow_at_lines.store(true, Ordering::Relaxed);
-        }
-        let answer = match with_lines {
-            None => self.get(&path, &query[..3], stop).await?,
-            Some(Err(Error::Failed(why))) => {
-                info!("{NAME} is slow at counting lines; they are read after the commits: {why}");
-                self.get(&path, &query[..3], stop).await?
-            }
-            Some(other) => other?,
-        };
-        let commits =
-            wire::read_commits(&answer.body, self.emails).map_err(|why| Error::Failed(why.into()))?;
-        let total = header::text(&answer.head.headers, &HeaderName::from_static("x-total"));
-        let total = total.and_then(|total| total.parse().ok());
-        Ok(CommitPage { commits, next: next_page(&answer, page)?, total })
-    }
-
     fn request(&self, path: &[&str], query: &[(&str, &str)]) -> Request {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -223,6 +170,7 @@ impl Client {
     }
 }
 
+#[async_trait]
 impl Host for Client {
     fn name(&self) -> &'static str {
         NAME
@@ -236,88 +184,106 @@ impl Host for Client {
         self.asker.find_silence()
     }
 
-    fn fetch_project<'a>(
-        &'a self,
-        name: &'a str,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<RemoteProject, Error>> {
-        Box::pin(async move {
-            let answer = self.get(&["projects", name], &[], stop).await?;
-            wire::read_project(&answer.body).map_err(|why| Error::Failed(why.into()))
-        })
+    async fn fetch_project(&self, name: &str, stop: &CancellationToken) -> Result<RemoteProject, Error> {
+        let answer = self.get(&["projects", name], &[], stop).await?;
+        wire::read_project(&answer.body).map_err(|why| Error::Failed(why.into()))
     }
 
-    fn fetch_listed<'a>(
-        &'a self,
-        listing: Listing<'a>,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Vec<RemoteProject>, Error>> {
-        Box::pin(async move {
-            let mut query = vec![("order_by", "id"), ("sort", "asc")];
-            if !listing.archived {
-                query.push(("archived", "false"));
-            }
-            let Some(group) = listing.group else {
-                query.push(("membership", "true"));
-                return self.get_all(&["projects"], &query, wire::read_projects, stop).await;
-            };
-            query.push(("include_subgroups", "true"));
-            if !listing.shared {
-                query.push(("with_shared", "false"));
-            }
-            self.get_all(&["groups", group, "projects"], &query, wire::read_projects, stop).await
-        })
+    async fn fetch_listed(
+        &self,
+        listing: Listing<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Vec<RemoteProject>, Error> {
+        let mut query = vec![("order_by", "id"), ("sort", "asc")];
+        if !listing.archived {
+            query.push(("archived", "false"));
+        }
+        let Some(group) = listing.group else {
+            query.push(("membership", "true"));
+            return self.get_all(&["projects"], &query, wire::read_projects, stop).await;
+        };
+        query.push(("include_subgroups", "true"));
+        if !listing.shared {
+            query.push(("with_shared", "false"));
+        }
+        self.get_all(&["groups", group, "projects"], &query, wire::read_projects, stop).await
     }
 
-    fn fetch_branches<'a>(
-        &'a self,
-        remote_id: i64,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Vec<String>, Error>> {
-        Box::pin(async move {
-            let path = ["projects", &remote_id.to_string(), "repository", "branches"];
-            self.get_all(&path, &[], wire::read_branches, stop).await
-        })
+    async fn fetch_branches(&self, remote_id: i64, stop: &CancellationToken) -> Result<Vec<String>, Error> {
+        let path = ["projects", &remote_id.to_string(), "repository", "branches"];
+        self.get_all(&path, &[], wire::read_branches, stop).await
     }
 
     fn find_pause(&self) -> Option<(Timestamp, Phrase)> {
         self.asker.find_pause()
     }
 
-    fn fetch_head<'a>(
-        &'a self,
+    async fn fetch_head(
+        &self,
         remote_id: i64,
-        branch: &'a str,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<String, Error>> {
-        Box::pin(async move {
-            let path = ["projects", &remote_id.to_string(), "repository", "branches", branch];
-            let answer = self.get(&path, &[], stop).await?;
-            wire::read_head(&answer.body).map_err(|why| Error::Failed(why.into()))
-        })
+        branch: &str,
+        stop: &CancellationToken,
+    ) -> Result<String, Error> {
+        let path = ["projects", &remote_id.to_string(), "repository", "branches", branch];
+        let answer = self.get(&path, &[], stop).await?;
+        wire::read_head(&answer.body).map_err(|why| Error::Failed(why.into()))
     }
 
-    fn fetch_lines<'a>(
-        &'a self,
+    async fn fetch_lines(
+        &self,
         remote_id: i64,
-        sha: &'a str,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Option<(i64, i64)>, Error>> {
-        Box::pin(async move {
-            let path = ["projects", &remote_id.to_string(), "repository", "commits", sha];
-            let answer = self.get_with(Patience::Little, &path, &[], stop).await?;
-            wire::read_lines(&answer.body).map_err(|why| Error::Failed(why.into()))
-        })
+        sha: &str,
+        stop: &CancellationToken,
+    ) -> Result<Option<(i64, i64)>, Error> {
+        let path = ["projects", &remote_id.to_string(), "repository", "commits", sha];
+        let answer = self.get_with(Patience::Little, &path, &[], stop).await?;
+        wire::read_lines(&answer.body).map_err(|why| Error::Failed(why.into()))
     }
 
-    fn fetch_commits<'a>(
-        &'a self,
+    /// Counting lines is the costly part for GitLab. If it fails at that or takes long, this page or the ones after it
+    /// are asked for without, and their commits are stored as lacking their lines.
+    async fn fetch_commits(
+        &self,
         remote_id: i64,
-        range: Range<'a>,
+        range: Range<'_>,
         page: u32,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<CommitPage, Error>> {
-        Box::pin(self.get_commits(remote_id, range, page, stop))
+        stop: &CancellationToken,
+    ) -> Result<CommitPage, Error> {
+        let number = page.to_string();
+        let remote_id = remote_id.to_string();
+        let revision = match range.base {
+            Some(base) => format!("{base}..{}", range.head),
+            None => range.head.to_owned(),
+        };
+        let path = ["projects", remote_id.as_str(), "repository", "commits"];
+        let query = [
+            ("ref_name", revision.as_str()),
+            ("per_page", PER_PAGE),
+            ("page", &number),
+            ("with_stats", "true"),
+        ];
+        let began = self.clock.now();
+        let with_lines = if self.is_slow_at_lines.load(Ordering::Relaxed) {
+            None
+        } else {
+            Some(self.get_with(Patience::Little, &path, &query, stop).await)
+        };
+        if self.clock.now().since(began) > SLOW_PAGE || matches!(with_lines, Some(Err(Error::Failed(_)))) {
+            self.is_slow_at_lines.store(true, Ordering::Relaxed);
+        }
+        let answer = match with_lines {
+            None => self.get(&path, &query[..3], stop).await?,
+            Some(Err(Error::Failed(why))) => {
+                info!("{NAME} is slow at counting lines; they are read after the commits: {why}");
+                self.get(&path, &query[..3], stop).await?
+            }
+            Some(other) => other?,
+        };
+        let commits =
+            wire::read_commits(&answer.body, self.emails).map_err(|why| Error::Failed(why.into()))?;
+        let total = header::text(&answer.head.headers, &HeaderName::from_static("x-total"));
+        let total = total.and_then(|total| total.parse().ok());
+        Ok(CommitPage { commits, next: next_page(&answer, page)?, total })
     }
 }
 
