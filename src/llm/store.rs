@@ -2,7 +2,7 @@
 
 use super::refusal::Refusals;
 use super::{PauseReason, Purpose};
-use crate::db::{self, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -203,7 +203,7 @@ pub(super) fn put_refusals(tx: &mut Tx<'_>, provider: &str, refusals: &Refusals)
 }
 
 /// What a model was asked, over some time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct ModelUse {
     /// Who runs it.
     pub provider: String,
@@ -221,19 +221,11 @@ pub struct ModelUse {
 pub fn list_model_use(tx: &mut Tx<'_>, since: Timestamp) -> db::Result<Vec<ModelUse>> {
     tx.list(
         sql!(
-            "SELECT provider, model, CAST(COUNT(*) AS BIGINT), CAST(SUM(tokens_in) AS BIGINT),
-               CAST(SUM(tokens_out) AS BIGINT)
+            "SELECT provider, model, CAST(COUNT(*) AS BIGINT) AS answers, CAST(SUM(tokens_in) AS BIGINT) AS tokens_in,
+               CAST(SUM(tokens_out) AS BIGINT) AS tokens_out
              FROM llm_answers WHERE created_at >= ?1 GROUP BY provider, model ORDER BY provider, model"
         ),
         params![since],
-        |row| {
-            Ok(ModelUse {
-                provider: row.get(0)?,
-                model: row.get(1)?,
-                answers: row.get(2)?,
-                tokens_in: row.get(3)?,
-                tokens_out: row.get(4)?,
-            })
-        },
+        FromRow::from_row,
     )
 }

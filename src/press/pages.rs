@@ -2,7 +2,7 @@
 
 use super::events::numbered;
 use super::model::{Item, Reason, Status};
-use super::store::{self, ItemDelivery, Standing};
+use super::store::{self, ItemDelivery, ItemFilter, Standing};
 use super::{KIND, view};
 use crate::channel::{self, outbox};
 use crate::db::{self, Tx};
@@ -95,11 +95,9 @@ impl<'a> ItemQuery<'a> {
         let (items, next) = WALK.list(
             self.before,
             |before, limit| {
-                let before = before.copied().unwrap_or((Timestamp::MAX, i64::MAX));
-                match self.status {
-                    Some(status) => store::list_of_status_before(tx, status, before, self.job, limit),
-                    None => store::list_before(tx, before.1, self.job, limit),
-                }
+                let (job, status) = (self.job.map(str::to_owned), self.status);
+                let filter = ItemFilter { job, status, reason: None, before: before.copied() };
+                store::list(tx, &filter, limit)
             },
             |item| (item.last_checked_at, item.id),
             |item| self.fit(item),

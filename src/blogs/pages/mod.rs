@@ -8,7 +8,7 @@ use super::change;
 use super::decide::Code;
 use super::events::{BLOG, change_subject, subject};
 use super::model::Detector;
-use super::store::{self, ChangeRow};
+use super::store::{self, ChangeFilter, ChangeRow};
 use super::view::{self, ListedChange};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
@@ -88,12 +88,12 @@ impl ChangeQuery {
 
     /// The changes that are meant, along their numbers.
     fn find(&self, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<Timeline> {
-        let (job, blog) = (self.job.as_deref(), self.blog.as_deref());
         let (rows, next) = WALK.list(
             self.before,
             |before, limit| {
-                let before = before.copied().unwrap_or(i64::MAX);
-                store::list_changes_before(tx, before, job, blog, limit)
+                let (job, blog) = (self.job.clone(), self.blog.clone());
+                let filter = ChangeFilter { job, blog, before: before.copied(), ..ChangeFilter::default() };
+                store::list_changes(tx, &filter, limit)
             },
             |row| row.id,
             |row| self.fit(row),

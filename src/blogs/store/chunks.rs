@@ -146,7 +146,7 @@ pub fn put_progress(
     progress: &ChunkProgress,
 ) -> db::Result<bool> {
     let now = tx.now();
-    let written = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE blog_chunks SET pending = ?6, counts = ?7, lease_until = ?9
              WHERE job_name = ?1 AND number = ?2 AND round = ?3 AND lease_owner = ?4 AND lease_fence = ?5
@@ -163,8 +163,7 @@ pub fn put_progress(
             now,
             now.plus(lease::LENGTH)
         ],
-    )?;
-    Ok(written == 1)
+    )
 }
 
 /// Moves the end of every chunk that `owner` works on.

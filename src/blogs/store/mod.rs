@@ -12,8 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 pub use changes::{
     ChangeDelivery, ChangeFilter, ChangeRow, are_unannounced, count_unannounced, find_change,
-    find_found_since, list_changes, list_changes_before, list_deliveries_of, list_unannounced, mark_digest,
-    prune_changes,
+    find_found_since, list_changes, list_deliveries_of, list_unannounced, mark_digest, prune_changes,
 };
 use entries::add_entries;
 pub use entries::{EntryRow, find_seen, list_entries_at};

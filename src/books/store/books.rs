@@ -77,14 +77,13 @@ pub fn add_job_book(
     is_waiting: bool,
     now: Timestamp,
 ) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO job_books (job_name, isbn13, first_seen_at, is_waiting) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (job_name, isbn13) DO NOTHING"
         ),
         params![job, isbn13, now, is_waiting],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// Marks a book that a job has found and does not want to hear of, or that it wants to hear of after all.
@@ -111,11 +110,7 @@ pub fn mark_unwanted(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13, is_unwante
 
 /// Whether a job has ever found a book.
 pub fn has_books(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
-    let found =
-        tx.find(sql!("SELECT 1 FROM job_books WHERE job_name = ?1 LIMIT 1"), params![job], |row| {
-            row.get::<i64>(0)
-        })?;
-    Ok(found.is_some())
+    tx.exists(sql!("SELECT 1 FROM job_books WHERE job_name = ?1 LIMIT 1"), params![job])
 }
 
 /// Whether a job has found that book.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::books::book_columns;
 use crate::books::deliver::{SUBJECT, TOPIC};
 use crate::books::model::{Book, Isbn13};
-use crate::db::{self, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -152,7 +152,7 @@ pub fn count_paused(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Resul
 }
 
 /// A book that a job leaves out of its digests for a while.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct BookPause {
     pub job_name: JobName,
     /// How many digests with the book were refused.
@@ -165,11 +165,11 @@ pub struct BookPause {
 pub fn list_pauses(tx: &mut Tx<'_>, isbn13: &Isbn13, now: Timestamp) -> db::Result<Vec<BookPause>> {
     tx.list(
         sql!(
-            "SELECT job_name, refusals, rests_until FROM job_books
+            "SELECT job_name, refusals, rests_until AS paused_until FROM job_books
              WHERE isbn13 = ?1 AND is_waiting = 1 AND rests_until > ?2 AND rests_until <= ?3 ORDER BY job_name"
         ),
         params![isbn13, now, now.plus(MAX_PAUSE)],
-        |row| Ok(BookPause { job_name: row.get(0)?, refusals: row.get(1)?, paused_until: row.get(2)? }),
+        FromRow::from_row,
     )
 }
 

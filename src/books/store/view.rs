@@ -2,7 +2,7 @@
 
 use super::books::book_columns;
 use crate::books::model::{Book, Isbn13};
-use crate::db::{self, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -32,7 +32,7 @@ pub struct BookRow {
 }
 
 /// A job that found a book.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct JobMail {
     pub job_name: JobName,
     pub first_seen_at: Timestamp,
@@ -146,14 +146,7 @@ pub fn list_jobs_of_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Vec<Job
              WHERE j.isbn13 = ?1 ORDER BY j.job_name"
         ),
         params![isbn13],
-        |row| {
-            Ok(JobMail {
-                job_name: row.get(0)?,
-                first_seen_at: row.get(1)?,
-                delivered_at: row.get(2)?,
-                last_sent_at: row.get(3)?,
-            })
-        },
+        FromRow::from_row,
     )
 }
 

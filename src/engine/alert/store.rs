@@ -1,14 +1,14 @@
 //! The SQL of alerts.
 
 use super::AlertKind;
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::ledger::Subject;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// Something that the operator has to know.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, FromRow)]
 pub struct Alert {
     /// What tells it from all others: its kind and what it is about.
     pub cause: String,
@@ -30,10 +30,6 @@ impl Alert {
     pub fn subject(&self) -> Subject {
         Subject::verbatim(self.cause.split_once(' ').map_or("", |(_, subject)| subject))
     }
-}
-
-fn read(row: &Row<'_>) -> db::Result<Alert> {
-    Ok(Alert { cause: row.get(0)?, since: row.get(1)?, message: row.get(2)?, over_at: row.get(3)? })
 }
 
 /// Notes that something is wrong; what is known already keeps its beginning and is not told again.
@@ -73,7 +69,7 @@ pub fn list_open(tx: &mut Tx<'_>) -> db::Result<Vec<Alert>> {
     tx.list(
         sql!("SELECT cause, since, message, over_at FROM alerts WHERE over_at IS NULL ORDER BY since, cause"),
         params![],
-        read,
+        FromRow::from_row,
     )
 }
 
@@ -85,7 +81,7 @@ pub(super) fn list_unannounced(tx: &mut Tx<'_>) -> db::Result<Vec<Alert>> {
              WHERE announced_at IS NULL OR over_at IS NOT NULL ORDER BY since, cause"
         ),
         params![],
-        read,
+        FromRow::from_row,
     )
 }
 

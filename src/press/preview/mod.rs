@@ -115,7 +115,7 @@ pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<P
             ));
         }
         (_, None) => {
-            steps.push(phrase!("no item is due ({waiting} waiting)", "対象の記事なし（待ち {waiting} 件）"))
+            steps.push(phrase!("no item is due ({waiting} waiting)", "対象の記事なし（待ち {waiting} 件）"));
         }
     }
     if press.llm.is_some()

@@ -32,7 +32,7 @@ pub fn apply(
 
 /// Writes a decided transition; `false` if somebody else has changed the item meanwhile.
 pub fn put(tx: &mut Tx<'_>, item: &Item, to: &Transition) -> db::Result<bool> {
-    let changed = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE items SET status = ?1, reason = ?2, retry_count = ?3, last_checked_at = ?4, not_before = ?5,
                deferred_since = ?6
@@ -49,8 +49,7 @@ pub fn put(tx: &mut Tx<'_>, item: &Item, to: &Transition) -> db::Result<bool> {
             item.status.code(),
             item.retry_count
         ],
-    )?;
-    Ok(changed == 1)
+    )
 }
 
 /// Adds an event about an item.
@@ -88,12 +87,11 @@ pub fn mark_short(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
 
 /// Keeps the summary that is being posted; `false` if the item is no longer pending.
 pub fn put_summary(tx: &mut Tx<'_>, item: &Item, summary: Option<&str>, now: Timestamp) -> db::Result<bool> {
-    let changed = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE items SET summary = ?1, last_checked_at = ?2, bypass_cache = 0
              WHERE id = ?3 AND status = 2 AND retry_count = ?4"
         ),
         params![summary, now, item.id, item.retry_count],
-    )?;
-    Ok(changed == 1)
+    )
 }
