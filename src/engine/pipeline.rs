@@ -123,10 +123,7 @@ pub struct Example {
 impl Example {
     /// The example of a language.
     pub fn of(&self, language: Language) -> &'static str {
-        match language {
-            Language::En => self.en,
-            Language::Ja => self.ja,
-        }
+        language.choose(self.en, self.ja)
     }
 }
 

@@ -115,15 +115,14 @@ pub fn add_state(
 
 /// Remembers that a run has begun; written when the lease is taken.
 pub fn mark_begun(tx: &mut Tx<'_>, job_name: &str, now: Timestamp) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO job_state (job_name, last_run_at) VALUES (?1, ?2)
              ON CONFLICT (job_name) DO UPDATE SET last_run_at = excluded.last_run_at, last_outcome = NULL,
                retry_at = NULL"
         ),
         params![job_name, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Remembers how a run ended, and when it is tried again; only a full success moves `last_success_at`.
@@ -139,7 +138,7 @@ pub fn mark_ended(
     let failed = matches!(outcome, RunOutcome::Failed);
     // An interruption says nothing about whether the job works.
     let keeps_count = matches!(outcome, RunOutcome::Interrupted);
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE job_state SET last_outcome = ?2, last_message = ?3,
                last_success_at = COALESCE(?4, last_success_at),
@@ -149,6 +148,5 @@ pub fn mark_ended(
              WHERE job_name = ?1"
         ),
         params![job_name, outcome.word(), message, success_at, failed, keeps_count, retry_at],
-    )?;
-    Ok(())
+    )
 }

@@ -39,7 +39,7 @@ pub fn put(
     is_exhausted: bool,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO collect_cursor (job_name, query_set_hash, start_index, is_exhausted, last_updated_at)
              VALUES (?1, ?2, ?3, ?4, ?5)
@@ -47,8 +47,7 @@ pub fn put(
                is_exhausted = excluded.is_exhausted, last_updated_at = excluded.last_updated_at"
         ),
         params![job_name, query_set_hash, start_index, is_exhausted, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Adds a cursor of another program unless that query set has one; `true` if it was new.

@@ -37,11 +37,10 @@ pub fn add(
     now: Timestamp,
 ) -> db::Result<()> {
     let detail = (!detail.is_null()).then(|| detail.to_string());
-    tx.execute(
+    tx.run(
         sql!("INSERT INTO events (at, job_name, subject, code, detail) VALUES (?1, ?2, ?3, ?4, ?5)"),
         params![now, job_name, subject, code.word(), detail],
-    )?;
-    Ok(())
+    )
 }
 
 /// Adds what happened; call it in the transaction that makes the change.

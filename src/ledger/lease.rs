@@ -182,11 +182,10 @@ impl Lease {
 
     /// Gives it back; the fence stays.
     pub fn release(&self, tx: &mut Tx<'_>) -> db::Result<()> {
-        tx.execute(
+        tx.run(
             sql!("UPDATE leases SET owner = NULL WHERE name = ?1 AND owner = ?2 AND fence = ?3"),
             params![self.name, self.owner, self.fence],
-        )?;
-        Ok(())
+        )
     }
 
     /// Writes only if the lease is still ours, checked in the same transaction.

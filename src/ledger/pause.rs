@@ -76,8 +76,7 @@ pub fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<Pause>> {
 
 /// Forgets a pause that has ended: what was paused works again, so that the next pause is another one.
 pub fn forget_ended(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<()> {
-    tx.execute(sql!("DELETE FROM pauses WHERE name = ?1 AND paused_until <= ?2"), params![name, now])?;
-    Ok(())
+    tx.run(sql!("DELETE FROM pauses WHERE name = ?1 AND paused_until <= ?2"), params![name, now])
 }
 
 /// Resumes `name`; `false` if it was not paused.

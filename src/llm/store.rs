@@ -75,7 +75,7 @@ pub fn find_answer(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<StoredAnswer
 
 /// Keeps an answer; a newer one for the same question replaces it.
 pub fn put_answer(tx: &mut Tx<'_>, answer: &NewAnswer, now: Timestamp) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO llm_answers (key, provider, model, purpose, answer_json, tokens_in, tokens_out, job_name,
                created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -93,8 +93,7 @@ pub fn put_answer(tx: &mut Tx<'_>, answer: &NewAnswer, now: Timestamp) -> db::Re
             answer.job_name,
             now
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// What all jobs together have used of a provider on a day.
@@ -129,15 +128,14 @@ pub fn add_usage(
     requests: i64,
     tokens: i64,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO llm_usage (provider, date, job_name, requests, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (provider, date, job_name) DO UPDATE SET requests = llm_usage.requests + excluded.requests,
                tokens = llm_usage.tokens + excluded.tokens"
         ),
         params![provider, date, job, requests, tokens],
-    )?;
-    Ok(())
+    )
 }
 
 /// How a provider has been; well, if nothing is known.
@@ -164,7 +162,7 @@ pub fn put_health(
     failures_in_a_row: i64,
     paused: Option<(&str, PauseReason)>,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO llm_health (provider, failures_in_a_row, rests_with, rests_because) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (provider) DO UPDATE SET failures_in_a_row = excluded.failures_in_a_row,
@@ -176,8 +174,7 @@ pub fn put_health(
             paused.map(|(with, _)| with),
             paused.map(|(_, because)| because.word())
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// The last refusals of a provider that did not say what they were about.
@@ -192,14 +189,13 @@ pub(super) fn find_refusals(tx: &mut Tx<'_>, provider: &str) -> db::Result<Refus
 /// Keeps them.
 pub(super) fn put_refusals(tx: &mut Tx<'_>, provider: &str, refusals: &Refusals) -> db::Result<()> {
     let text = serde_json::to_string(refusals).unwrap_or_default();
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO llm_health (provider, refusals) VALUES (?1, ?2)
              ON CONFLICT (provider) DO UPDATE SET refusals = excluded.refusals"
         ),
         params![provider, text],
-    )?;
-    Ok(())
+    )
 }
 
 /// What a model was asked, over some time.

@@ -26,14 +26,13 @@ pub(super) fn add_session(
         ),
         params![now, PRUNED_AT_ONCE],
     )?;
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO web_sessions (hash, user_name, password_print, created_at, expires_at)
              VALUES (?1, ?2, ?3, ?4, ?5)"
         ),
         params![hash, user_name, password_print, now, expires_at],
-    )?;
-    Ok(())
+    )
 }
 
 /// Whose session it is, if it is not over and its password still holds.
@@ -55,8 +54,7 @@ pub(super) fn find_session(
 
 /// Ends a session.
 pub(super) fn delete_session(tx: &mut Tx<'_>, hash: &str) -> db::Result<()> {
-    tx.execute(sql!("DELETE FROM web_sessions WHERE hash = ?1"), params![hash])?;
-    Ok(())
+    tx.run(sql!("DELETE FROM web_sessions WHERE hash = ?1"), params![hash])
 }
 
 /// Adds a token; `false` if the name is taken.

@@ -85,6 +85,11 @@ impl<'a> Tx<'a> {
         self.execute_each(sql, std::iter::once(params))
     }
 
+    /// Runs a statement, however many rows it changes.
+    pub fn run(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<()> {
+        self.execute(sql, params).map(drop)
+    }
+
     /// Runs a statement that changes one row at most, and answers whether it did.
     pub fn execute_one(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<bool> {
         Ok(self.execute(sql, params)? == 1)

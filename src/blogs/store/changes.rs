@@ -86,7 +86,7 @@ pub(super) fn add(
     now: Timestamp,
 ) -> db::Result<()> {
     let digest = (change.code != Code::New).then_some(ALERT);
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO blog_changes (job_name, blog_id, found_at, code, held, detail, found_since, digest)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
@@ -101,8 +101,7 @@ pub(super) fn add(
             found_since,
             digest
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// The oldest changes of a job that no message tells yet.
@@ -150,11 +149,7 @@ pub fn are_unannounced(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
 
 /// Notes which messages tell a change.
 pub fn mark_digest(tx: &mut Tx<'_>, id: i64, digest: &str) -> db::Result<()> {
-    tx.execute(
-        sql!("UPDATE blog_changes SET digest = ?2 WHERE id = ?1 AND digest IS NULL"),
-        params![id, digest],
-    )?;
-    Ok(())
+    tx.run(sql!("UPDATE blog_changes SET digest = ?2 WHERE id = ?1 AND digest IS NULL"), params![id, digest])
 }
 
 /// The newest changes first.

@@ -38,7 +38,7 @@ pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
 pub fn put_book(tx: &mut Tx<'_>, book: &Book, now: Timestamp) -> db::Result<()> {
     let authors = (!book.authors.is_empty()).then(|| serde_json::json!(book.authors).to_string());
     let links = (!book.links.is_empty()).then(|| serde_json::json!(book.links).to_string());
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO books (isbn13, title, authors_json, publisher, published_date, description, cover_url,
                links_json, source, first_seen_at, last_seen_at)
@@ -65,8 +65,7 @@ pub fn put_book(tx: &mut Tx<'_>, book: &Book, now: Timestamp) -> db::Result<()> 
             GOOGLE_BOOKS,
             now
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// Remembers that a job found a book; `true` if it had not found it before.

@@ -114,7 +114,7 @@ pub fn mark_sent(
     sent_at: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO job_books (job_name, isbn13, first_seen_at, is_waiting, last_sent_at)
              VALUES (?1, ?2, COALESCE((SELECT first_seen_at FROM books WHERE isbn13 = ?2), ?4), 0, ?3)
@@ -123,8 +123,7 @@ pub fn mark_sent(
                  THEN COALESCE(excluded.last_sent_at, job_books.last_sent_at) ELSE job_books.last_sent_at END"
         ),
         params![job, isbn13, sent_at, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Remembers that a job has found a book and not sent it; what is known of the pair stays.

@@ -64,11 +64,10 @@ pub fn add_token(
     expires_at: Timestamp,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!("INSERT INTO prompt_tokens (token, prompt_id, expires_at, created_at) VALUES (?1, ?2, ?3, ?4)"),
         params![token.as_str(), prompt_id, expires_at, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// What a token leads to, whether it still works or not.

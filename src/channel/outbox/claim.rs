@@ -173,8 +173,7 @@ pub(super) fn claim_ready(
 /// Takes the mark back or sets it too late: what must never be done, so that `scripts/torture` can show that it would notice.
 #[cfg(feature = "broken-send-then-mark")]
 pub(super) fn put_state(tx: &mut Tx<'_>, row: &Row, state: super::model::State) -> db::Result<()> {
-    tx.execute(sql!("UPDATE outbox SET state = ?2 WHERE id = ?1"), params![row.id, state.word()])?;
-    Ok(())
+    tx.run(sql!("UPDATE outbox SET state = ?2 WHERE id = ?1"), params![row.id, state.word()])
 }
 
 fn uptime_text(lease: &Lease) -> Option<String> {
@@ -270,11 +269,7 @@ pub(super) fn renew(tx: &mut Tx<'_>, row: &Row, owner: &Owner, lease: &Lease) ->
 }
 
 fn mark_left(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
-    tx.execute(
-        sql!("UPDATE outbox_channels SET last_attempt_at = ?2 WHERE channel = ?1"),
-        params![channel, now],
-    )?;
-    Ok(())
+    tx.run(sql!("UPDATE outbox_channels SET last_attempt_at = ?2 WHERE channel = ?1"), params![channel, now])
 }
 
 /// Writes a decided step of a message that `owner` holds; `false` when it is in other hands.

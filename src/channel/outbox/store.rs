@@ -265,8 +265,7 @@ pub(super) fn list_held(tx: &mut Tx<'_>, job: &str) -> db::Result<Vec<Row>> {
 
 /// Notes that the owner has been told how the message ended.
 pub(super) fn mark_owner_notified(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<()> {
-    tx.execute(sql!("UPDATE outbox SET settled_at = ?2 WHERE id = ?1"), params![id, now])?;
-    Ok(())
+    tx.run(sql!("UPDATE outbox SET settled_at = ?2 WHERE id = ?1"), params![id, now])
 }
 
 /// Messages that have ended and whose owner could not be told.

@@ -108,15 +108,14 @@ pub fn put_added(
     job: &JobName,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO branches (project_id, branch_name, job_name, added_at) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (project_id, branch_name) DO UPDATE SET job_name = excluded.job_name,
                added_at = excluded.added_at, ignored_at = NULL"
         ),
         params![project_id, branch_name, job, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Gives a branch to `job`, whose config names it or not.
@@ -127,15 +126,14 @@ pub fn put_owner(
     job: &JobName,
     is_named: bool,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO branches (project_id, branch_name, job_name, is_named) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (project_id, branch_name) DO UPDATE SET job_name = excluded.job_name,
                is_named = excluded.is_named"
         ),
         params![project_id, branch_name, job, is_named],
-    )?;
-    Ok(())
+    )
 }
 
 /// A branch, and what decides who collects it.
@@ -204,14 +202,13 @@ pub fn mark_failing(
 
 /// Notes that a branch can be collected again, if it could not.
 pub fn reset_failing(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE branches SET failing_why = NULL, failing_since = NULL
              WHERE project_id = ?1 AND branch_name = ?2 AND failing_since IS NOT NULL"
         ),
         params![project_id, branch_name],
-    )?;
-    Ok(())
+    )
 }
 
 /// A branch that cannot be collected.
@@ -252,11 +249,10 @@ pub fn mark_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Ti
 
 /// Forgets that a branch was gone: it is back.
 pub fn reset_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!("UPDATE branches SET deleted_at = NULL WHERE project_id = ?1 AND branch_name = ?2"),
         params![project_id, branch_name],
-    )?;
-    Ok(())
+    )
 }
 
 /// The seed's "pairs that have been collected", of one host, plus those added by hand, each with its job.

@@ -93,11 +93,10 @@ pub fn find_version(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<i64> {
 
 /// Notes that what is stored of a branch has changed.
 pub fn mark_changed(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!("UPDATE branches SET changes = changes + 1 WHERE project_id = ?1 AND branch_name = ?2"),
         params![project_id, branch_name],
-    )?;
-    Ok(())
+    )
 }
 
 /// How many commits are stored of these branches, up to `limit`.

@@ -40,14 +40,13 @@ pub fn raise(
     message: &Phrase,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO alerts (cause, since, message) VALUES (?1, ?2, ?3)
              ON CONFLICT (cause) DO UPDATE SET message = excluded.message, over_at = NULL"
         ),
         params![kind.cause(subject), now, message],
-    )?;
-    Ok(())
+    )
 }
 
 /// Notes that it is over; of what nobody was told nobody has to be told the end.
@@ -57,11 +56,7 @@ pub fn clear(tx: &mut Tx<'_>, kind: AlertKind, subject: &Subject, now: Timestamp
 
 pub(super) fn clear_cause(tx: &mut Tx<'_>, cause: &str, now: Timestamp) -> db::Result<()> {
     tx.execute(sql!("DELETE FROM alerts WHERE cause = ?1 AND announced_at IS NULL"), params![cause])?;
-    tx.execute(
-        sql!("UPDATE alerts SET over_at = ?2 WHERE cause = ?1 AND over_at IS NULL"),
-        params![cause, now],
-    )?;
-    Ok(())
+    tx.run(sql!("UPDATE alerts SET over_at = ?2 WHERE cause = ?1 AND over_at IS NULL"), params![cause, now])
 }
 
 /// Everything that is wrong now, oldest first.

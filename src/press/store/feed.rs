@@ -102,7 +102,7 @@ pub fn put_feed(
     state: &FeedState,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, etag, last_modified, validated_url, first_success_at,
                last_success_at, last_read_at, read_again_at, entry_count, moved_to, moved_count, adopted_url, news_days,
@@ -135,20 +135,18 @@ pub fn put_feed(
             state.silence.noted_at,
             state.cut.and_then(|cut| serde_json::to_string(&cut).ok())
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// Forgets the address that a feed had moved to.
 pub fn reset_adopted(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE press_feeds SET adopted_url = NULL, moved_to = NULL, moved_count = 0
              WHERE job_name = ?1 AND feed_url = ?2"
         ),
         params![job, feed_url],
-    )?;
-    Ok(())
+    )
 }
 
 /// Feeds of a job that have fallen silent.
@@ -179,14 +177,13 @@ pub fn list_cut(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<(String, Optio
 
 /// Remembers until when the server of a feed wants to be left alone.
 pub fn put_not_before(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, until: Timestamp) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, not_before) VALUES (?1, ?2, ?3)
              ON CONFLICT (job_name, feed_url) DO UPDATE SET not_before = excluded.not_before"
         ),
         params![job, feed_url, until],
-    )?;
-    Ok(())
+    )
 }
 
 /// Whether a feed is gone for good, as far as we know.
@@ -199,14 +196,13 @@ pub fn is_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<boo
 
 /// Remembers that a feed is gone for good.
 pub fn mark_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, now: Timestamp) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, gone_at) VALUES (?1, ?2, ?3)
              ON CONFLICT (job_name, feed_url) DO UPDATE SET gone_at = excluded.gone_at"
         ),
         params![job, feed_url, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Forgets that feeds of a job are gone; answers how many were.

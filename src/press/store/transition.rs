@@ -60,29 +60,25 @@ pub fn note(tx: &mut Tx<'_>, item: &Item, code: ItemCode, detail: &Json, now: Ti
 
 /// Remembers what the page was and what the model said about it.
 pub fn put_verdict(tx: &mut Tx<'_>, id: i64, page_hash: &str, verdict: Option<&str>) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!("UPDATE items SET page_hash = ?2, verdict = COALESCE(?3, verdict) WHERE id = ?1"),
         params![id, page_hash, verdict],
-    )?;
-    Ok(())
+    )
 }
 
 /// Has the model asked about an item although its answer may be known, until it has answered.
 pub fn mark_bypass_cache(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
-    tx.execute(sql!("UPDATE items SET bypass_cache = 1, is_short = 0 WHERE id = ?1"), params![id])?;
-    Ok(())
+    tx.run(sql!("UPDATE items SET bypass_cache = 1, is_short = 0 WHERE id = ?1"), params![id])
 }
 
 /// Notes that the model has answered past the cache, which it does once.
 pub fn mark_answered(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
-    tx.execute(sql!("UPDATE items SET bypass_cache = 0 WHERE id = ?1 AND bypass_cache = 1"), params![id])?;
-    Ok(())
+    tx.run(sql!("UPDATE items SET bypass_cache = 0 WHERE id = ?1 AND bypass_cache = 1"), params![id])
 }
 
 /// Has an item posted with its title alone.
 pub fn mark_short(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
-    tx.execute(sql!("UPDATE items SET is_short = 1 WHERE id = ?1"), params![id])?;
-    Ok(())
+    tx.run(sql!("UPDATE items SET is_short = 1 WHERE id = ?1"), params![id])
 }
 
 /// Keeps the summary that is being posted; `false` if the item is no longer pending.

@@ -13,8 +13,10 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use utoipa::{IntoParams, OpenApi};
 
+use super::problem::Problem;
 use super::route::{Access, Route};
 use super::{Pages, language};
+use crate::engine::Finder;
 use crate::phrase::Speech;
 use crate::text::Language;
 
@@ -68,6 +70,11 @@ async fn show_document() -> Json<utoipa::openapi::OpenApi> {
 pub(super) struct Asked {
     /// `en` or `ja`; else as `Accept-Language` says.
     lang: Option<String>,
+}
+
+/// What finds things; a process that watches nothing has none.
+fn finder(pages: &Pages) -> Result<Finder, Problem> {
+    pages.finder().ok_or_else(|| Problem::not_found("nothing is watched here"))
 }
 
 /// How to speak to whoever asks: moments in sentences are in the zone of the config.

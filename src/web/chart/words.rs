@@ -7,10 +7,8 @@ use crate::text::Language;
 
 /// Monday first.
 pub(super) fn weekdays(speech: &Speech) -> [&'static str; 7] {
-    match speech.language {
-        Language::En => ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
-        Language::Ja => ["月", "火", "水", "木", "金", "土", "日"],
-    }
+    let english = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+    speech.language.choose(english, ["月", "火", "水", "木", "金", "土", "日"])
 }
 
 /// The month of a day; January names the year.

@@ -158,14 +158,13 @@ pub fn renew(tx: &mut Tx<'_>, claimed: &Claimed, stored: u64) -> db::Result<bool
 
 /// Gives a target back unsettled; whoever comes next continues it.
 pub fn release(tx: &mut Tx<'_>, claimed: &Claimed) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE bulk_collection_results SET lease_owner = NULL, lease_until = NULL
              WHERE run_id = ?1 AND project_id = ?2 AND branch_name = ?3 AND lease_owner = ?4 AND lease_fence = ?5"
         ),
         params![claimed.run_id, claimed.project_id, claimed.branch_name, claimed.owner, claimed.fence],
-    )?;
-    Ok(())
+    )
 }
 
 /// Gives back every target of a run that a process held which has died.
