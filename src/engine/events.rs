@@ -15,7 +15,6 @@ pub struct RunEvent {
     /// What it said.
     #[serde(with = "phrase::stored")]
     pub message: Phrase,
-    #[serde(default)]
     pub began_at: Option<Timestamp>,
     /// How many new things it found.
     #[serde(default)]

@@ -6,14 +6,14 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Reads the eight columns that every query for books begins with.
-/// What [`read`] takes of `books b`.
-macro_rules! book_columns {
+/// How every query for books begins: with what [`read`] takes of `books b`.
+macro_rules! select_books {
     () => {
-        "b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url, b.links_json"
+        "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
+           b.links_json"
     };
 }
-pub(super) use book_columns;
+pub(super) use select_books;
 
 pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
     // What another program wrote badly counts as not known.
@@ -120,9 +120,5 @@ pub fn has_book(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13) -> db::Result<b
 
 /// A book by its key.
 pub fn find_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Option<Book>> {
-    tx.find(
-        sql!(concat!("SELECT ", book_columns!(), " FROM books b WHERE b.isbn13 = ?1")),
-        params![isbn13],
-        read,
-    )
+    tx.find(sql!(concat!(select_books!(), " FROM books b WHERE b.isbn13 = ?1")), params![isbn13], read)
 }

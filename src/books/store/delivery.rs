@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::books::book_columns;
+use super::books::select_books;
 use crate::books::deliver::{SUBJECT, TOPIC};
 use crate::books::model::{Book, Isbn13};
 use crate::db::{self, FromRow, Tx};
@@ -34,10 +34,7 @@ pub struct QueuedDigest {
 /// The newest is the one found last; among those found together, the one published last.
 pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timestamp) -> db::Result<Vec<Book>> {
     tx.list(
-        sql!(concat!(
-            "SELECT ",
-            book_columns!(),
-            " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
+        sql!(concat!(select_books!(), " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.is_waiting = 1
                AND (j.rests_until IS NULL OR j.rests_until <= ?3 OR j.rests_until > ?4)
                AND NOT EXISTS (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
@@ -183,8 +180,7 @@ pub fn list_repeatable(
 ) -> db::Result<Vec<Book>> {
     tx.list(
         sql!(concat!(
-            "SELECT ",
-            book_columns!(),
+            select_books!(),
             " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.last_sent_at IS NOT NULL
                AND (j.last_sent_at <= ?3 OR j.last_sent_at > ?4)

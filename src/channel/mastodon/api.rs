@@ -51,7 +51,6 @@ struct Posted {
     created_at: String,
     #[serde(default)]
     content: String,
-    #[serde(default)]
     card: Option<Card>,
 }
 
