@@ -104,8 +104,7 @@ pub fn warn_without_channel(job: &config::Job) -> Option<Problem> {
         "job `{name}` sends nowhere: {instead}results are kept and shown by `status` and `{listing}`",
         "ジョブ `{name}` の送信先がありません：{instead}結果は保存され、`status` と `{listing}` で見られます",
         name = &job.name,
-        instead = instead(),
-        listing = *listing
+        instead = instead()
     );
     let hint = phrase!("add `deliver` to be notified", "通知を受け取るには `deliver` を追加してください");
     let warning = || job.section.header_problem(message).as_warning().with_hint(hint);

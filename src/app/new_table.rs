@@ -59,7 +59,7 @@ impl AddError {
     pub fn phrase(&self) -> Phrase {
         match self {
             Self::Known { what, name } => {
-                phrase!("there is a {what} `{name}` already", "{what} `{name}` はすでにあります", what, name)
+                phrase!("there is a {what} `{name}` already", "{what} `{name}` はすでにあります")
             }
             Self::Value(why) => why.clone(),
             Self::Edit(error) => error.phrase(),

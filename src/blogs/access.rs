@@ -22,11 +22,8 @@ impl BlogAccess {
         let mut headers = Vec::new();
         for (name, value) in &keys.headers {
             let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
-                let why = phrase!(
-                    "`{name}` is not the name of a header",
-                    "`{name}` はヘッダー名ではありません",
-                    name
-                );
+                let why =
+                    phrase!("`{name}` is not the name of a header", "`{name}` はヘッダー名ではありません");
                 (format!("headers.{name}"), why)
             })?;
             headers.push((header, value.clone()));

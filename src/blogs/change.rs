@@ -26,7 +26,7 @@ pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<V
 fn view_of(listed: &ListedChange) -> View {
     let change = &listed.change;
     let (id, blog) = (change.id, change.blog_id.as_str());
-    let title = phrase!("change {id} of blog {blog}", "ブログ {blog} の変更 {id}", id, blog);
+    let title = phrase!("change {id} of blog {blog}", "ブログ {blog} の変更 {id}");
     let data = serde_json::to_value(listed).unwrap_or_default();
     let mut view = View::new(CHANGE, change_subject(id), title, data);
     view.state = Some(match change.code {
@@ -51,7 +51,7 @@ fn view_of(listed: &ListedChange) -> View {
         ..phrase!("{entry}", "{entry}", entry = link(entry)).into()
     };
     let more = change.detail.more;
-    let more = (more > 0).then(|| phrase!("and {more} more", "ほか {more} 件", more).into());
+    let more = (more > 0).then(|| phrase!("and {more} more", "ほか {more} 件").into());
     view.section(phrase!("new entries", "新着"), change.detail.entries.iter().map(entry).chain(more));
     view.section(
         phrase!("messages", "メッセージ"),
@@ -107,13 +107,11 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
         Some(state) => ActionOutcome::Done(phrase!(
             "Change {id}: {state}",
             "変更 {id}：{state}",
-            id,
             state = phrase_of(state)
         )),
         None => ActionOutcome::Refused(phrase!(
             "no message of change {id} needs approval",
-            "変更 {id} に確認待ちのメッセージはありません",
-            id
+            "変更 {id} に確認待ちのメッセージはありません"
         )),
     })
 }
@@ -134,7 +132,7 @@ pub fn standing(listed: &ListedChange) -> Phrase {
         (Some(_), [only]) => phrase_of(*only),
         (Some(_), states) => {
             let states = Value::List(states.iter().map(|state| phrase_of(*state).into()).collect());
-            phrase!("{states}", "{states}", states)
+            phrase!("{states}", "{states}")
         }
     }
 }

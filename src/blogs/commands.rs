@@ -42,19 +42,16 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, id: &str, deed: Deed) -> db:
             pause(tx, id, None, &phrase!("by hand", "手動"), finder.now)?;
             ActionOutcome::Done(phrase!(
                 "{id} is paused until it is resumed",
-                "{id} を再開まで一時停止しました",
-                id
+                "{id} を再開まで一時停止しました"
             ))
         }
         Verb::Resume if store::resume(tx, id, finder.now)? => ActionOutcome::Done(phrase!(
             "`{id}` is checked again with the next run",
-            "`{id}` は次の実行から再び確認されます",
-            id
+            "`{id}` は次の実行から再び確認されます"
         )),
         Verb::Resume => ActionOutcome::Refused(phrase!(
             "the blog `{id}` is not paused",
-            "ブログ `{id}` は一時停止していません",
-            id
+            "ブログ `{id}` は一時停止していません"
         )),
         _ => ActionOutcome::Unknown,
     })

@@ -181,13 +181,11 @@ impl EventDetail for BlogEvent {
             BlogEvent::Baseline { detector, entries, announced: 0 } => phrase!(
                 "first run: {entries existing entry} recorded, no notification (read by {by})",
                 "初回：既存の {entries} 件を記録（通知なし、{by} で確認）",
-                entries = *entries,
                 by = detector.phrase()
             ),
             BlogEvent::Baseline { detector, entries, announced } => phrase!(
                 "first run: {entries existing entry} recorded, {sent} of them announced (read by {by})",
                 "初回：既存の {entries} 件を記録し、うち {sent} 件を通知（{by} で確認）",
-                entries = *entries,
                 sent = *announced,
                 by = detector.phrase()
             ),
@@ -195,37 +193,26 @@ impl EventDetail for BlogEvent {
                 "now read by {by}: {entries existing entry} recorded, {sent} of them announced",
                 "{by} での確認に切り替え：既存の {entries} 件を記録、うち {sent} 件を通知",
                 by = detector.phrase(),
-                entries = *entries,
                 sent = *announced
             ),
             BlogEvent::New { entries, first, held, .. } => {
                 let first: Vec<Value> = first.iter().flatten().map(Value::from).collect();
                 match held {
-                    None => phrase!(
-                        "{entries new entry}: {first}",
-                        "新着 {entries} 件：{first}",
-                        entries = *entries,
-                        first
-                    ),
+                    None => phrase!("{entries new entry}: {first}", "新着 {entries} 件：{first}"),
                     Some(why) => phrase!(
                         "{entries new entry}, waiting for approval ({why}): {first}",
                         "新着 {entries} 件、確認待ち（{why}）：{first}",
-                        entries = *entries,
-                        why = why.phrase(),
-                        first
+                        why = why.phrase()
                     ),
                 }
             }
             BlogEvent::Gap { entries, known_before } => phrase!(
                 "none of the {known_before known entry} is left among {entries new entry}: some may have been missed",
-                "既知の {known_before} 件がすべて消え、新着が {entries} 件：見逃しがあるかもしれません",
-                known_before = *known_before,
-                entries = *entries
+                "既知の {known_before} 件がすべて消え、新着が {entries} 件：見逃しがあるかもしれません"
             ),
             BlogEvent::Rewritten { entries } => phrase!(
                 "{entries entry} changed their address; not announced as new",
-                "{entries} 件のアドレスが変わりました（新着としては通知しません）",
-                entries = *entries
+                "{entries} 件のアドレスが変わりました（新着としては通知しません）"
             ),
             BlogEvent::FeedFound(found) => {
                 phrase!("feed found: {url}", "フィードを発見：{url}", url = Value::link(&found.url))
@@ -283,8 +270,7 @@ impl EventDetail for BlogEvent {
             BlogEvent::Paused => phrase!("paused by hand", "手動で一時停止"),
             BlogEvent::FeedStopped { newest: Some(newest) } => phrase!(
                 "the feed has stopped (newest entry {newest}) while the sitemap grows",
-                "サイトマップは増えていますが、フィードは止まっています（最新の記事：{newest}）",
-                newest = *newest
+                "サイトマップは増えていますが、フィードは止まっています（最新の記事：{newest}）"
             ),
             BlogEvent::FeedStopped { newest: None } => phrase!(
                 "the feed has stopped while the sitemap grows",
@@ -293,7 +279,6 @@ impl EventDetail for BlogEvent {
             BlogEvent::Silent { last, usual_gap_secs } => phrase!(
                 "nothing new since {last}; usually something comes every {gap}",
                 "{last} 以降の新着なし（通常は {gap} ごと）",
-                last = *last,
                 gap = Duration::from_secs(*usual_gap_secs)
             ),
             BlogEvent::SilenceOver => phrase!("something new again", "新着が再開"),

@@ -3,7 +3,7 @@
 use super::decide::Code;
 use super::entry::ENTRY;
 use super::events;
-use super::store::{self, ChangeRow};
+use super::store::{self, ChangeFilter, ChangeRow};
 use crate::db::{self, Tx};
 use crate::engine::finder::read_address;
 use crate::engine::finding::FoundThing;
@@ -11,7 +11,8 @@ use crate::id::JobName;
 use crate::ledger::Subject;
 
 pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::Result<Vec<FoundThing>> {
-    let changes = store::list_changes_before(tx, i64::MAX, job.map(JobName::as_str), None, limit)?;
+    let filter = ChangeFilter { job: job.map(ToString::to_string), ..ChangeFilter::default() };
+    let changes = store::list_changes(tx, &filter, limit)?;
     let news = changes.into_iter().filter(|change| change.code == Code::New);
     Ok(news.flat_map(findings).take(limit).collect())
 }

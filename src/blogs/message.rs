@@ -66,10 +66,7 @@ fn count_blogs(changes: &[ChangeRow]) -> usize {
 }
 
 fn headline_of_one(blog: &str, count: usize, language: Language) -> String {
-    match language {
-        Language::Ja => format!("{blog}: 新着 {count} 件"),
-        Language::En => format!("{blog}: {}", counted(count, "new entry")),
-    }
+    format!("{blog}: {}", language.choose(counted(count, "new entry"), format!("新着 {count} 件")))
 }
 
 fn headline_of_many(count: usize, blogs: usize, language: Language) -> String {

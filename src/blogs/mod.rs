@@ -37,6 +37,7 @@ pub mod round;
 pub mod store;
 pub mod view;
 
+use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +50,6 @@ use crate::channel::outbox::Topics;
 use crate::channel::{ChannelEnv, ChannelSet};
 use crate::config::{self as file, Problems};
 use crate::db::{self, Db, Tx};
-use crate::engine::job::Boxed;
 use crate::engine::view::Fact;
 use crate::engine::{
     Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, RunStart, ShareContext,
@@ -160,9 +160,7 @@ impl Blogs {
                 let count = ctx.db.read(move |tx| store::count_unannounced(tx, job.as_str())).await?;
                 phrase!(
                     "{summary}; {count change} not sent (--no-deliver)",
-                    "{summary}。未通知の変更 {count} 件（--no-deliver）",
-                    summary,
-                    count
+                    "{summary}。未通知の変更 {count} 件（--no-deliver）"
                 )
             }
         };
@@ -182,26 +180,21 @@ impl Blogs {
     }
 }
 
+#[async_trait]
 impl Collector for Blogs {
-    fn check(&self) -> Boxed<'_, Vec<Check>> {
-        Box::pin(async {
-            let fetcher = &self.prober.fetcher;
-            let asked = self.blogs.iter().take(ASKED_BY_DOCTOR).map(|blog| async move {
-                fetcher.reach(&blog.id, &blog.url, &blog.reachable, Wanted::Document).await
-            });
-            let mut checks = futures_util::future::join_all(asked).await;
-            if let Some(left) = self.blogs.len().checked_sub(ASKED_BY_DOCTOR).filter(|left| *left > 0) {
-                checks.push(Check::fine(
-                    phrase!("more", "ほか"),
-                    phrase!(
-                        "{left} more blogs were not asked",
-                        "ほか {left} 件のブログは確認していません",
-                        left
-                    ),
-                ));
-            }
-            checks
-        })
+    async fn check(&self) -> Vec<Check> {
+        let fetcher = &self.prober.fetcher;
+        let asked = self.blogs.iter().take(ASKED_BY_DOCTOR).map(|blog| async move {
+            fetcher.reach(&blog.id, &blog.url, &blog.reachable, Wanted::Document).await
+        });
+        let mut checks = futures_util::future::join_all(asked).await;
+        if let Some(left) = self.blogs.len().checked_sub(ASKED_BY_DOCTOR).filter(|left| *left > 0) {
+            checks.push(Check::fine(
+                phrase!("more", "ほか"),
+                phrase!("{left} more blogs were not asked", "ほか {left} 件のブログは確認していません"),
+            ));
+        }
+        checks
     }
 
     fn relies_on(&self) -> Vec<Subject> {
@@ -212,32 +205,27 @@ impl Collector for Blogs {
         view::list_waiting_facts(tx, name, &self.blogs, now)
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
-        Box::pin(async move {
-            let items = self
-                .preview(db, None)
-                .await?
-                .into_iter()
-                .map(preview::BlogPreview::into_preview_item)
-                .collect();
-            Ok(Preview { items, notes: Vec::new() })
-        })
+    async fn test(&self, db: &Db) -> Result<Preview, Failure> {
+        let items =
+            self.preview(db, None).await?.into_iter().map(preview::BlogPreview::into_preview_item).collect();
+        Ok(Preview { items, notes: Vec::new() })
     }
 
-    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
-        Box::pin(self.turn(ctx))
+    async fn run(&self, ctx: &RunContext) -> Result<Report, Failure> {
+        self.turn(ctx).await
     }
 
     fn shared(&self) -> Option<&dyn SharedRun> {
         Some(self)
     }
 
-    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
+    async fn plan(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
         let blogs = Arc::clone(&self.blogs);
-        Box::pin(async move { db.read(move |tx| preview::plan(tx, &blogs, now)).await })
+        db.read(move |tx| preview::plan(tx, &blogs, now)).await
     }
 }
 
+#[async_trait]
 impl SharedRun for Blogs {
     fn open(&self, tx: &mut Tx<'_>, job: &JobName, fence: i64, start: RunStart) -> db::Result<()> {
         if start == RunStart::Resumed && chunks::is_same_list(tx, job, &self.list)? {
@@ -250,10 +238,8 @@ impl SharedRun for Blogs {
         chunks::has_free(tx, job, &self.list)
     }
 
-    fn join<'a>(&'a self, ctx: &'a ShareContext) -> Boxed<'a, Result<Option<Phrase>, Failure>> {
-        Box::pin(async {
-            let counts = round::run(ctx, self).await?;
-            Ok((counts != RoundCounts::default()).then(|| counts.summary(self.blogs.len())))
-        })
+    async fn join(&self, ctx: &ShareContext) -> Result<Option<Phrase>, Failure> {
+        let counts = round::run(ctx, self).await?;
+        Ok((counts != RoundCounts::default()).then(|| counts.summary(self.blogs.len())))
     }
 }

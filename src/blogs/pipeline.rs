@@ -4,9 +4,9 @@ use super::events::{BLOG, BlogEvent, CHANGE};
 use super::store::{self, ChangeRow};
 use super::{KIND, change, commands, config, entry, findings, make, opml, pages, topics, view};
 use crate::config::{Flag, FlagShape, Kind};
+use crate::engine::Pipeline;
 use crate::engine::pipeline::{Example, ExportDocument, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
-use crate::engine::{Pipeline, action};
 use crate::ledger::event;
 use crate::phrase;
 
@@ -25,41 +25,20 @@ pub static PIPELINE: Pipeline = Pipeline {
     uses: Uses { llm: false, quota_for_tests: false },
     steps: &[],
     resume: |_, _| Ok(false),
-    flags: &[Flag {
-        name: "blog",
-        value: "[ID=]URL",
-        help: || {
-            phrase!(
-                "the address of a blog; without an id its host is the id; may be repeated",
-                "ブログの URL（ID を省くとホスト名が ID になる。複数指定可）"
-            )
-        },
-        key: "blog",
-        shape: FlagShape::Made(config::from_flags),
-        is_required: true,
-    }],
+    flags: &[Flag::new("blog", "[ID=]URL", || {
+        phrase!(
+            "the address of a blog; without an id its host is the id; may be repeated",
+            "ブログの URL（ID を省くとホスト名が ID になる。複数指定可）"
+        )
+    })
+    .shaped(FlagShape::Made(config::from_flags))
+    .required()],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
     secrets: &[],
     lacks: |_| None,
     things: &[
-        &Thing {
-            word: entry::ENTRY,
-            find: entry::find,
-            list_configured: |_| Vec::new(),
-            list_stored: |_| Ok(Vec::new()),
-            listed_by: "change ls",
-            resume: None,
-            act: action::NOTHING,
-        },
-        &Thing {
-            word: CHANGE,
-            find: change::find,
-            list_configured: |_| Vec::new(),
-            list_stored: |_| Ok(Vec::new()),
-            listed_by: "change ls",
-            resume: None,
-            act: change::act,
-        },
+        &Thing::new(entry::ENTRY, entry::find, "change ls"),
+        &Thing { act: change::act, ..Thing::new(CHANGE, change::find, "change ls") },
         &Thing {
             word: BLOG,
             find: view::find,

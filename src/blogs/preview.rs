@@ -33,25 +33,23 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
     }
     let check = |blog: &&Blog| {
         let url = Value::link(blog.url.as_str());
-        phrase!("check {blog} ({url})", "{blog}（{url}）を確認", blog = &blog.id, url)
+        phrase!("check {blog} ({url})", "{blog}（{url}）を確認", blog = &blog.id)
     };
     let mut steps: Vec<Phrase> = due.iter().take(MAX_NAMED).map(check).collect();
     if let Some(count) = due.len().checked_sub(MAX_NAMED).filter(|count| *count > 0) {
-        steps.push(phrase!("check {count more blog}", "ほか {count} 件を確認", count));
+        steps.push(phrase!("check {count more blog}", "ほか {count} 件を確認"));
     }
     for (blog, until) in sent_away.iter().take(MAX_NAMED) {
         steps.push(phrase!(
             "skip {blog} until {until}, as its server asked",
             "{blog} はサーバーの指示により {until} まで確認しない",
-            blog = *blog,
-            until = *until
+            blog = *blog
         ));
     }
     if let Some(count) = sent_away.len().checked_sub(MAX_NAMED).filter(|count| *count > 0) {
         steps.push(phrase!(
             "skip {count more blog}, as their servers asked",
-            "ほか {count} 件もサーバーの指示により確認しない",
-            count
+            "ほか {count} 件もサーバーの指示により確認しない"
         ));
     }
     if waiting > 0 {
@@ -99,20 +97,14 @@ impl BlogPreview {
         let by = self.detector.map_or_else(|| Phrase::verbatim("-"), Detector::phrase);
         let (entries, new) = (self.entries, self.new.len());
         let found = match (self.unchanged, &self.held_because) {
-            (true, _) => phrase!("by {by}: unchanged", "{by}：変化なし", by),
+            (true, _) => phrase!("by {by}: unchanged", "{by}：変化なし"),
             (false, None) => phrase!(
                 "by {by}: {entries entry}, {new} to be sent",
-                "{by}：{entries} 件、うち {new} 件を通知",
-                by,
-                entries,
-                new
+                "{by}：{entries} 件、うち {new} 件を通知"
             ),
             (false, Some(why)) => phrase!(
                 "by {by}: {entries entry}, {new} to be sent after approval ({why})",
                 "{by}：{entries} 件、うち {new} 件は確認待ち（{why}）",
-                by,
-                entries,
-                new,
                 why = why.phrase()
             ),
         };

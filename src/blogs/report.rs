@@ -30,12 +30,9 @@ impl FailedBlog {
         match until {
             Some(until) => phrase!(
                 "{blog}: {error}; not checked before {until}",
-                "{blog}：{error}（{until} まで確認しません）",
-                blog,
-                error,
-                until = *until
+                "{blog}：{error}（{until} まで確認しません）"
             ),
-            None => phrase!("{blog}: {error}", "{blog}：{error}", blog, error),
+            None => phrase!("{blog}: {error}", "{blog}：{error}"),
         }
     }
 }
@@ -79,7 +76,7 @@ impl RoundCounts {
         let mut parts = Vec::new();
         if self.checked > others || (others == 0 && self.waiting == 0) {
             let count = self.checked.saturating_sub(others);
-            parts.push(phrase!("{count} unchanged", "変化なし {count} 件", count));
+            parts.push(phrase!("{count} unchanged", "変化なし {count} 件"));
         }
         if self.first > 0 {
             parts.push(phrase!(
@@ -103,34 +100,30 @@ impl RoundCounts {
         if self.waiting > 0 {
             let mut waits = self.waits.clone();
             if let Some(more) = self.waiting.checked_sub(waits.len()).filter(|more| *more > 0) {
-                waits.push(phrase!("{more} more", "ほか {more} 件", more).into());
+                waits.push(phrase!("{more} more", "ほか {more} 件").into());
             }
             parts.push(phrase!(
                 "{count} waiting as asked by their servers ({waits})",
                 "サーバーの指示で待機中 {count} 件（{waits}）",
-                count = self.waiting,
-                waits
+                count = self.waiting
             ));
         }
         if self.cut > 0 {
             let mut cuts = self.cuts.clone();
             if let Some(more) = self.cut.checked_sub(cuts.len()).filter(|more| *more > 0) {
-                cuts.push(phrase!("{more} more", "ほか {more} 件", more).into());
+                cuts.push(phrase!("{more} more", "ほか {more} 件").into());
             }
             parts.push(phrase!(
                 "{count} read in part ({cuts})",
                 "一部のみ読み込み {count} 件（{cuts}）",
-                count = self.cut,
-                cuts
+                count = self.cut
             ));
         }
         let parts: Vec<Value> = parts.into_iter().map(Value::from).collect();
         phrase!(
             "checked {checked} of {blogs blog}: {parts}",
             "{blogs} 件中 {checked} 件を確認：{parts}",
-            checked = self.checked,
-            blogs,
-            parts
+            checked = self.checked
         )
     }
 
@@ -143,7 +136,7 @@ impl RoundCounts {
     pub fn wait(&mut self, blog: &str, until: Timestamp) {
         self.waiting += 1;
         if self.waits.len() < NAMED_WAITS {
-            self.waits.push(phrase!("{blog} until {until}", "{blog}：{until} まで", blog, until).into());
+            self.waits.push(phrase!("{blog} until {until}", "{blog}：{until} まで").into());
         }
     }
 
@@ -151,7 +144,7 @@ impl RoundCounts {
     pub fn cut(&mut self, blog: &str, cut: Cut) {
         self.cut += 1;
         if self.cuts.len() < NAMED_WAITS {
-            self.cuts.push(phrase!("{blog}: {why}", "{blog}：{why}", blog, why = cut::phrase(cut)).into());
+            self.cuts.push(phrase!("{blog}: {why}", "{blog}：{why}", why = cut::phrase(cut)).into());
         }
     }
 

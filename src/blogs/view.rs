@@ -182,14 +182,12 @@ pub(super) fn list_waiting_facts(
         .map(|(blog, _, until)| {
             fact(phrase!(
                 "blog {blog} until {until}, as its server asked",
-                "ブログ {blog}：サーバーの指示により {until} まで",
-                blog,
-                until = *until
+                "ブログ {blog}：サーバーの指示により {until} まで"
             ))
         })
         .collect();
     if let Some(count) = waiting.len().checked_sub(MAX_NAMED).filter(|count| *count > 0) {
-        facts.push(fact(phrase!("{count more blog}", "ほか {count} 件", count)));
+        facts.push(fact(phrase!("{count more blog}", "ほか {count} 件")));
     }
     Ok(facts)
 }
@@ -223,7 +221,7 @@ fn list_blogs_at(finder: &Finder, url: &Url) -> Vec<String> {
 fn view(finder: &Finder, blog: &BlogDetails) -> View {
     let id = &blog.blog_id;
     let data = serde_json::to_value(blog).unwrap_or_default();
-    let mut view = View::new(BLOG, subject(id), phrase!("blog {id}", "ブログ {id}", id), data);
+    let mut view = View::new(BLOG, subject(id), phrase!("blog {id}", "ブログ {id}"), data);
     view.state = Some(match blog {
         BlogDetails { paused: Some(_), .. } => State::Paused,
         BlogDetails { not_before: Some(_), .. } => State::Waiting,
@@ -234,7 +232,7 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
     let searched = |found: &Option<String>, again: Option<Timestamp>| match (found, again) {
         (Some(url), _) => Some(Value::link(url)),
         (None, Some(again)) => {
-            Some(phrase!("none found; searched for again {again}", "なし（次の探索：{again}）", again).into())
+            Some(phrase!("none found; searched for again {again}", "なし（次の探索：{again}）").into())
         }
         (None, None) => None,
     };
@@ -245,8 +243,7 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
             phrase!("other feeds", "ほかのフィード"),
             phrase!(
                 "{feeds} (named by its page, not read; `feed` in the config chooses one)",
-                "{feeds}（ページに記載あり、未使用。設定の `feed` で選べます）",
-                feeds
+                "{feeds}（ページに記載あり、未使用。設定の `feed` で選べます）"
             ),
         );
     }
@@ -258,7 +255,7 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
     view.fact(
         phrase!("next check", "次の確認"),
         blog.not_before
-            .map(|at| phrase!("not before {at}: its server asked for it", "{at} 以降（サーバーの指示）", at)),
+            .map(|at| phrase!("not before {at}: its server asked for it", "{at} 以降（サーバーの指示）")),
     );
     view.fact(phrase!("last change", "最終更新"), blog.last_change_at);
     if let Some((last, gap)) = blog.silent {
@@ -268,11 +265,7 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
     view.fact(
         phrase!("stopped feed", "止まったフィード"),
         blog.feed_stopped_at.map(|at| {
-            phrase!(
-                "not read since {at}: the site goes on without it",
-                "{at} から不使用（サイトは更新中）",
-                at
-            )
+            phrase!("not read since {at}: the site goes on without it", "{at} から不使用（サイトは更新中）")
         }),
     );
     view.fact(phrase!("read in part", "一部のみ読み込み"), blog.cut.map(cut::phrase));
@@ -292,8 +285,7 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
             phrase!("unconfirmed", "未確定"),
             phrase!(
                 "{count link} seen once; sent if they stay",
-                "1 回だけ見えたリンク {count} 件（残れば通知）",
-                count
+                "1 回だけ見えたリンク {count} 件（残れば通知）"
             ),
         );
     }
@@ -307,17 +299,17 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
 /// A check in a few words.
 pub(super) fn check_phrase(check: &CheckRow) -> Phrase {
     let says = match (&check.error_message, check.changed, check.skipped) {
-        (Some(error), ..) => phrase!("failed: {error}", "失敗：{error}", error),
+        (Some(error), ..) => phrase!("failed: {error}", "失敗：{error}"),
         (None, true, _) => phrase!("something new", "新着あり"),
         (None, _, true) => phrase!("unchanged, nothing had to be read", "変化なし（読み込み不要）"),
         (None, ..) => phrase!("unchanged", "変化なし"),
     };
     let says = match check.cut.map(cut::phrase) {
-        Some(why) => phrase!("{says}, read in part: {why}", "{says}、一部のみ読み込み：{why}", says, why),
+        Some(why) => phrase!("{says}, read in part: {why}", "{says}、一部のみ読み込み：{why}"),
         None => says,
     };
     match check.http_status {
-        Some(status) => phrase!("{says} (HTTP {status})", "{says}（HTTP {status}）", says, status),
+        Some(status) => phrase!("{says} (HTTP {status})", "{says}（HTTP {status}）"),
         None => says,
     }
 }
@@ -331,9 +323,9 @@ pub(super) fn change_line(change: &ChangeRow) -> Line {
     };
     let what = match (&detail.held_because, change.held) {
         (Some(why), _) => {
-            phrase!("{what}, needs approval ({why})", "{what}、確認待ち（{why}）", what, why = why.phrase())
+            phrase!("{what}, needs approval ({why})", "{what}、確認待ち（{why}）", why = why.phrase())
         }
-        (None, true) => phrase!("{what}, needs approval", "{what}、確認待ち", what),
+        (None, true) => phrase!("{what}, needs approval", "{what}、確認待ち"),
         _ => what,
     };
     let first = detail.entries.first().and_then(|entry| entry.title.as_ref().or(entry.url.as_ref()));
@@ -341,8 +333,8 @@ pub(super) fn change_line(change: &ChangeRow) -> Line {
     Line::at(
         change.found_at,
         match said {
-            Some(said) => phrase!("change {id}: {what}: {said}", "変更 {id}：{what}：{said}", id, what, said),
-            None => phrase!("change {id}: {what}", "変更 {id}：{what}", id, what),
+            Some(said) => phrase!("change {id}: {what}: {said}", "変更 {id}：{what}：{said}"),
+            None => phrase!("change {id}: {what}", "変更 {id}：{what}"),
         },
     )
 }

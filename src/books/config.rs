@@ -25,8 +25,7 @@ pub const ENV: &[EnvOverride] = &[
         let bad = |_| {
             BadValue::new(phrase!(
                 "`{value}` is not a number of requests a day",
-                "`{value}` は 1 日のリクエスト数ではありません",
-                value
+                "`{value}` は 1 日のリクエスト数ではありません"
             ))
         };
         let per_day = value.trim().parse::<u32>().map_err(bad);
@@ -204,13 +203,9 @@ impl<'de> Deserialize<'de> for Recheck {
                 match number {
                     0 => Ok(Recheck(None)),
                     number => Err(E::custom(
-                        BadValue::new(phrase!(
-                            "`{number}` has no unit",
-                            "`{number}` に単位がありません",
-                            number
-                        ))
-                        .with_hint(phrase!("write for example \"{number}d\"", "例：\"{number}d\"", number))
-                        .for_serde(),
+                        BadValue::new(phrase!("`{number}` has no unit", "`{number}` に単位がありません"))
+                            .with_hint(phrase!("write for example \"{number}d\"", "例：\"{number}d\""))
+                            .for_serde(),
                     )),
                 }
             }
@@ -314,11 +309,11 @@ pub fn local_links_hint() -> Phrase {
 }
 
 fn at_least_one(key: &str) -> Phrase {
-    phrase!("`{key}` is at least 1", "`{key}` は 1 以上です", key)
+    phrase!("`{key}` is at least 1", "`{key}` は 1 以上です")
 }
 
 fn at_most(key: &str, most: u32) -> Phrase {
-    phrase!("`{key}` is at most {most}", "`{key}` は {most} 以下です", key, most)
+    phrase!("`{key}` is at most {most}", "`{key}` は {most} 以下です")
 }
 
 /// Whether Google is asked without a key; another service at `api_url` may want none.

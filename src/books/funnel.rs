@@ -54,16 +54,13 @@ impl Funnel {
         let Collected { returned, without_isbn, new, .. } = self.collected;
         let queued = match self.queued.repeats {
             0 => Value::from(self.queued.new),
-            repeats => phrase!("{repeats} again", "再送 {repeats}", repeats).into(),
+            repeats => phrase!("{repeats} again", "再送 {repeats}").into(),
         };
         let steps = phrase!(
             "collected {returned} → with ISBN {usable} → new {new} → undelivered {undelivered} → queued {queued}",
             "取得 {returned} → ISBN あり {usable} → 新規 {new} → 未送信 {undelivered} → 送信待ち {queued}",
-            returned,
             usable = returned.saturating_sub(without_isbn),
-            new,
-            undelivered = self.undelivered,
-            queued
+            undelivered = self.undelivered
         );
         let narrow: Vec<Phrase> = [self.bottleneck(), self.quota()].into_iter().flatten().collect();
         if narrow.is_empty() {
@@ -72,7 +69,6 @@ impl Funnel {
             phrase!(
                 "{steps}; bottleneck: {narrow}",
                 "{steps}。ボトルネック：{narrow}",
-                steps,
                 narrow = Phrase::list(narrow)
             )
         }
@@ -83,7 +79,7 @@ impl Funnel {
         if let Some(Wrong::Credentials(why) | Wrong::Config(why) | Wrong::Failed(why)) =
             &self.collected.trouble
         {
-            return Some(phrase!("the search failed ({why})", "検索に失敗（{why}）", why));
+            return Some(phrase!("the search failed ({why})", "検索に失敗（{why}）"));
         }
         self.after_collecting().or_else(|| self.while_collecting())
     }
@@ -91,11 +87,9 @@ impl Funnel {
     /// That no more requests are possible now: said always, because the run waits for it whatever else is narrow.
     fn quota(&self) -> Option<Phrase> {
         match (self.collected.stop, self.collected.resumes_at) {
-            (_, Some(at)) => Some(phrase!(
-                "quota, no more requests before {at}",
-                "クォータ（{at} まで要求できません）",
-                at
-            )),
+            (_, Some(at)) => {
+                Some(phrase!("quota, no more requests before {at}", "クォータ（{at} まで要求できません）"))
+            }
             (Some(StopReason::Quota), None) => Some(phrase!(
                 "quota, the provider is paused until it is resumed",
                 "クォータ（再開されるまで一時停止中）"
@@ -118,26 +112,22 @@ impl Funnel {
             let count = self.undelivered;
             Some(phrase!(
                 "--no-deliver, {count} wait for a run that delivers",
-                "--no-deliver（{count} 件は次に送信する実行を待っています）",
-                count
+                "--no-deliver（{count} 件は次に送信する実行を待っています）"
             ))
         } else if let Some(at) = next_digest_at {
             Some(phrase!(
                 "a digest was refused, the next is made after {at}",
-                "ダイジェストが拒否されたため、次は {at} 以降",
-                at
+                "ダイジェストが拒否されたため、次は {at} 以降"
             ))
         } else if waiting > 0 && self.queued.new > 0 {
             Some(phrase!(
                 "mail_limit, {waiting} more wait for the next digest",
-                "mail_limit（残り {waiting} 件は次のダイジェスト）",
-                waiting
+                "mail_limit（残り {waiting} 件は次のダイジェスト）"
             ))
         } else if waiting > 0 {
             Some(phrase!(
                 "no channel could make a digest of the {waiting} that wait",
-                "待っている {waiting} 件のダイジェストを作れるチャンネルがありません",
-                waiting
+                "待っている {waiting} 件のダイジェストを作れるチャンネルがありません"
             ))
         } else if sent_before > 0 {
             Some(phrase!(
@@ -148,8 +138,7 @@ impl Funnel {
         } else if paused > 0 {
             Some(phrase!(
                 "refused digests, {paused} are in none for a while",
-                "ダイジェストの拒否（{paused} 件はしばらく対象外）",
-                paused
+                "ダイジェストの拒否（{paused} 件はしばらく対象外）"
             ))
         } else {
             None

@@ -122,7 +122,7 @@ impl Digest<'_> {
                 introduction => self.introduction(),
                 button => self.button(),
                 badge => self.is_repeat.then(|| self.badge()),
-                cover_of => match self.language { Language::Ja => "表紙", Language::En => "Cover" },
+                cover_of => self.language.choose("Cover", "表紙"),
                 footer => self.footer(),
                 cards => cards,
             })
@@ -143,26 +143,18 @@ impl Digest<'_> {
     }
 
     fn button(&self) -> &'static str {
-        match self.language {
-            Language::Ja => "調査プロンプトを開く",
-            Language::En => "Open the research prompt",
-        }
+        self.language.choose("Open the research prompt", "調査プロンプトを開く")
     }
 
     fn badge(&self) -> &'static str {
-        match self.language {
-            Language::Ja => "再紹介",
-            Language::En => "sent before",
-        }
+        self.language.choose("sent before", "再紹介")
     }
 
     fn footer(&self) -> &'static str {
-        match self.language {
-            Language::Ja => {
-                "書誌情報は Google Books によるものです。プロンプトのリンクには有効期限があります。"
-            }
-            Language::En => "Book data by Google Books. The links to prompts work for a limited time.",
-        }
+        self.language.choose(
+            "Book data by Google Books. The links to prompts work for a limited time.",
+            "書誌情報は Google Books によるものです。プロンプトのリンクには有効期限があります。",
+        )
     }
 
     /// One line about a book for channels that have little room.

@@ -31,6 +31,7 @@ pub mod token;
 pub mod view;
 pub mod volume;
 
+use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +49,6 @@ use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::Tx;
 use crate::db::{self, Db};
-use crate::engine::job::Boxed;
 use crate::engine::view::{Fact, State};
 use crate::engine::{
     Block, Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, Standing,
@@ -199,7 +199,7 @@ impl Books {
                 return Err(Failure::Credentials(google::refused_key(why)));
             }
             Some(Wrong::Config(why) | Wrong::Failed(why)) => {
-                problems.insert(0, phrase!("Google Books: {why}", "Google Books：{why}", why));
+                problems.insert(0, phrase!("Google Books: {why}", "Google Books：{why}"));
             }
             None => {}
         }
@@ -222,8 +222,6 @@ impl Books {
                 "collect: up to {most} volumes from startIndex={start} ({used} of {per_day} requests used today)",
                 "取得：startIndex={start} から最大 {most} 件（本日の要求 {used}/{per_day}）",
                 most = self.keys.max_per_run,
-                start,
-                used,
                 per_day = self.quota.rule.per_day
             ),
         };
@@ -240,43 +238,34 @@ impl Books {
                 let count = books.len();
                 phrase!(
                     "notify {channels}: {count undelivered book}, and what is collected",
-                    "通知（{channels}）：未送信の {count} 件と、今回取得した書籍",
-                    channels,
-                    count
+                    "通知（{channels}）：未送信の {count} 件と、今回取得した書籍"
                 )
             }
             select::Selection::Repeats(books) => {
                 let count = books.len();
                 phrase!(
                     "notify {channels}: what is collected, else {count book} again",
-                    "通知（{channels}）：今回取得した書籍、なければ {count} 件を再送",
-                    channels,
-                    count
+                    "通知（{channels}）：今回取得した書籍、なければ {count} 件を再送"
                 )
             }
             select::Selection::Nothing => {
-                phrase!(
-                    "notify {channels}: what is collected",
-                    "通知（{channels}）：今回取得した書籍",
-                    channels
-                )
+                phrase!("notify {channels}: what is collected", "通知（{channels}）：今回取得した書籍")
             }
         };
         Ok(Plan { steps: newest.into_iter().chain([collect, deliver_step]).collect() })
     }
 }
 
+#[async_trait]
 impl Collector for Books {
-    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
-        Box::pin(self.turn(ctx))
+    async fn run(&self, ctx: &RunContext) -> Result<Report, Failure> {
+        self.turn(ctx).await
     }
 
-    fn check(&self) -> Boxed<'_, Vec<Check>> {
+    async fn check(&self) -> Vec<Check> {
         // A search would count against the quota; whether the key is right shows at the first run.
-        Box::pin(async {
-            let url = google::volumes_url(self.keys.google_books.api_url.as_deref());
-            vec![self.fetcher.reach("Google Books", &url, &self.allow_private, Wanted::Anything).await]
-        })
+        let url = google::volumes_url(self.keys.google_books.api_url.as_deref());
+        vec![self.fetcher.reach("Google Books", &url, &self.allow_private, Wanted::Anything).await]
     }
 
     fn relies_on(&self) -> Vec<Subject> {
@@ -289,8 +278,7 @@ impl Collector for Books {
             label: phrase!("paused", "一時停止"),
             value: phrase!(
                 "its digests until {until}: the last one was refused, see messages",
-                "ダイジェストは {until} まで停止：直前の 1 通が拒否されました",
-                until
+                "ダイジェストは {until} まで停止：直前の 1 通が拒否されました"
             )
             .into(),
         };
@@ -305,7 +293,7 @@ impl Collector for Books {
     fn find_standing(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Option<Standing>> {
         if self.quota.used(tx, now)? >= i64::from(self.quota.rule.per_day) {
             let until = self.quota.resets_at(now);
-            let why = phrase!("resumes {until}", "{until} に再開", until);
+            let why = phrase!("resumes {until}", "{until} に再開");
             return Ok(Some(Standing::new(State::Quota).because(why)));
         }
         let cursor = cursor::find(tx, name.as_str(), &self.query_set_hash())?;
@@ -316,23 +304,19 @@ impl Collector for Books {
                 let at = end.last_updated_at.plus(after);
                 done.because(phrase!(
                     "{count} read, again from {at}",
-                    "{count} 件を取得済み、{at} から再確認",
-                    count,
-                    at
+                    "{count} 件を取得済み、{at} から再確認"
                 ))
             }
-            None => done.because(phrase!("{count} read", "{count} 件を取得済み", count)).needing_you(),
+            None => done.because(phrase!("{count} read", "{count} 件を取得済み")).needing_you(),
         }))
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
-        Box::pin(async move {
-            let now = self.deliver.channel_env.clock.now();
-            preview::preview(&self.collect_plan()?, &self.name, &self.fetcher, db, now).await
-        })
+    async fn test(&self, db: &Db) -> Result<Preview, Failure> {
+        let now = self.deliver.channel_env.clock.now();
+        preview::preview(&self.collect_plan()?, &self.name, &self.fetcher, db, now).await
     }
 
-    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
-        Box::pin(self.plan_steps(db, now))
+    async fn plan(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
+        self.plan_steps(db, now).await
     }
 }

@@ -8,7 +8,7 @@ use super::view::MailStatus;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::chart::{Chart, Figure, FunnelStep};
-use crate::engine::page::{Block, Card, Cards, Choice, FilterInput, Page, PageFilter, PageQuery, PageView};
+use crate::engine::page::{Block, Card, Cards, Choice, Page, PageFilter, PageQuery, PageView};
 use crate::engine::view::{Fact, State};
 use crate::engine::walk::{Fit, Walk};
 use crate::id::JobName;
@@ -49,9 +49,9 @@ pub(super) fn list_blocks(mail: &MailStatus, cursor: Option<&Cursor>) -> Vec<Blo
     if let Some(Cursor { start_index: position, is_exhausted, query_set_hash, last_updated_at, .. }) = cursor
     {
         let read = if *is_exhausted {
-            phrase!("{position}, all collected", "{position}（全件取得済み）", position = *position)
+            phrase!("{position}, all collected", "{position}（全件取得済み）")
         } else {
-            phrase!("{position}", "{position}", position = *position)
+            phrase!("{position}", "{position}")
         };
         let hash = query_set_hash.get(..16).unwrap_or(query_set_hash);
         facts.push(fact(phrase!("position", "取得位置"), read.into()));
@@ -116,40 +116,20 @@ impl GridQuery {
     }
 
     fn filters(&self, finder: &Finder) -> Vec<PageFilter> {
-        let jobs =
-            finder.jobs.iter().filter(|job| job.kind == KIND).map(|job| Choice::named(job.name.as_str()));
-        let all = Choice::new("", phrase!("all jobs", "すべて"));
         let sent = match self.sent {
             Sent::Any => "",
             Sent::Yes => "yes",
             Sent::No => "no",
         };
+        let choices = [
+            Choice::new("", phrase!("all", "すべて")),
+            Choice::new("no", phrase!("not sent yet", "未送信")),
+            Choice::new("yes", phrase!("sent", "送信済み")),
+        ];
         vec![
-            PageFilter {
-                name: "job",
-                label: phrase!("Job", "ジョブ"),
-                input: FilterInput::One {
-                    choices: std::iter::once(all).chain(jobs).collect(),
-                    value: self.job.as_ref().map(ToString::to_string).unwrap_or_default(),
-                },
-            },
-            PageFilter {
-                name: "sent",
-                label: phrase!("Sent", "送信"),
-                input: FilterInput::Tabs {
-                    choices: vec![
-                        Choice::new("", phrase!("all", "すべて")),
-                        Choice::new("no", phrase!("not sent yet", "未送信")),
-                        Choice::new("yes", phrase!("sent", "送信済み")),
-                    ],
-                    value: sent.to_owned(),
-                },
-            },
-            PageFilter {
-                name: "text",
-                label: phrase!("Title, author or ISBN", "書名・著者・ISBN"),
-                input: FilterInput::Text(self.text.clone()),
-            },
+            PageFilter::job(finder, Some(KIND), self.job.as_ref().map(JobName::as_str)),
+            PageFilter::tabs("sent", phrase!("Sent", "送信"), choices, sent),
+            PageFilter::text("text", phrase!("Title, author or ISBN", "書名・著者・ISBN"), &self.text),
         ]
     }
 
@@ -199,7 +179,7 @@ fn card(tx: &mut Tx<'_>, row: &BookRow) -> db::Result<Card> {
     lines.extend(book.published_date.as_deref().map(Value::from));
     lines.push(book.isbn13.as_str().into());
     let said = match row.last_delivered_at {
-        Some(at) => phrase!("sent {at}", "送信済み（{at}）", at),
+        Some(at) => phrase!("sent {at}", "送信済み（{at}）"),
         None => phrase!("not sent yet", "未送信"),
     };
     let link = |link: &super::model::BookLink| Value::Link {

@@ -5,9 +5,9 @@ use super::model::GOOGLE_BOOKS;
 use super::store::{BookRow, DeliveryRow};
 use super::{KIND, REQUESTS_PER_DAY, config, findings, make, pages, store, topics, view};
 use crate::config::{Flag, FlagShape, Kind, TableKind};
+use crate::engine::Pipeline;
 use crate::engine::pipeline::{Example, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
-use crate::engine::{Pipeline, action};
 use crate::fetch::SecretHint;
 use crate::phrase;
 
@@ -37,22 +37,16 @@ pub static PIPELINE: Pipeline = Pipeline {
     steps: &[],
     resume: |_, _| Ok(false),
     flags: &[
-        Flag {
-            name: "query",
-            value: "TEXT",
-            help: || phrase!("what to search for; may be repeated", "検索する語（複数指定可）"),
-            key: "queries",
-            shape: FlagShape::List,
-            is_required: true,
-        },
-        Flag {
-            name: "book-lang",
-            value: "LANGUAGE",
-            help: || phrase!("only volumes in this language, e.g. ja", "この言語の本だけ（例：ja）"),
-            key: "google_books.langRestrict",
-            shape: FlagShape::Text,
-            is_required: false,
-        },
+        Flag::new("query", "TEXT", || {
+            phrase!("what to search for; may be repeated", "検索する語（複数指定可）")
+        })
+        .writes("queries")
+        .shaped(FlagShape::List)
+        .required(),
+        Flag::new("book-lang", "LANGUAGE", || {
+            phrase!("only volumes in this language, e.g. ja", "この言語の本だけ（例：ja）")
+        })
+        .writes("google_books.langRestrict"),
     ],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
     secrets: &[SecretHint {
@@ -65,15 +59,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     }],
     // `list_warnings` says that there is no key.
     lacks: |_| None,
-    things: &[&Thing {
-        word: BOOK,
-        find: view::find,
-        list_configured: |_| Vec::new(),
-        list_stored: |_| Ok(Vec::new()),
-        listed_by: "book ls",
-        resume: None,
-        act: action::NOTHING,
-    }],
+    things: &[&Thing::new(BOOK, view::find, "book ls")],
     tables: &[&BOOKS, &DELIVERIES],
     pages: &[&pages::PAGE],
     documents: &[],

@@ -47,14 +47,11 @@ pub(super) async fn preview(
             let why = match until {
                 Some(until) => phrase!(
                     "`{name}` may not be asked until {until}: its quota is used up, or it is paused",
-                    "`{name}` には {until} まで問い合わせできません（クォータ切れ、または一時停止中）",
-                    name,
-                    until
+                    "`{name}` には {until} まで問い合わせできません（クォータ切れ、または一時停止中）"
                 ),
                 None => phrase!(
                     "`{name}` may not be asked: its quota is used up, or it is paused",
-                    "`{name}` には問い合わせできません（クォータ切れ、または一時停止中）",
-                    name
+                    "`{name}` には問い合わせできません（クォータ切れ、または一時停止中）"
                 ),
             };
             return Ok(Preview { items: vec![PreviewItem::failed(what, why)], ..Preview::default() });
@@ -64,7 +61,6 @@ pub(super) async fn preview(
         "1 request was counted against the quota `{name}`; {left} of {per_day} are left today",
         "クォータ `{name}` を 1 回分使いました（本日の残り {left}/{per_day}）",
         name = &plan.quota.provider,
-        left,
         per_day = plan.quota.rule.per_day
     )];
     if start.is_none() && plan.also_newest {
@@ -124,7 +120,6 @@ async fn describe(
         "{returned volume} of {total} from position {start}: {books book}, {new} new to the job, {bare} without an ISBN",
         "位置 {start} から {total} 件中 {returned} 件：書籍 {books} 件、新規 {new} 件、ISBN なし {bare} 件",
         returned = page.returned,
-        total,
         start = start_index,
         books = page.books.len(),
         new = new.len(),

@@ -97,10 +97,7 @@ fn values(book: &Book) -> serde_json::Value {
 pub fn render(book: &Book, language: Language) -> String {
     let facts = facts(book, language)
         .into_iter()
-        .map(|(name, value)| match language {
-            Language::Ja => format!("- {name}：{value}"),
-            Language::En => format!("- {name}: {value}"),
-        })
+        .map(|(name, value)| format!("- {name}{}{value}", language.choose(": ", "：")))
         .collect::<Vec<_>>()
         .join("\n");
     match language {
@@ -141,14 +138,9 @@ pub fn render(book: &Book, language: Language) -> String {
 
 /// What identifies a book, by name; what is not known is left out.
 pub fn facts(book: &Book, language: Language) -> Vec<(&'static str, String)> {
-    let authors = (!book.authors.is_empty()).then(|| match language {
-        Language::Ja => book.authors.join("、"),
-        Language::En => book.authors.join(", "),
-    });
-    let names = match language {
-        Language::Ja => ["書名", "著者", "出版社", "出版日", "ISBN"],
-        Language::En => ["Title", "Authors", "Publisher", "Published", "ISBN"],
-    };
+    let authors = (!book.authors.is_empty()).then(|| book.authors.join(language.choose(", ", "、")));
+    let english = ["Title", "Authors", "Publisher", "Published", "ISBN"];
+    let names = language.choose(english, ["書名", "著者", "出版社", "出版日", "ISBN"]);
     let values = [
         Some(book.title.clone()),
         authors,

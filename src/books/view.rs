@@ -234,22 +234,15 @@ fn render(finder: &Finder, found: &BookDetails) -> View {
         found.jobs.iter().map(|job| {
             let (name, seen) = (&job.job_name, job.first_seen_at);
             let text = match job.delivered_at {
-                Some(at) => phrase!(
-                    "{name}: found {seen}, sent {at}",
-                    "{name}：{seen} に発見、{at} に送信",
-                    name,
-                    seen,
-                    at
-                ),
+                Some(at) => phrase!("{name}: found {seen}, sent {at}", "{name}：{seen} に発見、{at} に送信"),
                 None => {
-                    phrase!("{name}: found {seen}, not sent", "{name}：{seen} に発見、未送信", name, seen)
+                    phrase!("{name}: found {seen}, not sent", "{name}：{seen} に発見、未送信")
                 }
             };
             match found.pauses.iter().find(|pause| pause.job_name == job.job_name) {
                 Some(pause) => phrase!(
                     "{text}, in no digest before {until} ({count digest} with it refused)",
                     "{text}、{until} まで対象外（{count} 通が拒否されたため）",
-                    text,
                     until = pause.paused_until,
                     count = pause.refusals
                 ),

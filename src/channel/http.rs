@@ -24,14 +24,11 @@ pub(super) fn answered(reply: &ApiReply, name: &Phrase) -> Phrase {
     let status = reply.status;
     match quote(&reply.text(), QUOTE) {
         text if text.is_empty() => {
-            phrase!("{name} answered with status {status}", "{name}の応答：ステータス {status}", name, status)
+            phrase!("{name} answered with status {status}", "{name}の応答：ステータス {status}")
         }
         text => phrase!(
             "{name} answered with status {status}: {text}",
-            "{name}の応答：ステータス {status}：{text}",
-            name,
-            status,
-            text
+            "{name}の応答：ステータス {status}：{text}"
         ),
     }
 }
@@ -55,8 +52,7 @@ pub(super) fn judge(reply: &ApiReply, name: &Phrase) -> Result<(), SendError> {
         408 | 425 | 500..=599 => Err(SendError::Later { why, after: reply.retry_after }),
         300..=399 => Err(SendError::later(phrase!(
             "{why}; redirects are not followed, correct the address",
-            "{why}。リダイレクトには従いません。アドレスを修正してください",
-            why
+            "{why}。リダイレクトには従いません。アドレスを修正してください"
         ))),
         _ => Err(SendError::Refused { why }),
     }

@@ -13,7 +13,7 @@ use super::outbox::Row;
 use super::settings::channel_config;
 use super::webhook::{address, check_address};
 use super::{Channel, ChannelEnv, Check, Progress, http};
-use crate::config::{Flag, FlagShape, Kind, Secret};
+use crate::config::{Flag, Kind, Secret};
 use crate::fetch::SecretHint;
 use crate::phrase;
 use crate::text::{self, and_more};
@@ -42,19 +42,13 @@ struct Slack {
 pub(super) const KIND: ChannelKind = ChannelKind {
     keys: Kind::channel::<SlackConfig>("slack"),
     about: || phrase!("messages in a Slack channel", "Slack のチャンネルに投稿"),
-    flags: &[Flag {
-        name: "url-env",
-        value: "VARIABLE",
-        help: || {
-            phrase!(
-                "the environment variable that holds the address of the webhook",
-                "Webhook の URL を入れた環境変数の名前"
-            )
-        },
-        key: "url",
-        shape: FlagShape::Variable("SLACK_WEBHOOK_URL"),
-        is_required: true,
-    }],
+    flags: &[Flag::variable("url-env", "url", "SLACK_WEBHOOK_URL", || {
+        phrase!(
+            "the environment variable that holds the address of the webhook",
+            "Webhook の URL を入れた環境変数の名前"
+        )
+    })
+    .required()],
     promise: "at least once",
     secrets: &[SecretHint {
         key: "url",

@@ -32,7 +32,7 @@ impl Template {
 
     /// What the template language says about a template.
     pub fn wrong(error: &str) -> Phrase {
-        phrase!("{error}", "テンプレートの誤り：{error}", error)
+        phrase!("{error}", "テンプレートの誤り：{error}")
     }
 
     /// Whether the template uses `name`.

@@ -16,7 +16,7 @@ use super::notice::News;
 use super::outbox::Row;
 use super::settings::channel_config;
 use super::{Channel, ChannelEnv, Check, Progress, http};
-use crate::config::{Flag, FlagShape, Kind, Secret};
+use crate::config::{Flag, Kind, Secret};
 use crate::fetch::SecretHint;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -47,32 +47,19 @@ pub(super) const KIND: ChannelKind = ChannelKind {
     keys: Kind::channel::<WebhookConfig>("webhook"),
     about: || phrase!("JSON posted to a program of yours", "自作プログラムなどに JSON を送信"),
     flags: &[
-        Flag {
-            name: "url-env",
-            value: "VARIABLE",
-            help: || {
-                phrase!(
-                    "the environment variable that holds the address of the webhook",
-                    "Webhook の URL を入れた環境変数の名前"
-                )
-            },
-            key: "url",
-            shape: FlagShape::Variable("WEBHOOK_URL"),
-            is_required: true,
-        },
-        Flag {
-            name: "secret-env",
-            value: "VARIABLE",
-            help: || {
-                phrase!(
-                    "the environment variable that holds the secret for signatures",
-                    "署名用の秘密の値を入れた環境変数の名前"
-                )
-            },
-            key: "secret",
-            shape: FlagShape::Variable("WEBHOOK_SECRET"),
-            is_required: false,
-        },
+        Flag::variable("url-env", "url", "WEBHOOK_URL", || {
+            phrase!(
+                "the environment variable that holds the address of the webhook",
+                "Webhook の URL を入れた環境変数の名前"
+            )
+        })
+        .required(),
+        Flag::variable("secret-env", "secret", "WEBHOOK_SECRET", || {
+            phrase!(
+                "the environment variable that holds the secret for signatures",
+                "署名用の秘密の値を入れた環境変数の名前"
+            )
+        }),
     ],
     promise: "at least once",
     secrets: &[

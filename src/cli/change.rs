@@ -61,7 +61,13 @@ pub(super) enum Command {
 pub(super) async fn run(command: Command, context: &Context) -> Result {
     match command {
         Command::Ls { blog, job, all, since, limit } => {
-            list(ChangeFilter { job, blog, code: (!all).then_some(Code::New) }, &since, limit, context).await
+            list(
+                ChangeFilter { job, blog, code: (!all).then_some(Code::New), before: None },
+                &since,
+                limit,
+                context,
+            )
+            .await
         }
         Command::Show { id } => show(id, context).await,
         Command::Approve { id } => decide(id, ChangeChoice::Approve, context).await,

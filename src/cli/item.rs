@@ -65,7 +65,7 @@ struct ListedItem {
 pub(super) async fn run(command: Command, context: &Context) -> Result {
     match command {
         Command::Ls { job, state, reason, since, limit } => {
-            list(ItemFilter { job, status: state, reason }, &since, limit, context).await
+            list(ItemFilter { job, status: state, reason, before: None }, &since, limit, context).await
         }
         Command::Show(which) => show(&which, context).await,
         Command::Retry(which) => change(&which, commands::retry, context).await,

@@ -67,8 +67,7 @@ fn confirm_cancel(tx: &mut Tx<'_>, run_id: RunId, is_confirmed: bool) -> db::Res
     if !is_confirmed {
         return Ok(ActionOutcome::Unconfirmed(phrase!(
             "run {id} ends now; what is pending can be collected in a new run",
-            "収集 {id} を中止します。残りは新しい収集で取得できます",
-            id
+            "収集 {id} を中止します。残りは新しい収集で取得できます"
         )));
     }
     Ok(match cancel(tx, Some(run_id))? {
@@ -76,13 +75,11 @@ fn confirm_cancel(tx: &mut Tx<'_>, run_id: RunId, is_confirmed: bool) -> db::Res
         Some((summary, true)) => ActionOutcome::Done(phrase!(
             "run {id} is cancelled; {count branch} pending",
             "収集 {id} を中止しました（残り {count} 件）",
-            id,
             count = summary.pending_count
         )),
         Some((summary, false)) => ActionOutcome::Refused(phrase!(
             "run {id} is {status} already",
             "収集 {id} はすでに {status} です",
-            id,
             status = summary.run.status.word()
         )),
     })
@@ -99,8 +96,7 @@ fn take_up(config: &Config, tx: &mut Tx<'_>, run_id: RunId, again: Again) -> db:
         Begin::Nothing => {
             return Ok(ActionOutcome::Refused(phrase!(
                 "nothing is left to do in run {id}",
-                "収集 {id} に残りはありません",
-                id
+                "収集 {id} に残りはありません"
             )));
         }
         Begin::Blocked(first) => {
@@ -125,8 +121,7 @@ fn take_up(config: &Config, tx: &mut Tx<'_>, run_id: RunId, again: Again) -> db:
     let Some(job) = targets.iter().find_map(collects) else {
         return Ok(ActionOutcome::Refused(phrase!(
             "no job of the config collects what is left of run {id}",
-            "収集 {id} の残りを収集するジョブが設定にありません",
-            id
+            "収集 {id} の残りを収集するジョブが設定にありません"
         )));
     };
     if is_new {

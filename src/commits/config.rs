@@ -193,8 +193,7 @@ impl FromStr for ProjectName {
         if name.is_empty() || name.contains(char::is_whitespace) || name.contains("://") {
             Err(BadValue::new(phrase!(
                 "`{text}` is not the path or number of a project",
-                "`{text}` はプロジェクトのパスでも番号でもありません",
-                text
+                "`{text}` はプロジェクトのパスでも番号でもありません"
             )))
         } else {
             Ok(Self(name.to_owned()))
@@ -263,7 +262,7 @@ impl Keys {
             let keys: Vec<String> = hosts.iter().map(|(key, ..)| format!("`{key}`")).collect();
             let keys = keys.join(" or ");
             let message = phrase!("the key {keys} is missing", "キー {keys} がありません", keys = &keys);
-            let label = phrase!("{keys} belongs here", "ここに {keys} が必要です", keys);
+            let label = phrase!("{keys} belongs here", "ここに {keys} が必要です");
             problems.push(job.section.header_problem(message).with_label(label));
         }
         let has_space = |text: &str| text.contains(|c: char| c.is_whitespace() || c.is_control());
@@ -273,8 +272,7 @@ impl Keys {
             {
                 let message = phrase!(
                     "`{branch}` is not a branch or a pattern",
-                    "`{branch}` はブランチ名でもパターンでもありません",
-                    branch
+                    "`{branch}` はブランチ名でもパターンでもありません"
                 );
                 problems.push(job.section.problem(&format!("{key}.{number}"), message));
             }
@@ -323,13 +321,11 @@ pub fn check(section: &Section) -> Problems {
     let name = &section.name;
     let message = phrase!(
         "the job `{name}` names neither `projects` nor a `group` nor `membership`: it collects nothing by itself",
-        "ジョブ `{name}` には `projects`、`group`、`membership` のいずれもないため、このままでは何も収集しません",
-        name
+        "ジョブ `{name}` には `projects`、`group`、`membership` のいずれもないため、このままでは何も収集しません"
     );
     let hint = phrase!(
         "add one of them, or single branches with `tsuzuki branch add PROJECT BRANCH --job {name}`",
-        "いずれかを追加するか、`tsuzuki branch add PROJECT BRANCH --job {name}` でブランチを追加してください",
-        name
+        "いずれかを追加するか、`tsuzuki branch add PROJECT BRANCH --job {name}` でブランチを追加してください"
     );
     section.header_problem(message).as_warning().with_hint(hint).into()
 }

@@ -38,6 +38,7 @@ pub mod store;
 pub mod sync;
 pub mod view;
 
+use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +52,6 @@ use self::run::{Bulk, Ended, RunRow, WorkedRun};
 use crate::config::Problems;
 use crate::config::value::HttpUrl;
 use crate::db::{self, Db};
-use crate::engine::job::Boxed;
 use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
@@ -166,28 +166,27 @@ pub fn make(job: &crate::config::Job, env: &JobEnv) -> Result<Arc<dyn Collector>
     Ok(Arc::new(Commits { source: Arc::new(GitSource::read(job)?), env: env.clone() }))
 }
 
+#[async_trait]
 impl Collector for Commits {
-    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
-        Box::pin(self.collect(ctx))
+    async fn run(&self, ctx: &RunContext) -> Result<Report, Failure> {
+        self.collect(ctx).await
     }
 
-    fn check(&self) -> Boxed<'_, Vec<Check>> {
-        Box::pin(self.check_host())
+    async fn check(&self) -> Vec<Check> {
+        self.check_host().await
     }
 
     fn relies_on(&self) -> Vec<Subject> {
         vec![self.source.subject()]
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
-        Box::pin(async move {
-            let client = self.source.client(&self.env)?;
-            preview::preview(&self.source, &list_host_jobs(&self.env.jobs), &*client, db).await
-        })
+    async fn test(&self, db: &Db) -> Result<Preview, Failure> {
+        let client = self.source.client(&self.env)?;
+        preview::preview(&self.source, &list_host_jobs(&self.env.jobs), &*client, db).await
     }
 
-    fn plan<'a>(&'a self, db: &'a Db, _now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
-        Box::pin(self.list_steps(db))
+    async fn plan(&self, db: &Db, _now: Timestamp) -> db::Result<Plan> {
+        self.list_steps(db).await
     }
 }
 
@@ -267,8 +266,7 @@ impl Commits {
                 return Ok(phrase!(
                     "can read {count project} of {place}",
                     "{place} の {count} 件のプロジェクトを読めます",
-                    count = found.len(),
-                    place
+                    count = found.len()
                 ));
             };
             let project = client.fetch_project(project.as_str(), &stop).await?;
@@ -296,7 +294,7 @@ impl Commits {
             new = run.new_commits_count
         );
         let summary = if delivery == DeliveryMode::NoDeliver && row.failed_count + run.new_commits_count > 0 {
-            phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
+            phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）")
         } else {
             summary
         };
@@ -363,7 +361,6 @@ impl Commits {
             phrase!(
                 "look up {name} on {host} ({branches})",
                 "{host} の {name} を確認（{branches}）",
-                name,
                 host = &self.source.host,
                 branches = &branches
             )

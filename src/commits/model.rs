@@ -3,7 +3,7 @@
 use crate::time::Timestamp;
 
 /// A project, as the database knows it.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, crate::db::FromRow)]
 pub struct Project {
     /// Our number: the host's own for the first host, one above 10^9 for others.
     pub project_id: i64,

@@ -26,12 +26,7 @@ impl GitSource {
     /// That it is left alone until then.
     pub(super) fn waiting(&self, until: Timestamp) -> Phrase {
         let host = &self.host;
-        phrase!(
-            "{host} asked us to wait until {until}",
-            "{host} から {until} まで待つよう指示がありました",
-            host,
-            until
-        )
+        phrase!("{host} asked us to wait until {until}", "{host} から {until} まで待つよう指示がありました")
     }
 
     /// Writes down what the host has asked for, if it has.

@@ -124,8 +124,7 @@ pub(super) fn load_mailmap(keys: &Keys, section: &Section) -> Result<Mailmap, Pr
             let message = phrase!(
                 "the mailmap {path} cannot be read: {why}",
                 "mailmap {path} を読み込めません：{why}",
-                path = path.display().to_string(),
-                why
+                path = path.display().to_string()
             );
             Err(section.problem("mailmap", message).into())
         }

@@ -6,9 +6,9 @@ use super::store::reading::CommitRow;
 use super::store::{branches, projects};
 use super::{GitSource, KIND, commands, config, counts, findings, host, make, pages, run, view};
 use crate::config::{Flag, FlagShape, Kind};
+use crate::engine::Pipeline;
 use crate::engine::pipeline::{Example, Thing, Uses, WithoutChannel};
 use crate::engine::table::{After, Cell, Table, TablePage};
-use crate::engine::{Pipeline, action};
 use crate::phrase;
 
 /// The flags of `job add`: the address of each host, and what is the same for all of them.
@@ -17,71 +17,41 @@ macro_rules! flags {
         &[
             host::$host::KIND.address,
             $(host::$hosts::KIND.address,)*
-            Flag {
-                name: "token-env",
-                value: "VARIABLE",
-                help: || {
-                    phrase!(
-                        "the name of the environment variable that holds the token",
-                        "トークンを入れた環境変数の名前"
-                    )
-                },
-                key: "token",
-                shape: FlagShape::Variable(host::$host::KIND.token_variable),
-                is_required: false,
-            },
-            Flag {
-                name: "project",
-                value: "PROJECT",
-                help: || {
-                    phrase!(
-                        "a project by path or number; may be repeated",
-                        "プロジェクトのパスまたは番号（複数指定可）"
-                    )
-                },
-                key: "projects",
-                shape: FlagShape::List,
-                is_required: false,
-            },
-            Flag {
-                name: "group",
-                value: "GROUP",
-                help: || {
-                    phrase!(
-                        "every project of this group; may be repeated",
-                        "グループ内のすべてのプロジェクト（複数指定可）"
-                    )
-                },
-                key: "group",
-                shape: FlagShape::List,
-                is_required: false,
-            },
-            Flag {
-                name: "branch",
-                value: "BRANCH",
-                help: || {
-                    phrase!(
-                        "a branch by name or pattern; may be repeated",
-                        "ブランチの名前またはパターン（複数指定可）"
-                    )
-                },
-                key: "branches",
-                shape: FlagShape::List,
-                is_required: false,
-            },
-            Flag {
-                name: "since",
-                value: "DATE",
-                help: || {
-                    phrase!(
-                        "leave older commits out, e.g. 2024-01-01",
-                        "これより古いコミットを除く（例：2024-01-01）"
-                    )
-                },
-                key: "since",
-                shape: FlagShape::Text,
-                is_required: false,
-            },
+            Flag::variable("token-env", "token", host::$host::KIND.token_variable, || {
+                phrase!(
+                    "the name of the environment variable that holds the token",
+                    "トークンを入れた環境変数の名前"
+                )
+            }),
+            Flag::new("project", "PROJECT", || {
+                phrase!(
+                    "a project by path or number; may be repeated",
+                    "プロジェクトのパスまたは番号（複数指定可）"
+                )
+            })
+            .writes("projects")
+            .shaped(FlagShape::List),
+            Flag::new("group", "GROUP", || {
+                phrase!(
+                    "every project of this group; may be repeated",
+                    "グループ内のすべてのプロジェクト（複数指定可）"
+                )
+            })
+            .shaped(FlagShape::List),
+            Flag::new("branch", "BRANCH", || {
+                phrase!(
+                    "a branch by name or pattern; may be repeated",
+                    "ブランチの名前またはパターン（複数指定可）"
+                )
+            })
+            .writes("branches")
+            .shaped(FlagShape::List),
+            Flag::new("since", "DATE", || {
+                phrase!(
+                    "leave older commits out, e.g. 2024-01-01",
+                    "これより古いコミットを除く（例：2024-01-01）"
+                )
+            }),
         ]
     };
 }
@@ -120,48 +90,19 @@ pub static PIPELINE: Pipeline = Pipeline {
     },
     things: &[
         &Thing {
-            word: BRANCH,
-            find: view::find_branches,
-            list_configured: |_| Vec::new(),
             list_stored: |tx| {
                 let names = branches::list(tx, None)?.into_iter().map(|row| row.branch_name);
                 Ok(names.collect::<std::collections::BTreeSet<_>>().into_iter().collect())
             },
-            listed_by: "branch ls",
-            resume: None,
-            act: action::NOTHING,
+            ..Thing::new(BRANCH, view::find_branches, "branch ls")
         },
         &Thing {
-            word: PROJECT,
-            find: |finder, tx, name| {
-                let found = view::find_projects(finder, tx, name)?;
-                if found.is_empty() { view::find_branches(finder, tx, name) } else { Ok(found) }
-            },
-            list_configured: |_| Vec::new(),
             list_stored: |tx| Ok(projects::list(tx, None)?.into_iter().map(|project| project.path).collect()),
-            listed_by: "project ls",
-            resume: None,
-            act: action::NOTHING,
+            ..Thing::new(PROJECT, view::find_projects, "project ls")
         },
-        &Thing {
-            word: RUN,
-            find: view::find_runs,
-            list_configured: |_| Vec::new(),
-            list_stored: |_| Ok(Vec::new()),
-            listed_by: "bulk ls",
-            resume: None,
-            act: commands::act,
-        },
-        &Thing {
-            word: PERSON,
-            find: view::find_people,
-            list_configured: |_| Vec::new(),
-            // Finding all names would read every commit.
-            list_stored: |_| Ok(Vec::new()),
-            listed_by: "commits stats --by person",
-            resume: None,
-            act: action::NOTHING,
-        },
+        &Thing { act: commands::act, ..Thing::new(RUN, view::find_runs, "bulk ls") },
+        // Listing the names that there are would read every commit.
+        &Thing::new(PERSON, view::find_people, "commits stats --by person"),
     ],
     tables: &[&COMMITS],
     pages: &[&pages::PAGE],

@@ -49,7 +49,7 @@ impl NotFound {
 
     fn phrase(&self) -> Phrase {
         match &self.what {
-            Some(what) => phrase!("{what}: {why}", "{what}：{why}", what, why = &self.why),
+            Some(what) => phrase!("{what}: {why}", "{what}：{why}", why = &self.why),
             None => self.why.clone(),
         }
     }
@@ -88,8 +88,7 @@ pub(super) async fn fetch_named(
             ProjectLookup::Gone(why) => {
                 let why = phrase!(
                     "{why}; check `projects`, or whether the token may see it",
-                    "{why}。`projects` の指定とトークンの権限を確認してください",
-                    why
+                    "{why}。`projects` の指定とトークンの権限を確認してください"
                 );
                 problems.push(NotFound::new(project_phrase(&name), why));
                 gone.push(name);
@@ -102,7 +101,7 @@ pub(super) async fn fetch_named(
     }
     for listing in list_listings(&source.keys) {
         let place = match listing.group {
-            Some(group) => phrase!("group `{group}`", "グループ `{group}`", group),
+            Some(group) => phrase!("group `{group}`", "グループ `{group}`"),
             None => phrase!("memberships", "参加しているプロジェクト"),
         };
         match client.fetch_listed(listing, stop).await {
@@ -122,8 +121,7 @@ pub(super) async fn fetch_named(
             Err(host::Error::Missing { .. }) => {
                 let why = phrase!(
                     "{place} does not exist, or the token may not see it; check `group`",
-                    "{place} は存在しないか、トークンでは参照できません。`group` の指定を確認してください",
-                    place
+                    "{place} は存在しないか、トークンでは参照できません。`group` の指定を確認してください"
                 );
                 problems.push(NotFound { what: None, why });
             }
@@ -156,7 +154,7 @@ pub(super) async fn fetch_named(
 }
 
 fn project_phrase(name: &str) -> Phrase {
-    phrase!("project `{name}`", "プロジェクト `{name}`", name)
+    phrase!("project `{name}`", "プロジェクト `{name}`")
 }
 
 /// What of the config is a list that the host has to be asked for.
@@ -222,9 +220,7 @@ async fn look_up(
         Ok(remote) => Ok(ProjectLookup::Here(remote)),
         Err(host::Error::Missing { host, why }) => Ok(ProjectLookup::Gone(phrase!(
             "{host} answers 404 ({why})",
-            "{host} の応答は 404 です（{why}）",
-            host,
-            why
+            "{host} の応答は 404 です（{why}）"
         ))),
         Err(
             error @ (host::Error::Failed(_) | host::Error::Forbidden { .. } | host::Error::Refused { .. }),

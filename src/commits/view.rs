@@ -85,15 +85,18 @@ fn branch_view(finder: &Finder, tx: &mut Tx<'_>, branch: &BranchRow) -> db::Resu
     view.fact(phrase!("because", "理由"), branch.failing_why.clone());
     view.fact(
         phrase!("left out since", "対象外"),
-        branch.ignored_at.map(|at| phrase!("{at}, by `branch rm`", "{at}（`branch rm`）", at)),
+        branch.ignored_at.map(|at| phrase!("{at}, by `branch rm`", "{at}（`branch rm`）")),
     );
     finder.add_events(&mut view, &events);
     Ok(view)
 }
 
-/// By path or number.
+/// By path or number; what is no project may be one of its branches.
 pub(super) fn find_projects(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let found = projects::find_named(tx, name)?;
+    if found.is_empty() {
+        return find_branches(finder, tx, name);
+    }
     found.iter().map(|project| project_view(finder, tx, project)).collect()
 }
 
@@ -199,13 +202,7 @@ fn person_view(behind: &Behind, period: &str, zone: &str) -> View {
         ),
         period => (
             format!("{}@{period}", behind.author),
-            phrase!(
-                "{who} in {period} ({zone})",
-                "{who}、{period}（{zone}）",
-                who = &behind.author,
-                period,
-                zone
-            ),
+            phrase!("{who} in {period} ({zone})", "{who}、{period}（{zone}）", who = &behind.author),
         ),
     };
     let mut view = View::new(
@@ -242,26 +239,17 @@ fn person_view(behind: &Behind, period: &str, zone: &str) -> View {
         let (title, at) = (commit.title.as_str(), commit.committed_date_utc);
         let text = match (commit.is_merge, commit.lines) {
             (true, _) => {
-                phrase!("{sha} {place} merge {title}", "{sha} {place} マージ {title}", sha, place, title)
+                phrase!("{sha} {place} merge {title}", "{sha} {place} マージ {title}")
             }
             (false, Some((added, deleted))) => {
                 phrase!(
                     "{sha} {place} +{added} -{deleted} {title}",
-                    "{sha} {place} +{added} -{deleted} {title}",
-                    sha,
-                    place,
-                    added,
-                    deleted,
-                    title
+                    "{sha} {place} +{added} -{deleted} {title}"
                 )
             }
-            (false, None) => phrase!(
-                "{sha} {place} (no line counts) {title}",
-                "{sha} {place}（行数なし） {title}",
-                sha,
-                place,
-                title
-            ),
+            (false, None) => {
+                phrase!("{sha} {place} (no line counts) {title}", "{sha} {place}（行数なし） {title}")
+            }
         };
         Line::at(at, text)
     };
@@ -273,9 +261,7 @@ fn person_view(behind: &Behind, period: &str, zone: &str) -> View {
             phrase!("shown", "表示"),
             phrase!(
                 "the newest {shown} of {all}; --limit shows more",
-                "全 {all} 件のうち新しい {shown} 件（--limit で変更）",
-                shown,
-                all
+                "全 {all} 件のうち新しい {shown} 件（--limit で変更）"
             ),
         );
     }

@@ -81,9 +81,6 @@ pub enum ActionOutcome {
 /// Does something to the thing of a name.
 pub type Act = fn(&Finder, &mut Tx<'_>, &str, Deed) -> db::Result<ActionOutcome>;
 
-/// For things that can only be looked at.
-pub const NOTHING: Act = |_, _, _, _| Ok(ActionOutcome::Unknown);
-
 impl Finder {
     /// Does something to the thing that a word and a name behind a colon stand for.
     pub fn act(&self, tx: &mut Tx<'_>, about: &str, deed: Deed) -> db::Result<ActionOutcome> {

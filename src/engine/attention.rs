@@ -58,9 +58,8 @@ impl Waiting {
     /// What to say of messages that are held, if any are.
     pub fn held_phrase(self) -> Option<Phrase> {
         let count = self.held;
-        (count > 0).then(|| {
-            phrase!("{count message} on hold until you decide", "確認待ちのメッセージ {count} 件", count)
-        })
+        (count > 0)
+            .then(|| phrase!("{count message} on hold until you decide", "確認待ちのメッセージ {count} 件"))
     }
 
     /// What to say of messages that failed, if any did.
@@ -69,8 +68,7 @@ impl Waiting {
         (count > 0).then(|| {
             phrase!(
                 "{count message} failed and will not be sent",
-                "送信に失敗し、再送されないメッセージ {count} 件",
-                count
+                "送信に失敗し、再送されないメッセージ {count} 件"
             )
         })
     }

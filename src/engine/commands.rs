@@ -93,40 +93,31 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
         Verb::Run => return Ok(ActionOutcome::Start(job.clone())),
         Verb::Pause => {
             pause(tx, job, None, &phrase!("by hand", "手動"), now)?;
-            phrase!("{job} is paused until it is resumed", "{job} を再開まで一時停止しました", job)
+            phrase!("{job} is paused until it is resumed", "{job} を再開まで一時停止しました")
         }
         Verb::Resume => {
             if resume(tx, job, finder.pipelines, now)? {
-                phrase!("{job} runs again", "{job} を再開しました", job)
+                phrase!("{job} runs again", "{job} を再開しました")
             } else {
-                phrase!("{job} was not paused", "{job} は一時停止していません", job)
+                phrase!("{job} was not paused", "{job} は一時停止していません")
             }
         }
         Verb::Approve => {
             let count = outbox::approve_job(tx, name, now)?;
-            phrase!(
-                "Approved {count held message} of job {job}",
-                "{job} の確認待ち {count} 件を承認しました",
-                count,
-                job
-            )
+            phrase!("Approved {count held message} of job {job}", "{job} の確認待ち {count} 件を承認しました")
         }
         Verb::Skip => {
             let count = outbox::skip_job(tx, name, &finder.topics, now)?;
             phrase!(
                 "Skipped {count held message} of job {job}",
-                "{job} の確認待ち {count} 件を送信しないことにしました",
-                count,
-                job
+                "{job} の確認待ち {count} 件を送信しないことにしました"
             )
         }
         Verb::Retry => {
             let count = retry_failed(tx, name, now)?;
             phrase!(
                 "{count failed message} of job {job} will be sent again",
-                "{job} の失敗したメッセージ {count} 件を再送します",
-                count,
-                job
+                "{job} の失敗したメッセージ {count} 件を再送します"
             )
         }
         Verb::Reset => {
@@ -135,12 +126,7 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
                 return Ok(ActionOutcome::Unconfirmed(forgets(name, &cursors)));
             }
             let count = cursor::reset_by_job(tx, name)?;
-            phrase!(
-                "Reset {count} cursor(s) for job: {job}",
-                "{job} の位置を {count} 件リセットしました",
-                count,
-                job
-            )
+            phrase!("Reset {count} cursor(s) for job: {job}", "{job} の位置を {count} 件リセットしました")
         }
         Verb::Confirm | Verb::Cancel => return Ok(ActionOutcome::Unknown),
     }))
@@ -161,8 +147,7 @@ pub fn forgets(job: &str, cursors: &[Cursor]) -> Phrase {
     if cursors.is_empty() {
         return phrase!(
             "resetting the cursor of `{job}` forgets nothing: it has none",
-            "`{job}` には記録された位置がありません",
-            job
+            "`{job}` には記録された位置がありません"
         );
     }
     let position = |cursor: &Cursor| {
@@ -172,13 +157,11 @@ pub fn forgets(job: &str, cursors: &[Cursor]) -> Phrase {
             phrase!("not finished", "途中")
         };
         let at = cursor.start_index;
-        Value::from(phrase!("position {at} ({state})", "位置 {at}（{state}）", at, state))
+        Value::from(phrase!("position {at} ({state})", "位置 {at}（{state}）"))
     };
     let positions: Vec<Value> = cursors.iter().map(position).collect();
     phrase!(
         "resetting the cursor of `{job}` forgets {positions}",
-        "`{job}` の位置をリセットすると {positions} の記録が消え、最初から読み直します",
-        job,
-        positions
+        "`{job}` の位置をリセットすると {positions} の記録が消え、最初から読み直します"
     )
 }

@@ -15,7 +15,6 @@ pub struct RunEvent {
     /// What it said.
     #[serde(with = "phrase::stored")]
     pub message: Phrase,
-    #[serde(default)]
     pub began_at: Option<Timestamp>,
     /// How many new things it found.
     #[serde(default)]
@@ -34,7 +33,7 @@ impl EventDetail for RunEvent {
 
     fn phrase(&self) -> Phrase {
         let (ended, message) = (self.code.phrase(), &self.message);
-        phrase!("{ended}: {message}", "{ended}：{message}", ended, message)
+        phrase!("{ended}: {message}", "{ended}：{message}")
     }
 }
 
@@ -67,11 +66,11 @@ impl EventDetail for JobEvent {
     fn phrase(&self) -> Phrase {
         match self {
             JobEvent::Paused { until: Some(until), why } => {
-                phrase!("paused until {until}: {why}", "{until} まで一時停止中：{why}", until = *until, why)
+                phrase!("paused until {until}: {why}", "{until} まで一時停止中：{why}")
             }
-            JobEvent::Paused { until: None, why } => phrase!("paused: {why}", "一時停止中：{why}", why),
+            JobEvent::Paused { until: None, why } => phrase!("paused: {why}", "一時停止中：{why}"),
             JobEvent::Resumed => phrase!("resumed", "再開"),
-            JobEvent::Imported { from, .. } => phrase!("imported from {from}", "{from} から取り込み", from),
+            JobEvent::Imported { from, .. } => phrase!("imported from {from}", "{from} から取り込み"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a pipeline is to the engine: something that can be run under a lease, and that can say what it would do.
 
+use async_trait::async_trait;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -41,9 +42,10 @@ pub struct Job {
 }
 
 /// What a job does. Implemented once per pipeline.
+#[async_trait]
 pub trait Collector: Send + Sync {
     /// Does one run. It checks `ctx.stop` between steps and writes through `ctx`.
-    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>>;
+    async fn run(&self, ctx: &RunContext) -> Result<Report, Failure>;
 
     /// How several processes share a run; `None` when a run is the work of one.
     fn shared(&self) -> Option<&dyn SharedRun> {
@@ -51,28 +53,21 @@ pub trait Collector: Send + Sync {
     }
 
     /// The same job doing only the named step of a run; `None` when it has no such step.
-    fn only(&self, step: &str) -> Option<Arc<dyn Collector>> {
-        let _ = step;
+    fn only(&self, _step: &str) -> Option<Arc<dyn Collector>> {
         None
     }
 
     /// Looks at the outside once and says what would be found. Nothing is written but requests that count.
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>>;
+    async fn test(&self, db: &Db) -> Result<Preview, Failure>;
 
-    /// Shows all that a run would make of the item at `url`; `None` when the job has no such items.
-    fn test_item<'a>(
-        &'a self,
-        db: &'a Db,
-        url: &'a str,
-        asking: Asking,
-    ) -> Boxed<'a, Result<Option<View>, Failure>> {
-        let _ = (db, url, asking);
-        Box::pin(async { Ok(None) })
+    /// Shows all that a run would make of the item at an address; `None` when the job has no such items.
+    async fn test_item(&self, _db: &Db, _url: &str, _asking: Asking) -> Result<Option<View>, Failure> {
+        Ok(None)
     }
 
     /// Whether what the job reads can be reached with what it has; nothing is counted, paid or changed there.
-    fn check(&self) -> Boxed<'_, Vec<Check>> {
-        Box::pin(async { Vec::new() })
+    async fn check(&self) -> Vec<Check> {
+        Vec::new()
     }
 
     /// What it cannot do without and what may be paused: a provider, a source.
@@ -80,26 +75,28 @@ pub trait Collector: Send + Sync {
         Vec::new()
     }
 
-    /// What there is to say of the job named `name` beyond what every job has.
-    fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Fact>> {
-        let _ = (tx, name, now);
+    /// What there is to say of the job of that name beyond what every job has.
+    fn list_facts(&self, _tx: &mut Tx<'_>, _name: &JobName, _now: Timestamp) -> db::Result<Vec<Fact>> {
         Ok(Vec::new())
     }
 
-    /// What the page of the job named `name` shows of it beyond what every job has.
-    fn list_blocks(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Block>> {
-        let _ = (tx, name, now);
+    /// What the page of the job of that name shows of it beyond what every job has.
+    fn list_blocks(&self, _tx: &mut Tx<'_>, _name: &JobName, _now: Timestamp) -> db::Result<Vec<Block>> {
         Ok(Vec::new())
     }
 
-    /// Where the job named `name` stands for reasons of its own: all is collected, a quota is used up.
-    fn find_standing(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Option<Standing>> {
-        let _ = (tx, name, now);
+    /// Where the job of that name stands for reasons of its own: all is collected, a quota is used up.
+    fn find_standing(
+        &self,
+        _tx: &mut Tx<'_>,
+        _name: &JobName,
+        _now: Timestamp,
+    ) -> db::Result<Option<Standing>> {
         Ok(None)
     }
 
     /// Says what a run would do now, without changing anything or calling anything that costs.
-    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>>;
+    async fn plan(&self, db: &Db, now: Timestamp) -> db::Result<Plan>;
 }
 
 /// What a run would do.

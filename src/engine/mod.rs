@@ -16,6 +16,7 @@ pub mod cut;
 pub mod daemon;
 pub mod env;
 pub mod events;
+pub mod filter;
 pub mod finder;
 pub mod finding;
 pub mod job;

@@ -62,7 +62,7 @@ pub(super) fn list_notices(
     let failing = jobs.iter().filter(|job| job.standing.state == State::Failing).map(|job| {
         let how = job.standing.phrase();
         let text = match &job.message {
-            Some(said) => phrase!("{how}: {said}", "{how}：{said}", how, said),
+            Some(said) => phrase!("{how}: {said}", "{how}：{said}"),
             None => how,
         };
         let actions = vec![commands::run_action(&job.job)];
@@ -86,7 +86,7 @@ pub(super) fn list_notices(
             let resume = Action::new(
                 Verb::Resume,
                 &about,
-                phrase!("resume {name}", "{name} を再開する", name),
+                phrase!("resume {name}", "{name} を再開する"),
                 format!("delivery retry --channel {name}"),
             );
             notice(state, about, wait.phrase(), command, vec![resume])
@@ -103,7 +103,7 @@ pub(super) fn list_notices(
         let (message, command) = (&alert.message, format!("why {about}"));
         let text = match more {
             0 => message.clone(),
-            more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）", message, more),
+            more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）"),
         };
         notice(State::Paused, about, text, &command, Vec::new())
     });
@@ -117,7 +117,7 @@ pub(super) fn list_notices(
     missing.sort_by_cached_key(|(why, job)| (why.to_string(), *job));
     missing.dedup_by_key(|(why, _)| *why);
     let setup = missing.into_iter().map(|(why, job)| {
-        let text = phrase!("needs setup: {why}", "設定不足：{why}", why);
+        let text = phrase!("needs setup: {why}", "設定不足：{why}");
         notice(State::Setup, Subject::job(job), text, "doctor", Vec::new())
     });
     let held = jobs.iter().filter_map(|job| {

@@ -32,17 +32,17 @@ impl Skipped {
         match self {
             Skipped::Disabled => phrase!("it is disabled", "無効になっています"),
             Skipped::NotDue(Some(next)) => {
-                phrase!("it is not due before {next}", "次回は {next} です", next = *next)
+                phrase!("it is not due before {next}", "次回は {next} です")
             }
             Skipped::NotDue(None) => phrase!("its schedule has no further date", "今後の予定がありません"),
-            Skipped::Paused(why) => phrase!("it is paused ({why})", "一時停止中です（{why}）", why),
+            Skipped::Paused(why) => phrase!("it is paused ({why})", "一時停止中です（{why}）"),
             Skipped::Held(holder) => phrase!(
                 "already running ({who}, since {since})",
                 "すでに実行中です（{who}、{since} から）",
                 who = presence::shown_owner(&holder.owner),
                 since = holder.taken_at
             ),
-            Skipped::Moved(to) => phrase!("everything was moved to {to}", "すべて {to} に移行済みです", to),
+            Skipped::Moved(to) => phrase!("everything was moved to {to}", "すべて {to} に移行済みです"),
         }
     }
 }

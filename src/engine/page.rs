@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Finder;
 use super::chart::Chart;
+pub use super::filter::{Choice, FilterInput, PageFilter};
 use super::table::Cell;
 use super::view::{Action, Fact, State};
 use crate::db::{self, Tx};
@@ -97,67 +98,6 @@ impl PageView {
     /// A page with nothing but a heading.
     pub fn new(title: Phrase) -> Self {
         Self { title, filters: Vec::new(), blocks: Vec::new() }
-    }
-}
-
-/// One field of the form above a page.
-#[derive(Clone, Debug)]
-pub struct PageFilter {
-    /// Its name in the address.
-    pub name: &'static str,
-    /// What it narrows down by.
-    pub label: Phrase,
-    /// What can be put in.
-    pub input: FilterInput,
-}
-
-/// What a field takes.
-#[derive(Clone, Debug)]
-pub enum FilterInput {
-    /// Any text.
-    Text(String),
-    /// One of some choices; the first stands for no choice.
-    One {
-        /// What can be chosen.
-        choices: Vec<Choice>,
-        /// What is chosen.
-        value: String,
-    },
-    /// The same with few choices, all of them in view above the form.
-    Tabs {
-        /// What can be chosen.
-        choices: Vec<Choice>,
-        /// What is chosen.
-        value: String,
-    },
-    /// Any number of choices.
-    Many {
-        /// What can be chosen.
-        choices: Vec<Choice>,
-        /// What is chosen.
-        values: Vec<String>,
-    },
-}
-
-/// Something that can be chosen.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// As it stands in the address.
-    pub value: String,
-    /// As people read it.
-    pub label: Phrase,
-}
-
-impl Choice {
-    /// A name that stands for itself.
-    pub fn named(name: impl Into<String>) -> Self {
-        let name = name.into();
-        Self { label: Phrase::verbatim(&name), value: name }
-    }
-
-    /// Words for a value of ours.
-    pub fn new(value: impl Into<String>, label: Phrase) -> Self {
-        Self { value: value.into(), label }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::action::Act;
+use super::action::{Act, ActionOutcome};
 use super::finding::ListFindings;
 use super::job::Boxed;
 use super::notice::Notice;
@@ -123,10 +123,7 @@ pub struct Example {
 impl Example {
     /// The example of a language.
     pub fn of(&self, language: Language) -> &'static str {
-        match language {
-            Language::En => self.en,
-            Language::Ja => self.ja,
-        }
+        language.choose(self.en, self.ja)
     }
 }
 
@@ -135,7 +132,7 @@ pub struct Thing {
     /// The word before its name.
     pub word: &'static str,
     /// Those that a name may stand for.
-    pub find: fn(&Finder, &mut Tx<'_>, &str) -> db::Result<Vec<View>>,
+    pub find: Find,
     /// Names that the config gives.
     pub list_configured: fn(&Config) -> Vec<String>,
     /// Names that rows have.
@@ -146,6 +143,24 @@ pub struct Thing {
     pub resume: Option<&'static str>,
     /// Does something to the one of that name.
     pub act: Act,
+}
+
+/// Finds the things that a name may stand for.
+pub type Find = fn(&Finder, &mut Tx<'_>, &str) -> db::Result<Vec<View>>;
+
+impl Thing {
+    /// Things that are found by name alone and can only be looked at.
+    pub const fn new(word: &'static str, find: Find, listed_by: &'static str) -> Self {
+        Self {
+            word,
+            find,
+            list_configured: |_| Vec::new(),
+            list_stored: |_| Ok(Vec::new()),
+            listed_by,
+            resume: None,
+            act: |_, _, _, _| Ok(ActionOutcome::Unknown),
+        }
+    }
 }
 
 /// A document that `export` writes.

@@ -216,8 +216,7 @@ impl Runner {
             Ok(None) => Finished::Skipped(Skipped::Held(holder)),
             Ok(Some(summary)) => {
                 let who = presence::shown_owner(&holder.owner);
-                let helped =
-                    phrase!("helped {who}: {summary}", "{who} の実行に参加：{summary}", who, summary);
+                let helped = phrase!("helped {who}: {summary}", "{who} の実行に参加：{summary}");
                 info!(target: ENDED, job = %job.name, "{}: {helped}", job.name);
                 Finished::Ran(Report::new(helped))
             }
@@ -305,7 +304,7 @@ async fn spawn_run<T: Send + 'static>(
 ) -> Result<T, Failure> {
     tokio::spawn(work).await.unwrap_or_else(|crash| {
         let why = crash.to_string();
-        Err(Failure::Failed(phrase!("the job crashed: {why}", "ジョブが異常終了しました：{why}", why)))
+        Err(Failure::Failed(phrase!("the job crashed: {why}", "ジョブが異常終了しました：{why}")))
     })
 }
 

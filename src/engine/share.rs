@@ -1,9 +1,9 @@
 //! A run that several processes share: one begins it, holds the job's lease and writes down how it ends; the others take
 //! parts of its work while it lasts.
 
+use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
-use super::job::Boxed;
 use super::{Failure, Progress};
 use crate::db::{self, Db, Tx};
 use crate::id::{JobName, Owner};
@@ -20,6 +20,7 @@ pub enum RunStart {
 }
 
 /// A job whose runs can be shared. Every part of a run is claimed by itself, so that each is done once.
+#[async_trait]
 pub trait SharedRun: Send + Sync {
     /// Lays out the parts of a run, in the transaction that begins it. `fence` is that of the job's lease.
     fn open(&self, tx: &mut Tx<'_>, job: &JobName, fence: i64, start: RunStart) -> db::Result<()>;
@@ -29,7 +30,7 @@ pub trait SharedRun: Send + Sync {
 
     /// Takes parts of a run that another process began until none is left, and says what it did; `None` if there was
     /// none from the beginning.
-    fn join<'a>(&'a self, ctx: &'a ShareContext) -> Boxed<'a, Result<Option<Phrase>, Failure>>;
+    async fn join(&self, ctx: &ShareContext) -> Result<Option<Phrase>, Failure>;
 }
 
 /// What a process is handed that works on parts of a run, whoever began it.

@@ -37,7 +37,7 @@ impl Standing {
     pub fn phrase(&self) -> Phrase {
         let state = self.state.phrase();
         match &self.why {
-            Some(why) => phrase!("{state}: {why}", "{state}：{why}", state, why),
+            Some(why) => phrase!("{state}: {why}", "{state}：{why}"),
             None => state,
         }
     }
@@ -82,7 +82,7 @@ pub fn decide(known: JobFacts<'_>) -> Standing {
         return Standing::new(State::Disabled);
     }
     if let Some(to) = known.moved_to {
-        let why = phrase!("everything was moved to {to}", "すべて {to} に移行済みです", to);
+        let why = phrase!("everything was moved to {to}", "すべて {to} に移行済みです");
         return Standing::new(State::Paused).because(why);
     }
     if let Some(why) = known.paused {
@@ -94,7 +94,7 @@ pub fn decide(known: JobFacts<'_>) -> Standing {
     match outcome {
         Some(RunOutcome::Failed) if failures > 1 => {
             return Standing::new(State::Failing)
-                .because(phrase!("×{failures}", "×{failures}", failures))
+                .because(phrase!("×{failures}", "×{failures}"))
                 .needing_you();
         }
         Some(RunOutcome::Failed) => return Standing::new(State::Failing).needing_you(),

@@ -1,6 +1,6 @@
 //! The seed's `job_state`: when each job last began, and when it last ended well.
 
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
@@ -8,7 +8,7 @@ use crate::word_enum;
 use crate::{params, sql};
 
 /// What is remembered about a job.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, FromRow)]
 pub struct JobState {
     pub job_name: String,
     /// When it last ended well, completely.
@@ -64,18 +64,6 @@ impl JobState {
     }
 }
 
-fn read(row: &Row<'_>) -> db::Result<JobState> {
-    Ok(JobState {
-        job_name: row.get("job_name")?,
-        last_success_at: row.get("last_success_at")?,
-        last_run_at: row.get("last_run_at")?,
-        last_outcome: row.get("last_outcome")?,
-        last_message: row.get("last_message")?,
-        failures_in_a_row: row.get("failures_in_a_row")?,
-        retry_at: row.get("retry_at")?,
-    })
-}
-
 /// What is remembered about one job.
 pub fn find_state(tx: &mut Tx<'_>, job_name: &str) -> db::Result<Option<JobState>> {
     tx.find(
@@ -85,7 +73,7 @@ pub fn find_state(tx: &mut Tx<'_>, job_name: &str) -> db::Result<Option<JobState
              FROM job_state WHERE job_name = ?1"
         ),
         params![job_name],
-        read,
+        FromRow::from_row,
     )
 }
 
@@ -98,7 +86,7 @@ pub fn list_states(tx: &mut Tx<'_>) -> db::Result<Vec<JobState>> {
              FROM job_state ORDER BY job_name"
         ),
         params![],
-        read,
+        FromRow::from_row,
     )
 }
 
@@ -116,27 +104,25 @@ pub fn add_state(
         (Some(success), Some(run)) if success >= run => Some(RunOutcome::Success),
         _ => Some(RunOutcome::Failed),
     };
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO job_state (job_name, last_success_at, last_run_at, last_outcome) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (job_name) DO NOTHING"
         ),
         params![job_name, last_success_at, last_run_at, outcome.map(RunOutcome::word)],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// Remembers that a run has begun; written when the lease is taken.
 pub fn mark_begun(tx: &mut Tx<'_>, job_name: &str, now: Timestamp) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO job_state (job_name, last_run_at) VALUES (?1, ?2)
              ON CONFLICT (job_name) DO UPDATE SET last_run_at = excluded.last_run_at, last_outcome = NULL,
                retry_at = NULL"
         ),
         params![job_name, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Remembers how a run ended, and when it is tried again; only a full success moves `last_success_at`.
@@ -152,7 +138,7 @@ pub fn mark_ended(
     let failed = matches!(outcome, RunOutcome::Failed);
     // An interruption says nothing about whether the job works.
     let keeps_count = matches!(outcome, RunOutcome::Interrupted);
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE job_state SET last_outcome = ?2, last_message = ?3,
                last_success_at = COALESCE(?4, last_success_at),
@@ -162,6 +148,5 @@ pub fn mark_ended(
              WHERE job_name = ?1"
         ),
         params![job_name, outcome.word(), message, success_at, failed, keeps_count, retry_at],
-    )?;
-    Ok(())
+    )
 }

@@ -1,11 +1,11 @@
 //! How far a search has been read: the seed's `collect_cursor`.
 
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// The position of one query set of one job.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct Cursor {
     /// The job it belongs to.
     pub job_name: String,
@@ -18,16 +18,6 @@ pub struct Cursor {
     pub last_updated_at: Timestamp,
 }
 
-fn read(row: &Row<'_>) -> db::Result<Cursor> {
-    Ok(Cursor {
-        job_name: row.get(0)?,
-        query_set_hash: row.get(1)?,
-        start_index: row.get(2)?,
-        is_exhausted: row.get(3)?,
-        last_updated_at: row.get(4)?,
-    })
-}
-
 /// The cursor of a query set, or `None` when it has never been read.
 pub fn find(tx: &mut Tx<'_>, job_name: &str, query_set_hash: &str) -> db::Result<Option<Cursor>> {
     tx.find(
@@ -36,7 +26,7 @@ pub fn find(tx: &mut Tx<'_>, job_name: &str, query_set_hash: &str) -> db::Result
              FROM collect_cursor WHERE job_name = ?1 AND query_set_hash = ?2"
         ),
         params![job_name, query_set_hash],
-        read,
+        FromRow::from_row,
     )
 }
 
@@ -49,7 +39,7 @@ pub fn put(
     is_exhausted: bool,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO collect_cursor (job_name, query_set_hash, start_index, is_exhausted, last_updated_at)
              VALUES (?1, ?2, ?3, ?4, ?5)
@@ -57,13 +47,12 @@ pub fn put(
                is_exhausted = excluded.is_exhausted, last_updated_at = excluded.last_updated_at"
         ),
         params![job_name, query_set_hash, start_index, is_exhausted, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Adds a cursor of another program unless that query set has one; `true` if it was new.
 pub fn add(tx: &mut Tx<'_>, cursor: &Cursor) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO collect_cursor (job_name, query_set_hash, start_index, is_exhausted, last_updated_at)
              VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (job_name, query_set_hash) DO NOTHING"
@@ -75,8 +64,7 @@ pub fn add(tx: &mut Tx<'_>, cursor: &Cursor) -> db::Result<bool> {
             cursor.is_exhausted,
             cursor.last_updated_at
         ],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// Forgets every cursor of a job; answers how many there were.
@@ -92,6 +80,6 @@ pub fn list(tx: &mut Tx<'_>, job_name: Option<&str>) -> db::Result<Vec<Cursor>> 
              FROM collect_cursor WHERE job_name = COALESCE(?1, job_name) ORDER BY job_name, query_set_hash"
         ),
         params![job_name],
-        read,
+        FromRow::from_row,
     )
 }

@@ -37,11 +37,10 @@ pub fn add(
     now: Timestamp,
 ) -> db::Result<()> {
     let detail = (!detail.is_null()).then(|| detail.to_string());
-    tx.execute(
+    tx.run(
         sql!("INSERT INTO events (at, job_name, subject, code, detail) VALUES (?1, ?2, ?3, ?4, ?5)"),
         params![now, job_name, subject, code.word(), detail],
-    )?;
-    Ok(())
+    )
 }
 
 /// Adds what happened; call it in the transaction that makes the change.
@@ -114,15 +113,15 @@ pub fn with_detail(says: Phrase, detail: &Json) -> Phrase {
         |key: &str| phrase::stored::deserialize(detail.get(key)?).ok().filter(|why| !why.is_empty());
     let until = detail.get("until").and_then(|until| until.as_str()?.parse::<Timestamp>().ok());
     let says = match detail.get("delivery").and_then(Json::as_i64) {
-        Some(id) => phrase!("{says} (delivery {id})", "{says}（配信 {id}）", says, id),
+        Some(id) => phrase!("{says} (delivery {id})", "{says}（配信 {id}）"),
         None => says,
     };
     match (phrase_at("why"), until) {
         (Some(why), Some(until)) => {
-            phrase!("{says} until {until}: {why}", "{says}（{until} まで）：{why}", says, until, why)
+            phrase!("{says} until {until}: {why}", "{says}（{until} まで）：{why}")
         }
-        (Some(why), None) => phrase!("{says}: {why}", "{says}：{why}", says, why),
-        (None, Some(until)) => phrase!("{says} until {until}", "{says}（{until} まで）", says, until),
+        (Some(why), None) => phrase!("{says}: {why}", "{says}：{why}"),
+        (None, Some(until)) => phrase!("{says} until {until}", "{says}（{until} まで）"),
         (None, None) => says,
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::presence;
-use crate::db::{self, Db, Tx};
+use crate::db::{self, Db, FromRow, Tx};
 use crate::id::Owner;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -45,7 +45,7 @@ pub enum Claim {
 }
 
 /// Who holds a lease.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct Holder {
     /// The process, as `host/pid/random`.
     pub owner: String,
@@ -119,7 +119,7 @@ fn find_unexpired(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<Holder>> {
              WHERE name = ?1 AND owner IS NOT NULL AND expires_at > ?2 AND taken_at <= ?3"
         ),
         params![name, now, now.with_skew()],
-        |row| Ok(Holder { owner: row.get(0)?, taken_at: row.get(1)?, expires_at: row.get(2)? }),
+        FromRow::from_row,
     )
 }
 
@@ -159,37 +159,33 @@ impl Lease {
     /// Whether it is still ours. On PostgreSQL the row is locked, so the answer holds until COMMIT.
     pub fn is_held(&self, tx: &mut Tx<'_>) -> db::Result<bool> {
         let now = tx.now();
-        let found = tx.find(
+        tx.exists(
             sql!(
                 "SELECT fence FROM leases
                  WHERE name = ?1 AND owner = ?2 AND fence = ?3 AND expires_at > ?4 {for_update}"
             ),
             params![self.name, self.owner, self.fence, now],
-            |row| row.get::<i64>(0),
-        )?;
-        Ok(found.is_some())
+        )
     }
 
     /// Moves its end to `length` from now; `false` when it is no longer ours.
     pub fn renew(&self, tx: &mut Tx<'_>, length: Duration) -> db::Result<bool> {
         let now = tx.now();
-        let renewed = tx.execute(
+        tx.execute_one(
             sql!(
                 "UPDATE leases SET expires_at = ?5, taken_at = CASE WHEN taken_at > ?4 THEN ?4 ELSE taken_at END
                  WHERE name = ?1 AND owner = ?2 AND fence = ?3 AND expires_at > ?4"
             ),
             params![self.name, self.owner, self.fence, now, now.plus(length)],
-        )?;
-        Ok(renewed == 1)
+        )
     }
 
     /// Gives it back; the fence stays.
     pub fn release(&self, tx: &mut Tx<'_>) -> db::Result<()> {
-        tx.execute(
+        tx.run(
             sql!("UPDATE leases SET owner = NULL WHERE name = ?1 AND owner = ?2 AND fence = ?3"),
             params![self.name, self.owner, self.fence],
-        )?;
-        Ok(())
+        )
     }
 
     /// Writes only if the lease is still ours, checked in the same transaction.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Subject;
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -15,7 +15,7 @@ crate::migration!(11, "pause since", "../../migrations/0011_pause_since.sql");
 pub const SERIES: Duration = Duration::from_secs(25 * 3600);
 
 /// Something that is paused.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, FromRow)]
 pub struct Pause {
     /// What: a job, a channel, a provider or a blog.
     pub name: Subject,
@@ -26,16 +26,6 @@ pub struct Pause {
     pub paused_until: Option<Timestamp>,
     /// Why, for people.
     pub reason: Phrase,
-}
-
-fn read(row: &Row<'_>) -> db::Result<Pause> {
-    Ok(Pause {
-        name: row.get(0)?,
-        paused_at: row.get(1)?,
-        since: row.get(2)?,
-        paused_until: row.get(3)?,
-        reason: row.get(4)?,
-    })
 }
 
 /// Pauses `name`; `true` if it was not paused before, so that an alert is raised once.
@@ -64,11 +54,11 @@ pub fn put(
 pub fn find(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<Option<Pause>> {
     tx.find(
         sql!(
-            "SELECT name, paused_at, COALESCE(since, paused_at), paused_until, reason FROM pauses
+            "SELECT name, paused_at, COALESCE(since, paused_at) AS since, paused_until, reason FROM pauses
              WHERE name = ?1 AND (paused_until IS NULL OR paused_until > ?2)"
         ),
         params![name, now],
-        read,
+        FromRow::from_row,
     )
 }
 
@@ -76,18 +66,17 @@ pub fn find(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<Optio
 pub fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<Pause>> {
     tx.list(
         sql!(
-            "SELECT name, paused_at, COALESCE(since, paused_at), paused_until, reason FROM pauses
+            "SELECT name, paused_at, COALESCE(since, paused_at) AS since, paused_until, reason FROM pauses
              WHERE paused_until IS NULL OR paused_until > ?1 ORDER BY name"
         ),
         params![now],
-        read,
+        FromRow::from_row,
     )
 }
 
 /// Forgets a pause that has ended: what was paused works again, so that the next pause is another one.
 pub fn forget_ended(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<()> {
-    tx.execute(sql!("DELETE FROM pauses WHERE name = ?1 AND paused_until <= ?2"), params![name, now])?;
-    Ok(())
+    tx.run(sql!("DELETE FROM pauses WHERE name = ?1 AND paused_until <= ?2"), params![name, now])
 }
 
 /// Resumes `name`; `false` if it was not paused.

@@ -1,7 +1,7 @@
 //! Daily quotas: a request is counted before it leaves, so no number of processes can overrun the limit.
 
 use crate::config;
-use crate::db::{self, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -30,7 +30,7 @@ pub enum Grant {
 }
 
 /// What was used on one day.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct QuotaUsage {
     /// `YYYY-MM-DD`.
     pub date: String,
@@ -92,7 +92,7 @@ pub fn list_usage(tx: &mut Tx<'_>, provider: Option<&str>, limit: usize) -> db::
              WHERE provider = COALESCE(?1, provider) ORDER BY date DESC, provider LIMIT ?2"
         ),
         params![provider, limit],
-        |row| Ok(QuotaUsage { date: row.get(0)?, provider: row.get(1)?, count: row.get(2)? }),
+        FromRow::from_row,
     )
 }
 

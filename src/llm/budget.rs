@@ -95,24 +95,20 @@ impl Budget {
             return refused(phrase!(
                 "{used} tokens were used today, and {tokens} more may be needed",
                 "本日 {used} トークンを使用済みで、さらに {tokens} トークンが必要になる見込みです",
-                used = day.tokens,
-                tokens
+                used = day.tokens
             ));
         }
         if exceeds(own.tokens, tokens, self.keys.tokens_per_job) {
             return refused(phrase!(
                 "`{job}` has used {used} tokens today, and {tokens} more may be needed",
                 "`{job}` は本日 {used} トークンを使用済みで、さらに {tokens} トークンが必要になる見込みです",
-                job,
-                used = own.tokens,
-                tokens
+                used = own.tokens
             ));
         }
         if exceeds(own.requests, 1, self.keys.requests_per_job) {
             return refused(phrase!(
                 "`{job}` has made {count} requests today",
                 "`{job}` は本日 {count} 回リクエスト済みです",
-                job,
                 count = own.requests
             ));
         }
@@ -131,12 +127,12 @@ impl Budget {
 
 fn used_up(provider: &str, quota: &Quota) -> Phrase {
     let name = &quota.provider;
-    let why = phrase!("the quota `{name}` is used up for today", "`{name}` の本日の上限に達しました", name);
+    let why = phrase!("the quota `{name}` is used up for today", "`{name}` の本日の上限に達しました");
     waits(provider, why)
 }
 
 fn waits(provider: &str, why: Phrase) -> Phrase {
-    phrase!("`{provider}` waits: {why}", "`{provider}` は待機中です：{why}", provider, why)
+    phrase!("`{provider}` waits: {why}", "`{provider}` は待機中です：{why}")
 }
 
 /// Tokens of one page of a document, as Gemini counts them.

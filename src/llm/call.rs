@@ -185,12 +185,12 @@ pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue
 
 /// What a service says about a request that it does not take.
 pub(super) fn refusal(status: u16, message: &str) -> Phrase {
-    phrase!("status {status}: {said}", "HTTP {status}：{said}", status, said = quote(message))
+    phrase!("status {status}: {said}", "HTTP {status}：{said}", said = quote(message))
 }
 
 /// The same about a model or an address that it does not know.
 pub(super) fn unknown_model(why: Phrase) -> Phrase {
-    phrase!("there is no such model or API: {why}", "モデルまたは API がありません：{why}", why)
+    phrase!("there is no such model or API: {why}", "モデルまたは API がありません：{why}")
 }
 
 /// What is wrong with the address of the config.
@@ -210,12 +210,12 @@ pub(super) fn empty_answer() -> Phrase {
 
 /// An answer that a filter held back.
 pub(super) fn blocked_answer(reason: &str) -> Phrase {
-    phrase!("the answer was blocked ({reason})", "回答がブロックされました（{reason}）", reason)
+    phrase!("the answer was blocked ({reason})", "回答がブロックされました（{reason}）")
 }
 
 /// An answer that was too long.
 pub(super) fn cut_off_answer(reason: &str) -> Phrase {
-    phrase!("the answer was cut off ({reason})", "回答が途中で切れました（{reason}）", reason)
+    phrase!("the answer was cut off ({reason})", "回答が途中で切れました（{reason}）")
 }
 
 /// What somebody else wrote, on one short line and without our secrets.

@@ -55,30 +55,27 @@ impl Llm {
                     [] => phrase!(
                         "set `{key}` in [llm.{name}] to one that it has",
                         "[llm.{name}] の `{key}` に、あるモデルを指定してください",
-                        key,
                         name = &self.name
                     ),
                     [first, others @ ..] => {
                         let other = |other: &&str| {
                             phrase!(", or \"{other}\"", "、または \"{other}\"", other = quote(other))
                         };
-                        let others = others.iter().map(other).fold("".into(), |all: Phrase, one| {
-                            phrase!("{all}{one}", "{all}{one}", all, one)
-                        });
+                        let others = others
+                            .iter()
+                            .map(other)
+                            .fold("".into(), |all: Phrase, one| phrase!("{all}{one}", "{all}{one}"));
                         phrase!(
                             "set `{key} = \"{first}\"` in [llm.{name}]{others}",
                             "[llm.{name}] に `{key} = \"{first}\"` と書いてください{others}",
-                            key,
                             first = quote(first),
-                            name = &self.name,
-                            others
+                            name = &self.name
                         )
                     }
                 };
                 let detail = phrase!(
                     "the provider has no such model (hint: {hint})",
-                    "このモデルはありません（ヒント：{hint}）",
-                    hint
+                    "このモデルはありません（ヒント：{hint}）"
                 );
                 Check::bad(model, detail)
             }

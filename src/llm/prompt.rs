@@ -54,19 +54,13 @@ const SUMMARY: Schema = Schema(&[
 
 /// Asks whether a page is worth telling.
 pub(super) fn screening(document: &ModelInput, options: &AskOptions) -> Prompt {
-    let instructions = match options.language {
-        Language::Ja => SCREEN_JA,
-        Language::En => SCREEN_EN,
-    };
+    let instructions = options.language.choose(SCREEN_EN, SCREEN_JA);
     build(Purpose::Screen, document, options, instructions, VERDICT, |_| false)
 }
 
 /// Asks for a summary; `takes` says which media types the provider reads.
 pub(super) fn summary(document: &ModelInput, options: &AskOptions, takes: impl Fn(&str) -> bool) -> Prompt {
-    let instructions = match options.language {
-        Language::Ja => SUMMARY_JA,
-        Language::En => SUMMARY_EN,
-    };
+    let instructions = options.language.choose(SUMMARY_EN, SUMMARY_JA);
     build(Purpose::Summary, document, options, instructions, SUMMARY, takes)
 }
 
@@ -79,10 +73,7 @@ fn build(
     takes: impl Fn(&str) -> bool,
 ) -> Prompt {
     let instructions = options.instructions.as_deref().unwrap_or(instructions);
-    let rules = match options.language {
-        Language::Ja => RULES_JA,
-        Language::En => RULES_EN,
-    };
+    let rules = options.language.choose(RULES_EN, RULES_JA);
     let system =
         format!("{}\n\n{rules}", instructions.trim()).replace("{max_chars}", &options.max_chars.to_string());
     let files = list_files(document, &takes, options.language);

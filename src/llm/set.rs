@@ -231,7 +231,7 @@ impl Llm {
                     ProviderPause::UsedUp { why } => (
                         day_ends,
                         PauseReason::UsedUp,
-                        phrase!("used up for today: {why}", "本日の上限に達しました：{why}", why),
+                        phrase!("used up for today: {why}", "本日の上限に達しました：{why}"),
                     ),
                     ProviderPause::Down { why, after, .. } => {
                         (now.plus(after.unwrap_or(growing).max(growing)), PauseReason::Down, why.clone())

@@ -2,7 +2,7 @@
 
 use super::refusal::Refusals;
 use super::{PauseReason, Purpose};
-use crate::db::{self, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -75,7 +75,7 @@ pub fn find_answer(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<StoredAnswer
 
 /// Keeps an answer; a newer one for the same question replaces it.
 pub fn put_answer(tx: &mut Tx<'_>, answer: &NewAnswer, now: Timestamp) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO llm_answers (key, provider, model, purpose, answer_json, tokens_in, tokens_out, job_name,
                created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -93,8 +93,7 @@ pub fn put_answer(tx: &mut Tx<'_>, answer: &NewAnswer, now: Timestamp) -> db::Re
             answer.job_name,
             now
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// What all jobs together have used of a provider on a day.
@@ -129,15 +128,14 @@ pub fn add_usage(
     requests: i64,
     tokens: i64,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO llm_usage (provider, date, job_name, requests, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (provider, date, job_name) DO UPDATE SET requests = llm_usage.requests + excluded.requests,
                tokens = llm_usage.tokens + excluded.tokens"
         ),
         params![provider, date, job, requests, tokens],
-    )?;
-    Ok(())
+    )
 }
 
 /// How a provider has been; well, if nothing is known.
@@ -164,7 +162,7 @@ pub fn put_health(
     failures_in_a_row: i64,
     paused: Option<(&str, PauseReason)>,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO llm_health (provider, failures_in_a_row, rests_with, rests_because) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (provider) DO UPDATE SET failures_in_a_row = excluded.failures_in_a_row,
@@ -176,8 +174,7 @@ pub fn put_health(
             paused.map(|(with, _)| with),
             paused.map(|(_, because)| because.word())
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// The last refusals of a provider that did not say what they were about.
@@ -192,18 +189,17 @@ pub(super) fn find_refusals(tx: &mut Tx<'_>, provider: &str) -> db::Result<Refus
 /// Keeps them.
 pub(super) fn put_refusals(tx: &mut Tx<'_>, provider: &str, refusals: &Refusals) -> db::Result<()> {
     let text = serde_json::to_string(refusals).unwrap_or_default();
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO llm_health (provider, refusals) VALUES (?1, ?2)
              ON CONFLICT (provider) DO UPDATE SET refusals = excluded.refusals"
         ),
         params![provider, text],
-    )?;
-    Ok(())
+    )
 }
 
 /// What a model was asked, over some time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct ModelUse {
     /// Who runs it.
     pub provider: String,
@@ -221,19 +217,11 @@ pub struct ModelUse {
 pub fn list_model_use(tx: &mut Tx<'_>, since: Timestamp) -> db::Result<Vec<ModelUse>> {
     tx.list(
         sql!(
-            "SELECT provider, model, CAST(COUNT(*) AS BIGINT), CAST(SUM(tokens_in) AS BIGINT),
-               CAST(SUM(tokens_out) AS BIGINT)
+            "SELECT provider, model, CAST(COUNT(*) AS BIGINT) AS answers, CAST(SUM(tokens_in) AS BIGINT) AS tokens_in,
+               CAST(SUM(tokens_out) AS BIGINT) AS tokens_out
              FROM llm_answers WHERE created_at >= ?1 GROUP BY provider, model ORDER BY provider, model"
         ),
         params![since],
-        |row| {
-            Ok(ModelUse {
-                provider: row.get(0)?,
-                model: row.get(1)?,
-                answers: row.get(2)?,
-                tokens_in: row.get(3)?,
-                tokens_out: row.get(4)?,
-            })
-        },
+        FromRow::from_row,
     )
 }

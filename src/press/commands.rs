@@ -79,16 +79,11 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
         ItemAnswer::Done { status } => ActionOutcome::Done(phrase!(
             "item {id} is now {status}: {title}",
             "記事 {id} を {status} にしました：{title}",
-            id,
-            status = view::standing(&Item { status, reason: None, ..item.clone() }),
-            title
+            status = view::standing(&Item { status, reason: None, ..item.clone() })
         )),
         ItemAnswer::NotNow { why, hint } => ActionOutcome::Refused(phrase!(
             "item {id} stays as it is: {why}. {hint}",
-            "項目 {id} は変わりません：{why}。{hint}",
-            id,
-            why,
-            hint
+            "項目 {id} は変わりません：{why}。{hint}"
         )),
     })
 }

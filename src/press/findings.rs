@@ -2,13 +2,14 @@
 
 use super::events;
 use super::model::Item;
-use super::store;
+use super::store::{self, ItemFilter};
 use crate::db::{self, Tx};
 use crate::engine::finding::FoundThing;
 use crate::id::JobName;
 
 pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::Result<Vec<FoundThing>> {
-    let items = store::list_before(tx, i64::MAX, job.map(JobName::as_str), limit)?;
+    let filter = ItemFilter { job: job.map(ToString::to_string), ..ItemFilter::default() };
+    let items = store::list(tx, &filter, limit)?;
     Ok(items.into_iter().map(finding).collect())
 }
 

@@ -31,7 +31,6 @@ pub(super) async fn hold(press: &Press, ctx: &RunContext) -> Result<Option<Phras
     .await?;
     Ok(Some(phrase!(
         "{count} pending need approval: more than `hold_above` at once",
-        "投稿待ち {count} 件は確認待ち：一度に `hold_above` を超えました",
-        count
+        "投稿待ち {count} 件は確認待ち：一度に `hold_above` を超えました"
     )))
 }

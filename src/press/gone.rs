@@ -15,8 +15,7 @@ use crate::phrase::Phrase;
 pub(super) fn words(job: &JobName) -> Phrase {
     phrase!(
         "it is gone for good (410) and is paused: `tsuzuki job resume {job}` or another `feed` resumes it",
-        "フィードが消滅したため（410）一時停止中です。`tsuzuki job resume {job}` か、別の `feed` の設定で再開します",
-        job
+        "フィードが消滅したため（410）一時停止中です。`tsuzuki job resume {job}` か、別の `feed` の設定で再開します"
     )
 }
 

@@ -34,6 +34,7 @@ mod summarize;
 pub mod view;
 mod workspace;
 
+use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +47,6 @@ use crate::channel::outbox::Topics;
 use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::{self, Db, Tx};
-use crate::engine::job::Boxed;
 use crate::engine::preview::Asking;
 use crate::engine::view::{Fact, View};
 use crate::engine::{
@@ -192,7 +192,7 @@ impl Press {
     fn of_feed(&self, feed: &Url, said: Phrase) -> Phrase {
         match self.feeds().count() {
             1 => said,
-            _ => phrase!("{feed}: {said}", "{feed}：{said}", feed = Value::link(feed.as_str()), said),
+            _ => phrase!("{feed}: {said}", "{feed}：{said}", feed = Value::link(feed.as_str())),
         }
     }
 
@@ -216,9 +216,7 @@ impl Press {
         if pending > 0 {
             report.lines.push(phrase!(
                 "{pending} pending, not posted ({why})",
-                "投稿待ち {pending} 件（未投稿：{why}）",
-                pending,
-                why
+                "投稿待ち {pending} 件（未投稿：{why}）"
             ));
         }
         Ok(())
@@ -240,9 +238,7 @@ impl Press {
         let content = self.keys.content.as_deref().unwrap_or_default();
         phrase!(
             "warning: `content = \"{content}\"` matches nothing on {page}; the main text is detected instead",
-            "警告：`content = \"{content}\"` に一致する部分が {page} にないため、本文を自動判定しました",
-            content,
-            page
+            "警告：`content = \"{content}\"` に一致する部分が {page} にないため、本文を自動判定しました"
         )
     }
 
@@ -252,8 +248,7 @@ impl Press {
 
     fn llm(&self) -> Result<&Llm, Failure> {
         let name = self.llm_name();
-        let missing =
-            || Failure::Config(phrase!("there is no [llm.{name}]", "[llm.{name}] がありません", name));
+        let missing = || Failure::Config(phrase!("there is no [llm.{name}]", "[llm.{name}] がありません"));
         self.env.llms.find(name).ok_or_else(missing)
     }
 
@@ -263,12 +258,7 @@ impl Press {
 
     /// That the model cannot be asked because of its key, naming the table of the config that has it.
     fn locked(&self, why: &Phrase) -> Failure {
-        Failure::Credentials(phrase!(
-            "[llm.{name}]: {why}",
-            "[llm.{name}]：{why}",
-            name = self.llm_name(),
-            why
-        ))
+        Failure::Credentials(phrase!("[llm.{name}]: {why}", "[llm.{name}]：{why}", name = self.llm_name()))
     }
 
     /// That the model cannot be asked in the way that the config says.
@@ -276,8 +266,7 @@ impl Press {
         Failure::Config(phrase!(
             "[llm.{name}]: {why}; hint: `tsuzuki doctor` says which models there are; what else is sent stands in that table",
             "[llm.{name}]：{why}。使えるモデルは `tsuzuki doctor` で確認できます",
-            name = self.llm_name(),
-            why
+            name = self.llm_name()
         ))
     }
 
@@ -292,27 +281,24 @@ impl Press {
     }
 }
 
+#[async_trait]
 impl Collector for Press {
-    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
+    async fn run(&self, ctx: &RunContext) -> Result<Report, Failure> {
         match self.only {
-            Some(only) => Box::pin(self.run_only(ctx, only)),
-            None => Box::pin(self.run_whole(ctx)),
+            Some(only) => self.run_only(ctx, only).await,
+            None => self.run_whole(ctx).await,
         }
     }
 
-    fn check(&self) -> Boxed<'_, Vec<Check>> {
-        Box::pin(async {
-            let mut checks = Vec::new();
-            for feed in self.feeds() {
-                let fetcher = &self.env.fetcher;
-                let reached = fetcher
-                    .reach(phrase!("feed", "フィード"), feed, &self.allow_private, Wanted::Document)
-                    .await;
-                let page = if reached.is_fine { preview::check_page(self, feed).await } else { None };
-                checks.extend([Some(reached), page].into_iter().flatten());
-            }
-            checks
-        })
+    async fn check(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        for feed in self.feeds() {
+            let fetcher = &self.env.fetcher;
+            let reached = fetcher.reach(phrase!("feed", "フィード"), feed, &self.allow_private, Wanted::Document).await;
+            let page = if reached.is_fine { preview::check_page(self, feed).await } else { None };
+            checks.extend([Some(reached), page].into_iter().flatten());
+        }
+        checks
     }
 
     fn relies_on(&self) -> Vec<Subject> {
@@ -342,29 +328,22 @@ impl Collector for Press {
         Ok(facts)
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
-        Box::pin(async {
-            let mut shown = Preview::default();
-            shown.notes.push(phrase!(
+    async fn test(&self, db: &Db) -> Result<Preview, Failure> {
+        let mut shown = Preview::default();
+        shown.notes.push(phrase!(
                 "only the newest page is read, and the model is not asked; `--item URL --ask` shows all of one item",
                 "最新のページだけを読み、モデルには問い合わせません。`--item URL --ask` で記事ひとつをすべて確認できます"
             ));
-            for feed in self.feeds() {
-                let (item, page) = preview::preview(self, db, feed, self.env.clock.now()).await?;
-                shown.items.push(item);
-                shown.notes.extend(page);
-            }
-            Ok(shown)
-        })
+        for feed in self.feeds() {
+            let (item, page) = preview::preview(self, db, feed, self.env.clock.now()).await?;
+            shown.items.push(item);
+            shown.notes.extend(page);
+        }
+        Ok(shown)
     }
 
-    fn test_item<'a>(
-        &'a self,
-        db: &'a Db,
-        url: &'a str,
-        asking: Asking,
-    ) -> Boxed<'a, Result<Option<View>, Failure>> {
-        Box::pin(async move { preview::preview_item(self, db, url, asking).await.map(Some) })
+    async fn test_item(&self, db: &Db, url: &str, asking: Asking) -> Result<Option<View>, Failure> {
+        preview::preview_item(self, db, url, asking).await.map(Some)
     }
 
     fn only(&self, step: &str) -> Option<Arc<dyn Collector>> {
@@ -372,7 +351,7 @@ impl Collector for Press {
         Some(Arc::new(Press { only: Some(only), ..self.clone() }))
     }
 
-    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
-        Box::pin(preview::plan(self, db, now))
+    async fn plan(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
+        preview::plan(self, db, now).await
     }
 }

@@ -57,7 +57,7 @@ impl Reason {
 crate::db::from_code!(Status = "a status" Reason = "a reason");
 
 /// An item as it stands in the database.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, crate::db::FromRow)]
 pub struct Item {
     pub id: i64,
     /// The job that found it.

@@ -2,15 +2,13 @@
 
 use super::events::numbered;
 use super::model::{Item, Reason, Status};
-use super::store::{self, ItemDelivery, Standing};
+use super::store::{self, ItemDelivery, ItemFilter, Standing};
 use super::{KIND, view};
 use crate::channel::{self, outbox};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::chart::{Chart, Figure, FunnelStep};
-use crate::engine::page::{
-    Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow,
-};
+use crate::engine::page::{Block, Choice, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow};
 use crate::engine::view::State;
 use crate::engine::walk::{Fit, Walk};
 use crate::id::JobName;
@@ -79,42 +77,17 @@ impl<'a> ItemQuery<'a> {
     }
 
     fn filters(&self, finder: &Finder) -> Vec<PageFilter> {
-        let one = |name, label, choices: Vec<Choice>, value: Option<&str>| PageFilter {
-            name,
-            label,
-            input: FilterInput::One { choices, value: value.unwrap_or_default().to_owned() },
-        };
-        let any = |label| std::iter::once(Choice::new("", label));
-        let jobs =
-            finder.jobs.iter().filter(|job| job.kind == KIND).map(|job| Choice::named(job.name.as_str()));
-        let states =
-            Status::ALL.iter().map(|status| Choice::new(status.word(), view::status_phrase(*status)));
+        let any = Choice::any(phrase!("any state", "すべて"));
+        let states = any.chain(Status::ALL.iter().map(|of| Choice::new(of.word(), view::status_phrase(*of))));
         let reasons = Reason::ALL.iter().filter(|reason| **reason != Reason::None);
-        let reasons = reasons.map(|reason| Choice::new(reason.word(), reason.phrase()));
+        let reasons = Choice::any(phrase!("any reason", "すべて"))
+            .chain(reasons.map(|reason| Choice::new(reason.word(), reason.phrase())));
+        let (state, reason) = (self.status.map(Status::word), self.reason.map(Reason::word));
         vec![
-            one(
-                "job",
-                phrase!("Job", "ジョブ"),
-                any(phrase!("all jobs", "すべて")).chain(jobs).collect(),
-                self.job,
-            ),
-            one(
-                "state",
-                phrase!("State", "状態"),
-                any(phrase!("any state", "すべて")).chain(states).collect(),
-                self.status.map(Status::word),
-            ),
-            one(
-                "reason",
-                phrase!("Reason", "理由"),
-                any(phrase!("any reason", "すべて")).chain(reasons).collect(),
-                self.reason.map(Reason::word),
-            ),
-            PageFilter {
-                name: "text",
-                label: phrase!("Text", "キーワード"),
-                input: FilterInput::Text(self.text.clone()),
-            },
+            PageFilter::job(finder, Some(KIND), self.job),
+            PageFilter::one("state", phrase!("State", "状態"), states, state.unwrap_or_default()),
+            PageFilter::one("reason", phrase!("Reason", "理由"), reasons, reason.unwrap_or_default()),
+            PageFilter::text("text", phrase!("Text", "キーワード"), &self.text),
         ]
     }
 
@@ -122,11 +95,9 @@ impl<'a> ItemQuery<'a> {
         let (items, next) = WALK.list(
             self.before,
             |before, limit| {
-                let before = before.copied().unwrap_or((Timestamp::MAX, i64::MAX));
-                match self.status {
-                    Some(status) => store::list_of_status_before(tx, status, before, self.job, limit),
-                    None => store::list_before(tx, before.1, self.job, limit),
-                }
+                let (job, status) = (self.job.map(str::to_owned), self.status);
+                let filter = ItemFilter { job, status, reason: None, before: before.copied() };
+                store::list(tx, &filter, limit)
             },
             |item| (item.last_checked_at, item.id),
             |item| self.fit(item),
@@ -190,7 +161,7 @@ fn find_post(tx: &mut Tx<'_>, item: &Item, sent: &[ItemDelivery]) -> db::Result<
     Ok(match (row, &item.summary) {
         (Some(row), _) => {
             let channel = row.channel.as_str();
-            let label = phrase!("post to {channel}", "{channel} への投稿", channel);
+            let label = phrase!("post to {channel}", "{channel} への投稿");
             Some((label, channel::as_text(&row.payload)))
         }
         (None, Some(summary)) => Some((phrase!("summary", "要約"), summary.clone())),
@@ -216,8 +187,8 @@ fn funnel(standings: &[Standing]) -> Chart {
     for standing in stopped {
         let why = standing.reason.unwrap_or(Reason::None).phrase();
         let said = match standing.status {
-            Status::Processed => phrase!("closed: {why}", "終了：{why}", why),
-            _ => phrase!("put off: {why}", "延期：{why}", why),
+            Status::Processed => phrase!("closed: {why}", "終了：{why}"),
+            _ => phrase!("put off: {why}", "延期：{why}"),
         };
         match reasons.iter_mut().find(|(known, _)| *known == said) {
             Some((_, count)) => *count += standing.count,
@@ -230,13 +201,10 @@ fn funnel(standings: &[Standing]) -> Chart {
         dropped: dropped.into_iter().filter(|(_, count)| *count > 0).collect(),
     };
     Chart {
-        title: phrase!("The newest {found item}", "新しい {found} 件", found),
+        title: phrase!("The newest {found item}", "新しい {found} 件"),
         about: phrase!(
             "{found} found, {posted} posted, {pending} waiting to be posted",
-            "発見 {found} 件、投稿済み {posted} 件、投稿待ち {pending} 件",
-            found,
-            posted,
-            pending
+            "発見 {found} 件、投稿済み {posted} 件、投稿待ち {pending} 件"
         ),
         figure: Figure::Funnel(vec![
             step(

@@ -2,7 +2,7 @@
 
 use super::events::{FEED, FeedCode, ITEM, ItemCode};
 use super::{Item, KIND, Keys, commands, findings, gone, make, pages, store, topics, view};
-use crate::config::{Flag, FlagShape, Kind, TableKind};
+use crate::config::{Flag, Kind, TableKind};
 use crate::engine::pipeline::{Example, NOTHING_TO_REFRESH, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
 use crate::engine::{ActionOutcome, Pipeline, Verb};
@@ -38,22 +38,8 @@ pub static PIPELINE: Pipeline = Pipeline {
     steps: &["collect", "screen", "post"],
     resume: gone::resume,
     flags: &[
-        Flag {
-            name: "feed",
-            value: "URL",
-            help: || phrase!("the address of the feed", "フィードの URL"),
-            key: "feed",
-            shape: FlagShape::Text,
-            is_required: true,
-        },
-        Flag {
-            name: "llm",
-            value: "NAME",
-            help: || phrase!("the [llm.NAME] to ask", "使用するモデル（[llm.NAME] の NAME）"),
-            key: "llm",
-            shape: FlagShape::Text,
-            is_required: false,
-        },
+        Flag::new("feed", "URL", || phrase!("the address of the feed", "フィードの URL")).required(),
+        Flag::new("llm", "NAME", || phrase!("the [llm.NAME] to ask", "使用するモデル（[llm.NAME] の NAME）")),
     ],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
     secrets: &[],
@@ -84,15 +70,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     refresh: NOTHING_TO_REFRESH,
 };
 
-const ITEM_AT: Thing = Thing {
-    word: ITEM,
-    find: view::find,
-    list_configured: |_| Vec::new(),
-    list_stored: |_| Ok(Vec::new()),
-    listed_by: "item ls",
-    resume: None,
-    act: commands::act,
-};
+const ITEM_AT: Thing = Thing { act: commands::act, ..Thing::new(ITEM, view::find, "item ls") };
 
 static ITEMS: Table = Table {
     name: "items",

@@ -69,12 +69,7 @@ impl Press {
                     report.any_step_well |= is_queued;
                 }
                 Step::Waiting { until, why } => {
-                    report.lines.push(phrase!(
-                        "waiting until {until}: {why}",
-                        "{until} まで待機：{why}",
-                        until,
-                        why
-                    ));
+                    report.lines.push(phrase!("waiting until {until}: {why}", "{until} まで待機：{why}"));
                     report.waiting_until = Some(until);
                     break;
                 }
@@ -82,7 +77,7 @@ impl Press {
             }
         }
         if unchanged > 0 {
-            report.well(phrase!("{unchanged page} unchanged", "変化のないページ {unchanged} 件", unchanged));
+            report.well(phrase!("{unchanged page} unchanged", "変化のないページ {unchanged} 件"));
         }
         Ok(())
     }

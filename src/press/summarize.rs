@@ -48,8 +48,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         let error = error.to_string();
         Failure::Failed(phrase!(
             "no place for temporary files: {error}",
-            "一時ファイルを作成できません：{error}",
-            error
+            "一時ファイルを作成できません：{error}"
         ))
     })?;
     // One more try in a quarter of an hour; a good page does not wait longer for a file that stays broken.

@@ -151,23 +151,21 @@ pub(super) fn status_phrase(status: Status) -> Phrase {
 pub(super) fn silent_since(last: Timestamp, usual_gap: Duration) -> Phrase {
     phrase!(
         "nothing new since {last}; usually something comes every {usual_gap}",
-        "{last} 以降の新着なし（通常は {usual_gap} ごと）",
-        last,
-        usual_gap
+        "{last} 以降の新着なし（通常は {usual_gap} ごと）"
     )
 }
 
 /// What a job says of a feed that has fallen silent.
 pub(super) fn silent_fact(feed: &str, silence: &Silence) -> Option<Fact> {
     let since = silent_since(silence.last()?, silence.usual_gap()?);
-    let value = phrase!("{feed}: {since}", "{feed}：{since}", feed = Value::link(feed), since);
+    let value = phrase!("{feed}: {since}", "{feed}：{since}", feed = Value::link(feed));
     Some(Fact { label: phrase!("silent", "沈黙中"), value: value.into() })
 }
 
 /// What a job says of a feed of which a part is left out.
 pub(super) fn cut_fact(feed: &str, cut: Cut) -> Fact {
     let (feed, why) = (Value::link(feed), cut::phrase(cut));
-    let value = phrase!("{feed}: {why}", "{feed}：{why}", feed, why);
+    let value = phrase!("{feed}: {why}", "{feed}：{why}");
     Fact { label: phrase!("read in part", "一部のみ読み込み"), value: value.into() }
 }
 

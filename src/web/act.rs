@@ -13,17 +13,15 @@ pub(super) async fn perform(pages: &Pages, about: &str, deed: Deed) -> db::Resul
     let ActionOutcome::Start(job) = outcome else { return Ok(outcome) };
     let name = job.to_string();
     Ok(match pages.starter.start(job).await {
-        Ok(None) => ActionOutcome::Done(phrase!("{name} was started", "{name} を開始しました", name)),
+        Ok(None) => ActionOutcome::Done(phrase!("{name} was started", "{name} を開始しました")),
         Ok(Some(skipped)) => ActionOutcome::Refused(phrase!(
             "{name} was not started: {why}",
             "{name} を開始できません：{why}",
-            name,
             why = skipped.phrase()
         )),
         Err(_) => ActionOutcome::Refused(phrase!(
             "{name} was not started: no daemon runs in this process",
-            "{name} を開始できません：このプロセスではジョブを実行していません",
-            name
+            "{name} を開始できません：このプロセスではジョブを実行していません"
         )),
     })
 }

@@ -147,10 +147,7 @@ async fn log_out(
 }
 
 fn form(status: StatusCode, next: &str, language: Language) -> Response {
-    let say = |en: &'static str, ja: &'static str| match language {
-        Language::En => en,
-        Language::Ja => ja,
-    };
+    let say = |en: &'static str, ja: &'static str| language.choose(en, ja);
     let problem = match status {
         StatusCode::OK => None,
         StatusCode::UNAUTHORIZED => {

@@ -154,7 +154,7 @@ impl Error {
     /// What is wrong, in one sentence.
     pub fn phrase(&self) -> Phrase {
         let password =
-            |why: Phrase| phrase!("the password of [web.auth]: {why}", "[web.auth] のパスワード：{why}", why);
+            |why: Phrase| phrase!("the password of [web.auth]: {why}", "[web.auth] のパスワード：{why}");
         match self {
             Error::Open(address) => phrase!(
                 "`listen = \"{address}\"` in [web] is reachable from other machines, but nobody would have to log in",

@@ -1,7 +1,7 @@
 //! Sessions of people and tokens of programs; each is known by its hash alone.
 
 use super::token::{AccessToken, Scope};
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -26,14 +26,13 @@ pub(super) fn add_session(
         ),
         params![now, PRUNED_AT_ONCE],
     )?;
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO web_sessions (hash, user_name, password_print, created_at, expires_at)
              VALUES (?1, ?2, ?3, ?4, ?5)"
         ),
         params![hash, user_name, password_print, now, expires_at],
-    )?;
-    Ok(())
+    )
 }
 
 /// Whose session it is, if it is not over and its password still holds.
@@ -55,34 +54,36 @@ pub(super) fn find_session(
 
 /// Ends a session.
 pub(super) fn delete_session(tx: &mut Tx<'_>, hash: &str) -> db::Result<()> {
-    tx.execute(sql!("DELETE FROM web_sessions WHERE hash = ?1"), params![hash])?;
-    Ok(())
-}
-
-fn read(row: &Row<'_>) -> db::Result<AccessToken> {
-    Ok(AccessToken { name: row.get(0)?, scope: row.get(1)?, created_at: row.get(2)? })
+    tx.run(sql!("DELETE FROM web_sessions WHERE hash = ?1"), params![hash])
 }
 
 /// Adds a token; `false` if the name is taken.
 pub fn add_token(tx: &mut Tx<'_>, name: &str, hash: &str, scope: Scope, now: Timestamp) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO access_tokens (name, hash, scope, created_at) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (name) DO NOTHING"
         ),
         params![name, hash, scope.word(), now],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// The token that has this hash.
 pub(super) fn find_token(tx: &mut Tx<'_>, hash: &str) -> db::Result<Option<AccessToken>> {
-    tx.find(sql!("SELECT name, scope, created_at FROM access_tokens WHERE hash = ?1"), params![hash], read)
+    tx.find(
+        sql!("SELECT name, scope, created_at FROM access_tokens WHERE hash = ?1"),
+        params![hash],
+        FromRow::from_row,
+    )
 }
 
 /// Every token, by name.
 pub fn list_tokens(tx: &mut Tx<'_>) -> db::Result<Vec<AccessToken>> {
-    tx.list(sql!("SELECT name, scope, created_at FROM access_tokens ORDER BY name"), params![], read)
+    tx.list(
+        sql!("SELECT name, scope, created_at FROM access_tokens ORDER BY name"),
+        params![],
+        FromRow::from_row,
+    )
 }
 
 /// Ends a token; `None` if there is none of that name.
@@ -90,6 +91,6 @@ pub fn delete_token(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<AccessToke
     tx.find(
         sql!("DELETE FROM access_tokens WHERE name = ?1 RETURNING name, scope, created_at"),
         params![name],
-        read,
+        FromRow::from_row,
     )
 }

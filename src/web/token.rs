@@ -28,7 +28,7 @@ word_enum! {
 crate::db::from_text!(Scope = "a scope");
 
 /// A token for a program, without its secret.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, crate::db::FromRow)]
 pub struct AccessToken {
     /// What people call it.
     pub name: String,

@@ -1,5 +1,6 @@
 //! The runner: what is due runs once, under a lease, and its end is remembered.
 
+use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -7,7 +8,6 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tsuzuki::config::ScheduleSpec;
 use tsuzuki::db::{self, Db};
-use tsuzuki::engine::job::Boxed;
 use tsuzuki::engine::{
     Collector, Failure, Finished, Job, JobState, Plan, Preview, Progress, Report, RunContext, RunOutcome,
     Runner, Schedule, Selection, Skipped, daemon, store,
@@ -25,23 +25,22 @@ pub(crate) struct Counted {
     lasts: Duration,
 }
 
+#[async_trait]
 impl Collector for Counted {
-    fn run<'a>(&'a self, turn: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
-        Box::pin(async move {
-            self.runs.fetch_add(1, Ordering::SeqCst);
-            tokio::select! {
-                () = tokio::time::sleep(self.lasts) => (self.end)(turn),
-                () = turn.stop.cancelled() => Err(Failure::Interrupted),
-            }
-        })
+    async fn run(&self, turn: &RunContext) -> Result<Report, Failure> {
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        tokio::select! {
+            () = tokio::time::sleep(self.lasts) => (self.end)(turn),
+            () = turn.stop.cancelled() => Err(Failure::Interrupted),
+        }
     }
 
-    fn test<'a>(&'a self, _: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
-        Box::pin(async { Ok(Preview::default()) })
+    async fn test(&self, _: &Db) -> Result<Preview, Failure> {
+        Ok(Preview::default())
     }
 
-    fn plan<'a>(&'a self, _: &'a Db, _: Timestamp) -> Boxed<'a, db::Result<Plan>> {
-        Box::pin(async { Ok(Plan::default()) })
+    async fn plan(&self, _: &Db, _: Timestamp) -> db::Result<Plan> {
+        Ok(Plan::default())
     }
 }
 

@@ -31,6 +31,36 @@ pub enum FlagShape {
 }
 
 impl Flag {
+    /// One that may be left out and writes text under the key of its own name.
+    pub const fn new(name: &'static str, value: &'static str, help: fn() -> Phrase) -> Self {
+        Self { name, value, help, key: name, shape: FlagShape::Text, is_required: false }
+    }
+
+    /// One that names the environment variable of a secret, which is usually called `usual`.
+    pub const fn variable(
+        name: &'static str,
+        key: &'static str,
+        usual: &'static str,
+        help: fn() -> Phrase,
+    ) -> Self {
+        Self::new(name, "VARIABLE", help).writes(key).shaped(FlagShape::Variable(usual))
+    }
+
+    /// The same for another key than that of its name.
+    pub const fn writes(self, key: &'static str) -> Self {
+        Self { key, ..self }
+    }
+
+    /// The same with a value of another sort.
+    pub const fn shaped(self, shape: FlagShape) -> Self {
+        Self { shape, ..self }
+    }
+
+    /// The same for a key that the table cannot do without.
+    pub const fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
+
     /// Whether it may be repeated.
     pub fn is_list(&self) -> bool {
         matches!(self.shape, FlagShape::List | FlagShape::Made(_))

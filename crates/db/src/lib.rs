@@ -49,13 +49,14 @@ pub use copy::{DatabaseMove, MoveError, MovePlan, MoveReport, MoveStep, MovedTab
 pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use foreign::{Foreign, Raw};
+pub use macros::FromRow;
 pub use migrate::{MIGRATIONS, Migration, SchemaState, known_migrations};
 pub use moved::{MovedAway, find_moved_away, reopen};
 use parking_lot::Mutex;
 pub use restored::{Restore, list_restores, notice_restore};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
-pub use tx::{Row, Tx, analyze, keep_more_pages};
+pub use tx::{FromRow, Row, Tx, analyze, keep_more_pages};
 pub use value::{FromCell, SqlCell, ToValue, Value};
 
 use config::Location;

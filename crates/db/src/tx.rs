@@ -85,6 +85,16 @@ impl<'a> Tx<'a> {
         self.execute_each(sql, std::iter::once(params))
     }
 
+    /// Runs a statement, however many rows it changes.
+    pub fn run(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<()> {
+        self.execute(sql, params).map(drop)
+    }
+
+    /// Runs a statement that changes one row at most, and answers whether it did.
+    pub fn execute_one(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<bool> {
+        Ok(self.execute(sql, params)? == 1)
+    }
+
     /// Runs a statement once for each list of parameters.
     fn execute_each<'v>(
         &mut self,
@@ -191,6 +201,11 @@ impl<'a> Tx<'a> {
     /// The single number that the statement gives; 0 when it gives no row or NULL.
     pub fn count(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<i64> {
         Ok(self.find(sql, params, |row| row.get::<Option<i64>>(0))?.flatten().unwrap_or(0))
+    }
+
+    /// Whether the statement gives a row.
+    pub fn exists(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<bool> {
+        Ok(self.find(sql, params, |_| Ok(()))?.is_some())
     }
 
     /// Runs a text that is not a constant: migrations and table copies, nothing else.
@@ -313,6 +328,11 @@ impl ColumnIndex for &str {
         row.expected.set(place + 1);
         Ok(place)
     }
+}
+
+/// What is read from a row; derived for a struct, every field has the column of its name.
+pub trait FromRow: Sized {
+    fn from_row(row: &Row<'_>) -> Result<Self>;
 }
 
 impl<'a> Row<'a> {

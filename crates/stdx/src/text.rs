@@ -124,7 +124,7 @@ fn is_unprintable(c: char) -> bool {
 word_enum! {
     /// The language of mails, posts, prompts and pages.
     ///
-    /// Every message is a function that matches on this, so a language that lacks a message does not compile.
+    /// Every message is a function that chooses by this, so a language that lacks a message does not compile.
     #[derive(Default, serde::Deserialize, schemars::JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Language {
@@ -136,20 +136,24 @@ word_enum! {
     }
 }
 
+impl Language {
+    /// One of two.
+    pub fn choose<T>(self, en: T, ja: T) -> T {
+        match self {
+            Language::En => en,
+            Language::Ja => ja,
+        }
+    }
+}
+
 /// The end of a list of which some is left out.
 pub fn and_more(count: usize, language: Language) -> String {
-    match language {
-        Language::Ja => format!("ほか {count} 件"),
-        Language::En => format!("and {count} more"),
-    }
+    language.choose(format!("and {count} more"), format!("ほか {count} 件"))
 }
 
 /// What stands for a title where there is none.
 pub fn untitled(language: Language) -> &'static str {
-    match language {
-        Language::Ja => "（無題）",
-        Language::En => "(untitled)",
-    }
+    language.choose("(untitled)", "（無題）")
 }
 
 /// The nearest of `known` to `word`, if one is near enough to be what was meant.

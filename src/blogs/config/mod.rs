@@ -98,7 +98,6 @@ fn checked(
             let message = phrase!(
                 "`{key}` is of no use without \"{word}\" in `detect`",
                 "`detect` に \"{word}\" がないと `{key}` は使われません",
-                key,
                 word = needed.word()
             );
             problems.push(problem(key, message));
@@ -155,15 +154,13 @@ pub(super) fn from_flags(words: &[String]) -> Result<toml::Value, Phrase> {
             Some((id, url)) => (Some(id.to_owned()), url),
             None => (None, word.as_str()),
         };
-        let parsed: HttpUrl = url
-            .parse()
-            .map_err(|_| {
-                phrase!(
-                    "`{word}` names no blog: write --blog ID=https://… or --blog https://…",
-                    "`{word}` はブログの指定ではありません。--blog ID=https://… または --blog https://… と書きます",
-                    word
-                )
-            })?;
+        let bad = |_| {
+            phrase!(
+                "`{word}` names no blog: write --blog ID=https://… or --blog https://…",
+                "`{word}` はブログの指定ではありません。--blog ID=https://… または --blog https://… と書きます"
+            )
+        };
+        let parsed: HttpUrl = url.parse().map_err(bad)?;
         let host = || parsed.host_str().unwrap_or_default().trim_start_matches("www.").to_owned();
         let mut blog = toml::Table::new();
         blog.insert("id".into(), id.unwrap_or_else(host).into());
@@ -179,7 +176,6 @@ pub fn check(section: &Section) -> Problems {
         let message = phrase!(
             "the id `{id}` is already that of blog number {number}",
             "id `{id}` は {number} 番目のブログと重複しています",
-            id,
             number = before + 1
         );
         section.problem(&format!("blog.{number}.id"), message)
@@ -200,7 +196,6 @@ pub fn check_ids(jobs: &[config::Job]) -> Problems {
                     let message = phrase!(
                         "the id `{id}` is already that of a blog of job `{other}`",
                         "id `{id}` はジョブ `{other}` のブログと重複しています",
-                        id,
                         other = &other.name
                     );
                     problems.push(job.section.problem(&format!("blog.{number}.id"), message));

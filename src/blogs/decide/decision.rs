@@ -171,15 +171,11 @@ impl HoldReason {
         match self {
             HoldReason::TooMany { entries, hold_above } => phrase!(
                 "{entries new entry} at once, more than {hold_above}",
-                "一度に新着 {entries} 件（上限 {hold_above} 件）",
-                entries = *entries,
-                hold_above = *hold_above
+                "一度に新着 {entries} 件（上限 {hold_above} 件）"
             ),
             HoldReason::FewLeft { left, known } => phrase!(
                 "only {left} of {known} known addresses are left",
-                "既知のアドレス {known} 件のうち {left} 件しか残っていません",
-                left = *left,
-                known = *known
+                "既知のアドレス {known} 件のうち {left} 件しか残っていません"
             ),
             HoldReason::NoDates => phrase!(
                 "nothing of what the feed had is left, and its entries have no dates",

@@ -51,8 +51,7 @@ pub(super) fn suspicion(
         Detector::Feed if total == 0 && before > 0 => {
             let message = phrase!(
                 "the feed is empty; it had {before} entries",
-                "フィードが空です（以前は {before} 件）",
-                before
+                "フィードが空です（以前は {before} 件）"
             );
             refuse(lost, message, kept)
         }
@@ -81,8 +80,7 @@ pub(super) fn suspicion(
                 "the {what} lists only {count} of {before} addresses: it looks broken",
                 "{what} のアドレスが {before} 件から {count} 件に減りました（壊れているようです）",
                 what = detector.word(),
-                count = entries.len(),
-                before
+                count = entries.len()
             );
             refuse(CheckFailureKind::Other, message, Some(Unconfirmed::Shrunken(print, times)))
         }

@@ -8,13 +8,11 @@ use super::change;
 use super::decide::Code;
 use super::events::{BLOG, change_subject, subject};
 use super::model::Detector;
-use super::store::{self, ChangeRow};
+use super::store::{self, ChangeFilter, ChangeRow};
 use super::view::{self, ListedChange};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
-use crate::engine::page::{
-    Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, Timeline, TimelineEntry,
-};
+use crate::engine::page::{Block, Choice, Page, PageFilter, PageQuery, PageView, Timeline, TimelineEntry};
 use crate::engine::things::delivery::phrase_of;
 use crate::engine::view::State;
 use crate::engine::walk::{Fit, Walk};
@@ -76,51 +74,26 @@ impl ChangeQuery {
     }
 
     fn filters(&self, finder: &Finder) -> Vec<PageFilter> {
-        let jobs = finder.jobs.iter().filter(|job| job.kind == super::KIND);
-        let jobs = jobs.map(|job| Choice::named(job.name.as_str()));
-        let all = Choice::new("", phrase!("all jobs", "すべて"));
         let days = [7, 30, 90, 365];
-        let days =
-            days.map(|count| Choice::new(count.to_string(), phrase!("{count day}", "{count} 日", count)));
+        let days = days.map(|count| Choice::new(count.to_string(), phrase!("{count day}", "{count} 日")));
         let ever = Choice::new("all", phrase!("all", "全期間"));
+        let chosen = self.days.map_or_else(|| "all".to_owned(), |days| days.to_string());
         vec![
-            PageFilter {
-                name: "job",
-                label: phrase!("Job", "ジョブ"),
-                input: FilterInput::One {
-                    choices: std::iter::once(all).chain(jobs).collect(),
-                    value: self.job.clone().unwrap_or_default(),
-                },
-            },
-            PageFilter {
-                name: "days",
-                label: phrase!("Last", "期間"),
-                input: FilterInput::One {
-                    choices: days.into_iter().chain([ever]).collect(),
-                    value: self.days.map_or_else(|| "all".to_owned(), |days| days.to_string()),
-                },
-            },
-            PageFilter {
-                name: BLOG,
-                label: phrase!("Blog", "ブログ"),
-                input: FilterInput::Text(self.blog.clone().unwrap_or_default()),
-            },
-            PageFilter {
-                name: "text",
-                label: phrase!("Text", "キーワード"),
-                input: FilterInput::Text(self.text.clone()),
-            },
+            PageFilter::job(finder, Some(super::KIND), self.job.as_deref()),
+            PageFilter::one("days", phrase!("Last", "期間"), days.into_iter().chain([ever]), chosen),
+            PageFilter::text(BLOG, phrase!("Blog", "ブログ"), self.blog.clone().unwrap_or_default()),
+            PageFilter::text("text", phrase!("Text", "キーワード"), &self.text),
         ]
     }
 
     /// The changes that are meant, along their numbers.
     fn find(&self, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<Timeline> {
-        let (job, blog) = (self.job.as_deref(), self.blog.as_deref());
         let (rows, next) = WALK.list(
             self.before,
             |before, limit| {
-                let before = before.copied().unwrap_or(i64::MAX);
-                store::list_changes_before(tx, before, job, blog, limit)
+                let (job, blog) = (self.job.clone(), self.blog.clone());
+                let filter = ChangeFilter { job, blog, before: before.copied(), ..ChangeFilter::default() };
+                store::list_changes(tx, &filter, limit)
             },
             |row| row.id,
             |row| self.fit(row),
@@ -170,12 +143,12 @@ fn entry(listed: &ListedChange) -> TimelineEntry {
     let detail = &row.detail;
     let text = match (row.code, &detail.error) {
         (Code::New, _) => phrase!("{count} new", "新着 {count} 件", count = detail.count()),
-        (code, Some(error)) => phrase!("{what}: {error}", "{what}：{error}", what = code.phrase(), error),
+        (code, Some(error)) => phrase!("{what}: {error}", "{what}：{error}", what = code.phrase()),
         (code, None) => code.phrase(),
     };
     let mut links: Vec<Value> = detail.entries.iter().take(MAX_LINKS).map(change::link).collect();
     if let Some(count) = detail.count().checked_sub(MAX_LINKS).filter(|count| *count > 0) {
-        links.push(phrase!("and {count} more", "ほか {count} 件", count).into());
+        links.push(phrase!("and {count} more", "ほか {count} 件").into());
     }
     TimelineEntry {
         at: row.found_at,
@@ -209,7 +182,7 @@ fn notes(listed: &ListedChange) -> Vec<Phrase> {
     }
     for sent in &listed.deliveries {
         let state = phrase_of(sent.state);
-        notes.push(phrase!("{channel}: {state}", "{channel}：{state}", channel = &sent.channel, state));
+        notes.push(phrase!("{channel}: {state}", "{channel}：{state}", channel = &sent.channel));
     }
     if listed.deliveries.is_empty() {
         notes.push(phrase!("not sent", "通知なし"));

@@ -260,7 +260,7 @@ fn describe(detector: Detector, url: &Url, why: Phrase) -> Phrase {
     };
     // A private feed may carry its token in the query, and this text goes to channels.
     let at = text::shorten(&text::one_line(&url[..url::Position::AfterPath]), MESSAGE_COLUMNS);
-    phrase!("{what} {at}: {why}", "{what} {at}：{why}", what, at, why)
+    phrase!("{what} {at}: {why}", "{what} {at}：{why}")
 }
 
 /// What is wrong with an answer that says that nothing has changed, though nobody asked.

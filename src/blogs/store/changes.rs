@@ -2,7 +2,7 @@
 
 use crate::blogs::decide::{Change, Code, Detail};
 use crate::channel::outbox::State as MessageState;
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Row, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -28,7 +28,7 @@ pub struct ChangeRow {
 }
 
 /// A message that tells a change.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct ChangeDelivery {
     /// Its number in the outbox.
     pub id: i64,
@@ -49,9 +49,19 @@ pub struct ChangeFilter {
     pub blog: Option<String>,
     /// Only those with this code.
     pub code: Option<Code>,
+    /// Only those with a smaller number.
+    pub before: Option<i64>,
 }
 
 db::from_text!(Code = "the code of a change");
+
+/// The rows of changes, as [`read`] wants them.
+macro_rules! change_rows {
+    () => {
+        "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes "
+    };
+}
+pub(super) use change_rows;
 
 pub(super) fn read(row: &Row<'_>) -> db::Result<ChangeRow> {
     let detail: String = row.get(6)?;
@@ -76,7 +86,7 @@ pub(super) fn add(
     now: Timestamp,
 ) -> db::Result<()> {
     let digest = (change.code != Code::New).then_some(ALERT);
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO blog_changes (job_name, blog_id, found_at, code, held, detail, found_since, digest)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
@@ -91,17 +101,13 @@ pub(super) fn add(
             found_since,
             digest
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// The oldest changes of a job that no message tells yet.
 pub fn list_unannounced(tx: &mut Tx<'_>, job: &str, limit: usize) -> db::Result<Vec<ChangeRow>> {
     tx.list(
-        sql!(
-            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE job_name = ?1 AND digest IS NULL ORDER BY id LIMIT ?2"
-        ),
+        sql!(concat!(change_rows!(), "WHERE job_name = ?1 AND digest IS NULL ORDER BY id LIMIT ?2")),
         params![job, limit],
         read,
     )
@@ -143,73 +149,35 @@ pub fn are_unannounced(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
 
 /// Notes which messages tell a change.
 pub fn mark_digest(tx: &mut Tx<'_>, id: i64, digest: &str) -> db::Result<()> {
-    tx.execute(
-        sql!("UPDATE blog_changes SET digest = ?2 WHERE id = ?1 AND digest IS NULL"),
-        params![id, digest],
-    )?;
-    Ok(())
+    tx.run(sql!("UPDATE blog_changes SET digest = ?2 WHERE id = ?1 AND digest IS NULL"), params![id, digest])
 }
 
 /// The newest changes first.
 pub fn list_changes(tx: &mut Tx<'_>, filter: &ChangeFilter, limit: usize) -> db::Result<Vec<ChangeRow>> {
-    // One text for each index: a condition that may be absent is one that SQLite cannot look up.
     let text = match (&filter.blog, &filter.job) {
-        (Some(_), _) => sql!(
-            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE blog_id = ?2 AND (CAST(?1 AS TEXT) IS NULL OR job_name = ?1) AND (CAST(?3 AS TEXT) IS NULL OR code = ?3)
-             ORDER BY id DESC LIMIT ?4"
-        ),
-        (None, Some(_)) => sql!(
-            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE job_name = ?1 AND (CAST(?2 AS TEXT) IS NULL OR blog_id = ?2) AND (CAST(?3 AS TEXT) IS NULL OR code = ?3)
-             ORDER BY id DESC LIMIT ?4"
-        ),
-        (None, None) => sql!(
-            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE (CAST(?1 AS TEXT) IS NULL OR job_name = ?1) AND (CAST(?2 AS TEXT) IS NULL OR blog_id = ?2)
-               AND (CAST(?3 AS TEXT) IS NULL OR code = ?3)
-             ORDER BY id DESC LIMIT ?4"
-        ),
+        (Some(_), _) => sql!(concat!(
+            change_rows!(),
+            "WHERE blog_id = ?2 AND (CAST(?1 AS TEXT) IS NULL OR job_name = ?1)
+               AND (CAST(?3 AS TEXT) IS NULL OR code = ?3) AND id < ?5 ORDER BY id DESC LIMIT ?4"
+        )),
+        (None, Some(_)) => sql!(concat!(
+            change_rows!(),
+            "WHERE job_name = ?1 AND (CAST(?2 AS TEXT) IS NULL OR blog_id = ?2)
+               AND (CAST(?3 AS TEXT) IS NULL OR code = ?3) AND id < ?5 ORDER BY id DESC LIMIT ?4"
+        )),
+        (None, None) => sql!(concat!(
+            change_rows!(),
+            "WHERE (CAST(?1 AS TEXT) IS NULL OR job_name = ?1) AND (CAST(?2 AS TEXT) IS NULL OR blog_id = ?2)
+               AND (CAST(?3 AS TEXT) IS NULL OR code = ?3) AND id < ?5 ORDER BY id DESC LIMIT ?4"
+        )),
     };
-    tx.list(text, params![filter.job, filter.blog, filter.code.map(Code::word), limit], read)
-}
-
-/// The newest changes before a number, of one job, of one blog, or of all.
-pub fn list_changes_before(
-    tx: &mut Tx<'_>,
-    before: i64,
-    job: Option<&str>,
-    blog: Option<&str>,
-    limit: usize,
-) -> db::Result<Vec<ChangeRow>> {
-    // PostgreSQL takes a condition that is absent for true, and walks along the numbers.
-    let text = match (blog, job) {
-        (Some(_), _) => sql!(
-            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE blog_id = ?3 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2) AND id < ?1 ORDER BY id DESC LIMIT ?4"
-        ),
-        (None, Some(_)) => sql!(
-            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE job_name = ?2 AND (CAST(?3 AS TEXT) IS NULL OR blog_id = ?3) AND id < ?1 ORDER BY id DESC LIMIT ?4"
-        ),
-        (None, None) => sql!(
-            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE id < ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2) AND (CAST(?3 AS TEXT) IS NULL OR blog_id = ?3)
-             ORDER BY id DESC LIMIT ?4"
-        ),
-    };
-    tx.list(text, params![before, job, blog, limit], read)
+    let (code, before) = (filter.code.map(Code::word), filter.before.unwrap_or(i64::MAX));
+    tx.list(text, params![filter.job, filter.blog, code, limit, before], read)
 }
 
 /// The change with that number.
 pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<ChangeRow>> {
-    tx.find(
-        sql!(
-            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes WHERE id = ?1"
-        ),
-        params![id],
-        read,
-    )
+    tx.find(sql!(concat!(change_rows!(), "WHERE id = ?1")), params![id], read)
 }
 
 /// The messages that tell a digest.
@@ -217,14 +185,7 @@ pub fn list_deliveries_of(tx: &mut Tx<'_>, topic: &str, digest: &str) -> db::Res
     tx.list(
         sql!("SELECT id, job_name, channel, state FROM outbox WHERE topic = ?1 AND subject = ?2 ORDER BY id"),
         params![topic, digest],
-        |row| {
-            Ok(ChangeDelivery {
-                id: row.get(0)?,
-                job_name: row.get(1)?,
-                channel: row.get(2)?,
-                state: row.get(3)?,
-            })
-        },
+        FromRow::from_row,
     )
 }
 

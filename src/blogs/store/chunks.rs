@@ -132,7 +132,7 @@ pub fn put_progress(
     progress: &ChunkProgress,
 ) -> db::Result<bool> {
     let now = tx.now();
-    let written = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE blog_chunks SET pending = ?6, counts = ?7, lease_until = ?9
              WHERE job_name = ?1 AND number = ?2 AND round = ?3 AND lease_owner = ?4 AND lease_fence = ?5
@@ -149,33 +149,30 @@ pub fn put_progress(
             now,
             now.plus(lease::LENGTH)
         ],
-    )?;
-    Ok(written == 1)
+    )
 }
 
 /// Moves the end of every chunk that `owner` works on.
 pub fn renew(tx: &mut Tx<'_>, job: &JobName, owner: &Owner) -> db::Result<()> {
     let now = tx.now();
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE blog_chunks SET lease_until = ?4
              WHERE job_name = ?1 AND lease_owner = ?2 AND pending <> 0 AND lease_until > ?3"
         ),
         params![job, owner, now, now.plus(lease::LENGTH)],
-    )?;
-    Ok(())
+    )
 }
 
 /// Gives back what `owner` has not checked; whoever comes next does it.
 pub fn release(tx: &mut Tx<'_>, job: &JobName, owner: &str) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE blog_chunks SET lease_owner = NULL, lease_until = NULL
              WHERE job_name = ?1 AND lease_owner = ?2 AND pending <> 0"
         ),
         params![job, owner],
-    )?;
-    Ok(())
+    )
 }
 
 /// Gives back what processes of this machine had that have died.

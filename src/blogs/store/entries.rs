@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use crate::blogs::decide::SeenEntries;
 use crate::blogs::model::FoundEntry;
-use crate::db::{self, Sql, ToValue as _, Tx, Value};
+use crate::db::{self, FromRow, Sql, ToValue as _, Tx, Value};
 use crate::time::Timestamp;
 use crate::{params, sql, sql_rows};
 
 /// An entry that was seen on a blog.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct EntryRow {
     pub blog_id: String,
     /// What it is recognised by.
@@ -30,24 +30,15 @@ pub struct EntryRow {
 pub fn list_entries_at(tx: &mut Tx<'_>, url_key: &str) -> db::Result<Vec<EntryRow>> {
     tx.list(
         sql!(
-            "SELECT e.blog_id, e.entry_key, e.url, e.title, e.published_at, e.first_seen_at
+            "SELECT e.blog_id, e.entry_key AS key, e.url, e.title, e.published_at, e.first_seen_at
              FROM blog_state s CROSS JOIN blog_entries e WHERE e.blog_id = s.blog_id AND e.url_key = ?1
              UNION
-             SELECT e.blog_id, e.entry_key, e.url, e.title, e.published_at, e.first_seen_at
+             SELECT e.blog_id, e.entry_key AS key, e.url, e.title, e.published_at, e.first_seen_at
              FROM blog_state s CROSS JOIN blog_entries e WHERE e.blog_id = s.blog_id AND e.entry_key = ?1
              ORDER BY 1, 6, 2"
         ),
         params![url_key],
-        |row| {
-            Ok(EntryRow {
-                blog_id: row.get(0)?,
-                key: row.get(1)?,
-                url: row.get(2)?,
-                title: row.get(3)?,
-                published_at: row.get(4)?,
-                first_seen_at: row.get(5)?,
-            })
-        },
+        FromRow::from_row,
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::changes::{ChangeRow, read};
+use super::changes::{ChangeRow, change_rows, read};
 use crate::db::{self, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -16,11 +16,8 @@ pub fn list_changes_after(
     limit: usize,
 ) -> db::Result<Vec<ChangeRow>> {
     tx.list(
-        sql!(
-            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
-             WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2) AND found_at >= ?3 AND found_at < ?4
-             ORDER BY id LIMIT ?5"
-        ),
+        sql!(concat!(change_rows!(), "WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2) AND found_at >= ?3 AND found_at < ?4
+             ORDER BY id LIMIT ?5")),
         params![after, job, since, until, limit],
         read,
     )

@@ -95,7 +95,7 @@ pub struct ImportedCheck {
 
 /// Adds a check unless the same is there; `true` if it was new.
 pub fn add_check(tx: &mut Tx<'_>, check: &ImportedCheck) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO check_history
                (blog_id, checked_at, http_status, skipped, changed, url_fingerprint, error_message)
@@ -115,6 +115,5 @@ pub fn add_check(tx: &mut Tx<'_>, check: &ImportedCheck) -> db::Result<bool> {
             check.url_fingerprint,
             check.error_message
         ],
-    )?;
-    Ok(added == 1)
+    )
 }

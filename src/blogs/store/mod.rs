@@ -12,8 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 pub use changes::{
     ChangeDelivery, ChangeFilter, ChangeRow, are_unannounced, count_unannounced, find_change,
-    find_found_since, list_changes, list_changes_before, list_deliveries_of, list_unannounced, mark_digest,
-    prune_changes,
+    find_found_since, list_changes, list_deliveries_of, list_unannounced, mark_digest, prune_changes,
 };
 use entries::add_entries;
 pub use entries::{EntryRow, find_seen, list_entries_at};
@@ -123,7 +122,7 @@ pub fn reset_left(tx: &mut Tx<'_>, blog: &Subject, now: Timestamp) -> db::Result
 }
 
 fn add_check(tx: &mut Tx<'_>, blog_id: &str, check: &Check, now: Timestamp) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO check_history
                (blog_id, checked_at, http_status, skipped, changed, url_fingerprint, error_message, cut)
@@ -139,8 +138,7 @@ fn add_check(tx: &mut Tx<'_>, blog_id: &str, check: &Check, now: Timestamp) -> d
             check.error_message.as_ref().map(Phrase::to_stored),
             check.cut.as_ref().map(text)
         ],
-    )?;
-    Ok(())
+    )
 }
 
 fn text<T: serde::Serialize + ?Sized>(value: &T) -> String {

@@ -103,11 +103,10 @@ pub(super) fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: &str) 
 
 /// Nothing changed: only the time of the check is new.
 pub(super) fn mark_checked(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!("UPDATE blog_state SET last_check_at = ?2, last_success_at = ?2 WHERE blog_id = ?1"),
         params![blog_id, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Remembers what a check has changed.
@@ -121,7 +120,7 @@ pub(super) fn put_state(
     let decider = state.known.first().filter(|known| Some(known.detector) == state.decided_by);
     let others = &state.known[usize::from(decider.is_some())..];
     let others = (!others.is_empty()).then(|| text(others));
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO blog_state
                (blog_id, etag, last_modified, url_fingerprint, feed_url, sitemap_url, recent_entry_keys,
@@ -193,6 +192,5 @@ pub(super) fn put_state(
             state.feed_stopped_at,
             state.cut.as_ref().map(text)
         ],
-    )?;
-    Ok(())
+    )
 }

@@ -86,12 +86,12 @@ pub fn refused_key(why: Phrase) -> Phrase {
     if why == needs_key() {
         with_hint(why, key_hint())
     } else {
-        phrase!("Google Books refuses the key: {why}", "Google ブックスにキーを拒否されました：{why}", why)
+        phrase!("Google Books refuses the key: {why}", "Google ブックスにキーを拒否されました：{why}")
     }
 }
 
 fn with_hint(why: Phrase, hint: Phrase) -> Phrase {
-    phrase!("{why} (hint: {hint})", "{why}（ヒント：{hint}）", why, hint)
+    phrase!("{why} (hint: {hint})", "{why}（ヒント：{hint}）")
 }
 
 /// What an answer of the API means.
@@ -102,8 +102,8 @@ pub(super) fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<
     let status = answer.head.status;
     let complaint = Complaint::read(&answer.body);
     let why = match complaint.message.as_str() {
-        "" => phrase!("status {status}", "HTTP {status}", status),
-        said => phrase!("status {status}: {said}", "HTTP {status}：{said}", status, said),
+        "" => phrase!("status {status}", "HTTP {status}"),
+        said => phrase!("status {status}: {said}", "HTTP {status}：{said}"),
     };
     let wait = header::retry_after(&answer.head.headers, now).or(complaint.retry_delay);
     match status {

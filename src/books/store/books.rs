@@ -6,14 +6,14 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Reads the eight columns that every query for books begins with.
-/// What [`read`] takes of `books b`.
-macro_rules! book_columns {
+/// How every query for books begins: with what [`read`] takes of `books b`.
+macro_rules! select_books {
     () => {
-        "b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url, b.links_json"
+        "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
+           b.links_json"
     };
 }
-pub(super) use book_columns;
+pub(super) use select_books;
 
 pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
     // What another program wrote badly counts as not known.
@@ -38,7 +38,7 @@ pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
 pub fn put_book(tx: &mut Tx<'_>, book: &Book, now: Timestamp) -> db::Result<()> {
     let authors = (!book.authors.is_empty()).then(|| serde_json::json!(book.authors).to_string());
     let links = (!book.links.is_empty()).then(|| serde_json::json!(book.links).to_string());
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO books (isbn13, title, authors_json, publisher, published_date, description, cover_url,
                links_json, source, first_seen_at, last_seen_at)
@@ -65,8 +65,7 @@ pub fn put_book(tx: &mut Tx<'_>, book: &Book, now: Timestamp) -> db::Result<()> 
             GOOGLE_BOOKS,
             now
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// Remembers that a job found a book; `true` if it had not found it before.
@@ -77,14 +76,13 @@ pub fn add_job_book(
     is_waiting: bool,
     now: Timestamp,
 ) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO job_books (job_name, isbn13, first_seen_at, is_waiting) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (job_name, isbn13) DO NOTHING"
         ),
         params![job, isbn13, now, is_waiting],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// Marks a book that a job has found and does not want to hear of, or that it wants to hear of after all.
@@ -111,11 +109,7 @@ pub fn mark_unwanted(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13, is_unwante
 
 /// Whether a job has ever found a book.
 pub fn has_books(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
-    let found =
-        tx.find(sql!("SELECT 1 FROM job_books WHERE job_name = ?1 LIMIT 1"), params![job], |row| {
-            row.get::<i64>(0)
-        })?;
-    Ok(found.is_some())
+    tx.exists(sql!("SELECT 1 FROM job_books WHERE job_name = ?1 LIMIT 1"), params![job])
 }
 
 /// Whether a job has found that book.
@@ -126,9 +120,5 @@ pub fn has_book(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13) -> db::Result<b
 
 /// A book by its key.
 pub fn find_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Option<Book>> {
-    tx.find(
-        sql!(concat!("SELECT ", book_columns!(), " FROM books b WHERE b.isbn13 = ?1")),
-        params![isbn13],
-        read,
-    )
+    tx.find(sql!(concat!(select_books!(), " FROM books b WHERE b.isbn13 = ?1")), params![isbn13], read)
 }

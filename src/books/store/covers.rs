@@ -1,6 +1,7 @@
 //! Books for the page: along the moment at which they were found.
 
-use super::view::BookRow;
+use super::books::select_books;
+use super::view::{self, BookRow, select_book_rows};
 use crate::books::model::Isbn13;
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
@@ -25,13 +26,6 @@ pub struct SeenBook {
     pub seen_at: Timestamp,
 }
 
-macro_rules! columns {
-    () => {
-        "b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url, b.links_json,
-           b.first_seen_at, b.last_seen_at, b.last_delivered_at"
-    };
-}
-
 /// The books found last behind a place; those of one job, or all; those that wait to be sent, or all.
 ///
 /// One statement for each way to ask, so that each walks along an index of its own.
@@ -47,8 +41,7 @@ pub fn list_books_behind(
     match (job, waiting_only) {
         (None, false) => tx.list(
             sql!(concat!(
-                "SELECT ",
-                columns!(),
+                select_book_rows!(),
                 ", b.first_seen_at AS seen_at FROM books b
                  WHERE b.first_seen_at <= ?1 AND (b.first_seen_at, b.isbn13) < (?1, ?2)
                  ORDER BY b.first_seen_at DESC, b.isbn13 DESC LIMIT ?3"
@@ -58,8 +51,7 @@ pub fn list_books_behind(
         ),
         (Some(job), false) => tx.list(
             sql!(concat!(
-                "SELECT ",
-                columns!(),
+                select_book_rows!(),
                 ", j.first_seen_at AS seen_at FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
                  WHERE j.job_name = ?4 AND j.first_seen_at <= ?1 AND (j.first_seen_at, j.isbn13) < (?1, ?2)
                  ORDER BY j.first_seen_at DESC, j.isbn13 DESC LIMIT ?3"
@@ -69,8 +61,7 @@ pub fn list_books_behind(
         ),
         (Some(job), true) => tx.list(
             sql!(concat!(
-                "SELECT ",
-                columns!(),
+                select_book_rows!(),
                 ", j.first_seen_at AS seen_at FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
                  WHERE j.job_name = ?4 AND j.is_waiting = 1 AND j.first_seen_at <= ?1
                    AND (j.first_seen_at, j.isbn13) < (?1, ?2) AND NOT EXISTS
@@ -83,8 +74,7 @@ pub fn list_books_behind(
         // A book that waits in several jobs is listed once, where the first of them has it.
         (None, true) => tx.list(
             sql!(concat!(
-                "SELECT ",
-                columns!(),
+                select_book_rows!(),
                 ", j.first_seen_at AS seen_at FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
                  WHERE j.is_waiting = 1 AND j.first_seen_at <= ?1
                    AND (j.first_seen_at, j.isbn13) < (?1, ?2) AND NOT EXISTS
@@ -101,13 +91,5 @@ pub fn list_books_behind(
 }
 
 fn read(row: &Row<'_>) -> db::Result<SeenBook> {
-    Ok(SeenBook {
-        row: BookRow {
-            book: super::books::read(row)?,
-            first_seen_at: row.get("first_seen_at")?,
-            last_seen_at: row.get("last_seen_at")?,
-            last_delivered_at: row.get("last_delivered_at")?,
-        },
-        seen_at: row.get("seen_at")?,
-    })
+    Ok(SeenBook { row: view::read(row)?, seen_at: row.get("seen_at")? })
 }

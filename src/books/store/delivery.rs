@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::books::book_columns;
+use super::books::select_books;
 use crate::books::deliver::{SUBJECT, TOPIC};
 use crate::books::model::{Book, Isbn13};
-use crate::db::{self, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -34,10 +34,7 @@ pub struct QueuedDigest {
 /// The newest is the one found last; among those found together, the one published last.
 pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timestamp) -> db::Result<Vec<Book>> {
     tx.list(
-        sql!(concat!(
-            "SELECT ",
-            book_columns!(),
-            " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
+        sql!(concat!(select_books!(), " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.is_waiting = 1
                AND (j.rests_until IS NULL OR j.rests_until <= ?3 OR j.rests_until > ?4)
                AND NOT EXISTS (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
@@ -152,7 +149,7 @@ pub fn count_paused(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Resul
 }
 
 /// A book that a job leaves out of its digests for a while.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct BookPause {
     pub job_name: JobName,
     /// How many digests with the book were refused.
@@ -165,11 +162,11 @@ pub struct BookPause {
 pub fn list_pauses(tx: &mut Tx<'_>, isbn13: &Isbn13, now: Timestamp) -> db::Result<Vec<BookPause>> {
     tx.list(
         sql!(
-            "SELECT job_name, refusals, rests_until FROM job_books
+            "SELECT job_name, refusals, rests_until AS paused_until FROM job_books
              WHERE isbn13 = ?1 AND is_waiting = 1 AND rests_until > ?2 AND rests_until <= ?3 ORDER BY job_name"
         ),
         params![isbn13, now, now.plus(MAX_PAUSE)],
-        |row| Ok(BookPause { job_name: row.get(0)?, refusals: row.get(1)?, paused_until: row.get(2)? }),
+        FromRow::from_row,
     )
 }
 
@@ -183,8 +180,7 @@ pub fn list_repeatable(
 ) -> db::Result<Vec<Book>> {
     tx.list(
         sql!(concat!(
-            "SELECT ",
-            book_columns!(),
+            select_books!(),
             " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.last_sent_at IS NOT NULL
                AND (j.last_sent_at <= ?3 OR j.last_sent_at > ?4)

@@ -1,7 +1,7 @@
 //! Books and deliveries for export: page by page along their keys.
 
-use super::books::book_columns;
-use super::view::{BookRow, columns};
+use super::books::select_books;
+use super::view::{BookRow, select_book_rows};
 use crate::db::{self, Row, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -27,8 +27,7 @@ pub fn list_books_after(
 ) -> db::Result<Vec<BookRow>> {
     tx.list(
         sql!(concat!(
-            "SELECT ",
-            columns!(),
+            select_book_rows!(),
             " FROM books b
              WHERE b.isbn13 > ?1 AND NOT b.first_seen_at < ?3 AND NOT b.first_seen_at >= ?4
                AND (CAST(?2 AS TEXT) IS NULL OR EXISTS

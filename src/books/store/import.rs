@@ -97,14 +97,13 @@ pub fn add_delivery_item(
     isbn13: &str,
     delivered_at: Timestamp,
 ) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO delivery_items (delivery_id, job_name, isbn13, delivered_at) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (job_name, isbn13) DO NOTHING"
         ),
         params![delivery_id, job, isbn13, delivered_at],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// Remembers that a job has found a book and sent it at `sent_at`, so that it is not sent as new.
@@ -115,7 +114,7 @@ pub fn mark_sent(
     sent_at: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO job_books (job_name, isbn13, first_seen_at, is_waiting, last_sent_at)
              VALUES (?1, ?2, COALESCE((SELECT first_seen_at FROM books WHERE isbn13 = ?2), ?4), 0, ?3)
@@ -124,20 +123,18 @@ pub fn mark_sent(
                  THEN COALESCE(excluded.last_sent_at, job_books.last_sent_at) ELSE job_books.last_sent_at END"
         ),
         params![job, isbn13, sent_at, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Remembers that a job has found a book and not sent it; what is known of the pair stays.
 pub fn add_waiting(tx: &mut Tx<'_>, job: &str, isbn13: &str, first_seen_at: Timestamp) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO job_books (job_name, isbn13, first_seen_at, is_waiting) VALUES (?1, ?2, ?3, 1)
              ON CONFLICT (job_name, isbn13) DO NOTHING"
         ),
         params![job, isbn13, first_seen_at],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// Whether a job has sent the book.
@@ -179,12 +176,11 @@ pub fn add_known_token(
     expires_at: Timestamp,
     created_at: Timestamp,
 ) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO prompt_tokens (token, prompt_id, expires_at, created_at) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (token) DO NOTHING"
         ),
         params![token.as_str(), prompt_id, expires_at, created_at],
-    )?;
-    Ok(added == 1)
+    )
 }

@@ -2,12 +2,12 @@
 
 use crate::books::model::Isbn13;
 use crate::books::token::Token;
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// What a token leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct TokenTarget {
     pub prompt_text: String,
     /// The book that it is about; `None` if the book is gone.
@@ -18,7 +18,7 @@ pub struct TokenTarget {
 }
 
 /// A token in a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct TokenRow {
     pub token: Token,
     /// The book that its prompt is about.
@@ -64,11 +64,10 @@ pub fn add_token(
     expires_at: Timestamp,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!("INSERT INTO prompt_tokens (token, prompt_id, expires_at, created_at) VALUES (?1, ?2, ?3, ?4)"),
         params![token.as_str(), prompt_id, expires_at, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// What a token leads to, whether it still works or not.
@@ -80,26 +79,8 @@ pub fn find_by_token(tx: &mut Tx<'_>, token: &Token) -> db::Result<Option<TokenT
              WHERE t.token = ?1"
         ),
         params![token.as_str()],
-        |row| {
-            Ok(TokenTarget {
-                prompt_text: row.get(0)?,
-                title: row.get(1)?,
-                expires_at: row.get(2)?,
-                revoked_at: row.get(3)?,
-            })
-        },
+        FromRow::from_row,
     )
-}
-
-fn read(row: &Row<'_>) -> db::Result<TokenRow> {
-    Ok(TokenRow {
-        token: row.get(0)?,
-        isbn13: row.get(1)?,
-        title: row.get(2)?,
-        created_at: row.get(3)?,
-        expires_at: row.get(4)?,
-        revoked_at: row.get(5)?,
-    })
 }
 
 /// The tokens that end last, first; with `working_at` only those that work at that moment.
@@ -116,7 +97,7 @@ pub fn list_tokens(
              ORDER BY t.expires_at DESC, t.token LIMIT ?2"
         ),
         params![working_at, limit],
-        read,
+        FromRow::from_row,
     )
 }
 
@@ -130,17 +111,16 @@ pub fn list_tokens_by_prefix(tx: &mut Tx<'_>, prefix: &str) -> db::Result<Vec<To
              WHERE t.token >= ?1 AND t.token < ?2 ORDER BY t.token LIMIT 2"
         ),
         params![prefix, above],
-        read,
+        FromRow::from_row,
     )
 }
 
 /// Ends a token by hand; `false` if that was done before, or there is none.
 pub fn revoke_token(tx: &mut Tx<'_>, token: &Token, now: Timestamp) -> db::Result<bool> {
-    let revoked = tx.execute(
+    tx.execute_one(
         sql!("UPDATE prompt_tokens SET revoked_at = ?2 WHERE token = ?1 AND revoked_at IS NULL"),
         params![token.as_str(), now],
-    )?;
-    Ok(revoked == 1)
+    )
 }
 
 /// Deletes at most `limit` tokens that ended before `before`; answers how many went.

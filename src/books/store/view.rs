@@ -1,8 +1,8 @@
 //! Listings for people.
 
-use super::books::book_columns;
+use super::books::select_books;
 use crate::books::model::{Book, Isbn13};
-use crate::db::{self, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -32,7 +32,7 @@ pub struct BookRow {
 }
 
 /// A job that found a book.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct JobMail {
     pub job_name: JobName,
     pub first_seen_at: Timestamp,
@@ -54,12 +54,12 @@ pub struct SentDigest {
 }
 
 /// What every listing of books shows.
-macro_rules! columns {
+macro_rules! select_book_rows {
     () => {
-        concat!(book_columns!(), ", b.first_seen_at, b.last_seen_at, b.last_delivered_at")
+        concat!(select_books!(), ", b.first_seen_at, b.last_seen_at, b.last_delivered_at")
     };
 }
-pub(super) use columns;
+pub(super) use select_book_rows;
 
 /// The newest books first: those found last, by the job in question if there is one.
 ///
@@ -69,8 +69,7 @@ pub fn list_books(tx: &mut Tx<'_>, filter: BookQuery<'_>) -> db::Result<Vec<Book
     match (job, undelivered) {
         (None, false) => tx.list(
             sql!(concat!(
-                "SELECT ",
-                columns!(),
+                select_book_rows!(),
                 " FROM books b
                  ORDER BY b.first_seen_at DESC, COALESCE(b.published_date, '') DESC, b.isbn13 LIMIT ?1"
             )),
@@ -79,8 +78,7 @@ pub fn list_books(tx: &mut Tx<'_>, filter: BookQuery<'_>) -> db::Result<Vec<Book
         ),
         (Some(job), false) => tx.list(
             sql!(concat!(
-                "SELECT ",
-                columns!(),
+                select_book_rows!(),
                 " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13 WHERE j.job_name = ?1
                  ORDER BY j.first_seen_at DESC, COALESCE(b.published_date, '') DESC, j.isbn13 LIMIT ?2"
             )),
@@ -89,8 +87,7 @@ pub fn list_books(tx: &mut Tx<'_>, filter: BookQuery<'_>) -> db::Result<Vec<Book
         ),
         (Some(job), true) => tx.list(
             sql!(concat!(
-                "SELECT ",
-                columns!(),
+                select_book_rows!(),
                 " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
                  WHERE j.job_name = ?1 AND j.is_waiting = 1 AND NOT EXISTS
                    (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
@@ -102,8 +99,7 @@ pub fn list_books(tx: &mut Tx<'_>, filter: BookQuery<'_>) -> db::Result<Vec<Book
         // A book that waits in several jobs is listed once, where the first of them has it.
         (None, true) => tx.list(
             sql!(concat!(
-                "SELECT ",
-                columns!(),
+                select_book_rows!(),
                 " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
                  WHERE j.is_waiting = 1 AND NOT EXISTS
                    (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
@@ -146,14 +142,7 @@ pub fn list_jobs_of_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Vec<Job
              WHERE j.isbn13 = ?1 ORDER BY j.job_name"
         ),
         params![isbn13],
-        |row| {
-            Ok(JobMail {
-                job_name: row.get(0)?,
-                first_seen_at: row.get(1)?,
-                delivered_at: row.get(2)?,
-                last_sent_at: row.get(3)?,
-            })
-        },
+        FromRow::from_row,
     )
 }
 

@@ -40,58 +40,23 @@ channel_config! {
 
 /// The options of `channel add`.
 pub(super) const FLAGS: &[Flag] = &[
-    Flag {
-        name: "smtp",
-        value: "HOST:PORT",
-        help: || {
-            phrase!(
-                "the mail server, e.g. smtp.example.com:587",
-                "メールサーバー（例：smtp.example.com:587）"
-            )
-        },
-        key: "smtp",
-        shape: FlagShape::Text,
-        is_required: true,
-    },
-    Flag {
-        name: "from",
-        value: "ADDRESS",
-        help: || phrase!("the sender", "差出人のアドレス"),
-        key: "from",
-        shape: FlagShape::Text,
-        is_required: true,
-    },
-    Flag {
-        name: "to",
-        value: "ADDRESS",
-        help: || phrase!("a recipient; may be repeated", "宛先のアドレス（複数指定可）"),
-        key: "to",
-        shape: FlagShape::List,
-        is_required: true,
-    },
-    Flag {
-        name: "user",
-        value: "NAME",
-        help: || {
-            phrase!(
-                "the user name, if the server wants one; then the password, too",
-                "ユーザー名（サーバーの認証が必要な場合。パスワードも指定）"
-            )
-        },
-        key: "user",
-        shape: FlagShape::Text,
-        is_required: false,
-    },
-    Flag {
-        name: "password-env",
-        value: "VARIABLE",
-        help: || {
-            phrase!("the environment variable that holds the password", "パスワードを入れた環境変数の名前")
-        },
-        key: "password",
-        shape: FlagShape::Variable("SMTP_PASSWORD"),
-        is_required: false,
-    },
+    Flag::new("smtp", "HOST:PORT", || {
+        phrase!("the mail server, e.g. smtp.example.com:587", "メールサーバー（例：smtp.example.com:587）")
+    })
+    .required(),
+    Flag::new("from", "ADDRESS", || phrase!("the sender", "差出人のアドレス")).required(),
+    Flag::new("to", "ADDRESS", || phrase!("a recipient; may be repeated", "宛先のアドレス（複数指定可）"))
+        .shaped(FlagShape::List)
+        .required(),
+    Flag::new("user", "NAME", || {
+        phrase!(
+            "the user name, if the server wants one; then the password, too",
+            "ユーザー名（サーバーの認証が必要な場合。パスワードも指定）"
+        )
+    }),
+    Flag::variable("password-env", "password", "SMTP_PASSWORD", || {
+        phrase!("the environment variable that holds the password", "パスワードを入れた環境変数の名前")
+    }),
 ];
 
 /// How the connection is encrypted.
@@ -135,8 +100,7 @@ pub(super) fn parse_smtp(text: &str) -> Result<Smtp<'_>, BadValue> {
         );
         return Err(BadValue::new(phrase!(
             "`{text}` is not a mail server",
-            "`{text}` はメールサーバーではありません",
-            text
+            "`{text}` はメールサーバーではありません"
         ))
         .with_hint(hint));
     }
@@ -145,15 +109,11 @@ pub(super) fn parse_smtp(text: &str) -> Result<Smtp<'_>, BadValue> {
 
 pub(super) fn parse_address(text: &str) -> Result<Mailbox, BadValue> {
     let bad = |_| {
-        BadValue::new(phrase!(
-            "`{text}` is not a mail address",
-            "`{text}` はメールアドレスではありません",
-            text
-        ))
-        .with_hint(phrase!(
-            "write `name@example.com` or `Name <name@example.com>`",
-            "`name@example.com` または `Name <name@example.com>` と書きます"
-        ))
+        BadValue::new(phrase!("`{text}` is not a mail address", "`{text}` はメールアドレスではありません"))
+            .with_hint(phrase!(
+                "write `name@example.com` or `Name <name@example.com>`",
+                "`name@example.com` または `Name <name@example.com>` と書きます"
+            ))
     };
     text.trim().parse().map_err(bad)
 }

@@ -18,8 +18,7 @@ fn smtp_host(value: &str, old: Option<&str>) -> Result<String, BadValue> {
     if host.contains(['/', ' ']) || host.is_empty() {
         return Err(BadValue::new(phrase!(
             "`{value}` is not the name of a mail server",
-            "`{value}` はメールサーバーの名前ではありません",
-            value
+            "`{value}` はメールサーバーの名前ではありません"
         )));
     }
     Ok(match old.and_then(|smtp| smtp.rsplit_once(':')) {
@@ -34,8 +33,7 @@ fn smtp_port(value: &str, old: Option<&str>) -> Result<String, BadValue> {
     if !is_port(port) {
         return Err(BadValue::new(phrase!(
             "`{value}` is not a port",
-            "`{value}` はポート番号ではありません",
-            value
+            "`{value}` はポート番号ではありません"
         ))
         .with_hint(phrase!("write for example 587", "例：587")));
     }
@@ -48,11 +46,7 @@ fn smtp_port(value: &str, old: Option<&str>) -> Result<String, BadValue> {
 fn mail_to(value: &str) -> Result<Vec<String>, BadValue> {
     let recipients: Vec<&str> = value.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
     if recipients.is_empty() {
-        return Err(BadValue::new(phrase!(
-            "`{value}` names no recipient",
-            "`{value}` に宛先がありません",
-            value
-        )));
+        return Err(BadValue::new(phrase!("`{value}` names no recipient", "`{value}` に宛先がありません")));
     }
     if let Some(bad) = recipients.iter().find(|to| !to.contains('@')) {
         let hint = phrase!("write for example `me@example.org`", "例：`me@example.org`");

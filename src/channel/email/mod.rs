@@ -115,8 +115,7 @@ impl Email {
         mime::build(&frame, &body).map_err(|why| {
             SendError::refused(phrase!(
                 "no mail can be made of it: {why}",
-                "メールを組み立てられません：{why}",
-                why
+                "メールを組み立てられません：{why}"
             ))
         })
     }
@@ -248,21 +247,14 @@ impl Backend for Email {
                         };
                         let detail = phrase!(
                             "{what} takes mail, {how}, {who}",
-                            "{what} はメールを受け付けます（{how}、{who}）",
-                            what,
-                            how,
-                            who
+                            "{what} はメールを受け付けます（{how}、{who}）"
                         );
                         vec![Check::fine(Check::SERVER, detail)]
                     }
                     Ok(Err(error)) => vec![error.check(Check::SERVER)],
                     Err(_) => vec![Check::bad(
                         Check::SERVER,
-                        phrase!(
-                            "{what} does not answer in time",
-                            "{what} から時間内に応答がありません",
-                            what
-                        ),
+                        phrase!("{what} does not answer in time", "{what} から時間内に応答がありません"),
                     )],
                 }
             }
@@ -270,14 +262,14 @@ impl Backend for Email {
                 let path = directory.display().to_string();
                 vec![Check::bad(
                     Check::SERVER,
-                    phrase!("{path} is not a directory", "{path} はディレクトリではありません", path),
+                    phrase!("{path} is not a directory", "{path} はディレクトリではありません"),
                 )]
             }
             Transport::File(directory) => {
                 let path = directory.display().to_string();
                 vec![Check::fine(
                     Check::SERVER,
-                    phrase!("mails are written to {path}", "メールを {path} に書き出します", path),
+                    phrase!("mails are written to {path}", "メールを {path} に書き出します"),
                 )]
             }
             Transport::Memory(_) => {

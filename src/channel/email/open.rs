@@ -104,8 +104,7 @@ fn too_long(section: &Section, key: &str) -> Problem {
             key,
             phrase!(
                 "it cannot stand in a mail: a line of a mail has at most {max} bytes",
-                "メールに入りません（メールの 1 行は {max} バイトまで）",
-                max
+                "メールに入りません（メールの 1 行は {max} バイトまで）"
             ),
         )
         .with_hint(phrase!("write something shorter", "短くしてください"))

@@ -94,12 +94,7 @@ pub(super) async fn connect(
         .await
         .map_err(|error| SendError::later(error.phrase()))?;
     let no_connection = |why: Phrase| {
-        SendError::later(phrase!(
-            "no connection to {host}: {why}",
-            "{host} に接続できません：{why}",
-            host,
-            why
-        ))
+        SendError::later(phrase!("no connection to {host}: {why}", "{host} に接続できません：{why}"))
     };
     let (stream, hello) = open(&addresses, settings).await.map_err(no_connection)?;
     let mut connection = Connection { wire: Wire::new(stream), offers: Vec::new(), is_encrypted: false };
@@ -116,10 +111,7 @@ pub(super) async fn connect(
         connection.wire.command("STARTTLS", 2).await.map_err(|fault| match fault {
             Fault::Refused(reply) => {
                 let said = reply.to_string();
-                unsafe_line(
-                    host,
-                    phrase!("it refuses STARTTLS: {said}", "STARTTLS が拒否されました：{said}", said),
-                )
+                unsafe_line(host, phrase!("it refuses STARTTLS: {said}", "STARTTLS が拒否されました：{said}"))
             }
             fault => broken(fault),
         })?;
@@ -133,7 +125,6 @@ pub(super) async fn connect(
             let why = phrase!(
                 "{host} does not let `user` in: {said}",
                 "{host} が `user` のログインを拒否しました：{said}",
-                host,
                 said = Phrase::from(&fault)
             );
             match fault {
@@ -204,9 +195,7 @@ fn unsafe_line(host: &str, why: Phrase) -> SendError {
     SendError::Unsafe {
         why: phrase!(
             "no encrypted connection to {host}: {why}; nothing is sent without encryption",
-            "{host} に暗号化して接続できません：{why}。暗号化なしでは送信しません",
-            host,
-            why
+            "{host} に暗号化して接続できません：{why}。暗号化なしでは送信しません"
         ),
     }
 }
@@ -289,8 +278,7 @@ pub(super) async fn deliver(
         Err(Fault::Broken(why)) => {
             let why = phrase!(
                 "no answer after the end of the text: {why}",
-                "本文の送信後に応答がありません：{why}",
-                why
+                "本文の送信後に応答がありません：{why}"
             );
             Err((SendError::Unknown { why }, Reuse::No))
         }
@@ -335,7 +323,7 @@ fn judge(fault: &Fault, phase: &Phrase, final_no: impl FnOnce(Phrase) -> SendErr
         return (SendError::later(broke(phase, fault)), Reuse::No);
     };
     let said = reply.to_string();
-    let why = phrase!("refused at {phase}: {said}", "{phase} で拒否されました：{said}", phase, said);
+    let why = phrase!("refused at {phase}: {said}", "{phase} で拒否されました：{said}");
     match reply.code {
         // "Authentication required" and "credentials invalid" may come at any point.
         530 | 535 => (SendError::Locked { why }, Reuse::No),
@@ -347,7 +335,7 @@ fn judge(fault: &Fault, phase: &Phrase, final_no: impl FnOnce(Phrase) -> SendErr
 
 fn broke(phase: &Phrase, fault: &Fault) -> Phrase {
     let why = Phrase::from(fault);
-    phrase!("the connection broke at {phase}: {why}", "{phase} で接続が切れました：{why}", phase, why)
+    phrase!("the connection broke at {phase}: {why}", "{phase} で接続が切れました：{why}")
 }
 
 /// What a server said, on one short line and without our secrets.

@@ -140,7 +140,7 @@ impl Wire {
                 .filter(|(code, ..)| reply.lines.is_empty() || *code == reply.code)
                 .ok_or_else(|| {
                     let said = quote(&line);
-                    Fault::Broken(phrase!("this is no answer: {said}", "応答として読めません：{said}", said))
+                    Fault::Broken(phrase!("this is no answer: {said}", "応答として読めません：{said}"))
                 })?;
             reply.code = code;
             reply.lines.push(text.to_owned());

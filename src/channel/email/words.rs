@@ -94,10 +94,7 @@ fn anchor(link: &url::Url, text: &str) -> String {
 }
 
 fn footer(language: Language) -> &'static str {
-    match language {
-        Language::Ja => "このメールは tsuzuki が自動で送信しました。",
-        Language::En => "Sent automatically by tsuzuki.",
-    }
+    language.choose("Sent automatically by tsuzuki.", "このメールは tsuzuki が自動で送信しました。")
 }
 
 #[cfg(test)]

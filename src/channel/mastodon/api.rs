@@ -51,7 +51,6 @@ struct Posted {
     created_at: String,
     #[serde(default)]
     content: String,
-    #[serde(default)]
     card: Option<Card>,
 }
 
@@ -243,8 +242,7 @@ impl Api<'_> {
             500..=599 => Err(SendError::Unknown { why }),
             404 | 410 => Err(SendError::later(phrase!(
                 "{why}; is `instance` a Mastodon server?",
-                "{why}。`instance` は Mastodon サーバーですか？",
-                why
+                "{why}。`instance` は Mastodon サーバーですか？"
             ))),
             _ => http::judge(answer, &name),
         }

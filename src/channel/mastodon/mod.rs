@@ -22,7 +22,7 @@ use super::settings::channel_config;
 use super::template::Template;
 use super::{Channel, ChannelEnv, Check, Progress, count};
 use crate::config::value::HttpUrl;
-use crate::config::{Flag, FlagShape, Kind, Problems, Secret, Section};
+use crate::config::{Flag, Kind, Problems, Secret, Section};
 use crate::fetch::SecretHint;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -44,32 +44,20 @@ pub(super) const KIND: ChannelKind = ChannelKind {
     })]),
     about: || phrase!("posts of a Mastodon account", "Mastodon のアカウントで投稿"),
     flags: &[
-        Flag {
-            name: "instance",
-            value: "URL",
-            help: || {
-                phrase!(
-                    "the server of the account, e.g. https://mastodon.social",
-                    "アカウントのあるサーバー（例：https://mastodon.social）"
-                )
-            },
-            key: "instance",
-            shape: FlagShape::Text,
-            is_required: true,
-        },
-        Flag {
-            name: "token-env",
-            value: "VARIABLE",
-            help: || {
-                phrase!(
-                    "the environment variable that holds the access token",
-                    "アクセストークンを入れた環境変数の名前"
-                )
-            },
-            key: "token",
-            shape: FlagShape::Variable("MASTODON_TOKEN"),
-            is_required: true,
-        },
+        Flag::new("instance", "URL", || {
+            phrase!(
+                "the server of the account, e.g. https://mastodon.social",
+                "アカウントのあるサーバー（例：https://mastodon.social）"
+            )
+        })
+        .required(),
+        Flag::variable("token-env", "token", "MASTODON_TOKEN", || {
+            phrase!(
+                "the environment variable that holds the access token",
+                "アクセストークンを入れた環境変数の名前"
+            )
+        })
+        .required(),
     ],
     promise: "effectively once",
     secrets: &[SecretHint {
@@ -324,8 +312,7 @@ impl Backend for Mastodon {
                 LOOKUP,
                 phrase!(
                     "{why}; a crash can leave posts that wait for you",
-                    "{why}。異常終了すると、投稿が確認待ちになることがあります",
-                    why
+                    "{why}。異常終了すると、投稿が確認待ちになることがあります"
                 ),
             ),
             Err(Finding::Later(error)) => error.check(LOOKUP),

@@ -8,7 +8,7 @@ use super::decide::{self, Transition};
 use super::events::DeliveryCode;
 use super::lease::{Lease, Moment};
 use super::model::Row;
-use super::store::{columns, read, read_lease};
+use super::store::{columns, messages, read, read_lease};
 use crate::channel::settings::Settings;
 use crate::db::{self, Tx};
 use crate::id::Owner;
@@ -100,9 +100,8 @@ pub(super) fn mark_abandoned(
     let now = tx.now();
     let in_hand = tx.list(
         sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE channel = ?1 AND state = 'sending' ORDER BY not_before, id LIMIT 500"
+            messages!(),
+            "WHERE channel = ?1 AND state = 'sending' ORDER BY not_before, id LIMIT 500"
         )),
         params![channel],
         read,
@@ -174,8 +173,7 @@ pub(super) fn claim_ready(
 /// Takes the mark back or sets it too late: what must never be done, so that `scripts/torture` can show that it would notice.
 #[cfg(feature = "broken-send-then-mark")]
 pub(super) fn put_state(tx: &mut Tx<'_>, row: &Row, state: super::model::State) -> db::Result<()> {
-    tx.execute(sql!("UPDATE outbox SET state = ?2 WHERE id = ?1"), params![row.id, state.word()])?;
-    Ok(())
+    tx.run(sql!("UPDATE outbox SET state = ?2 WHERE id = ?1"), params![row.id, state.word()])
 }
 
 fn uptime_text(lease: &Lease) -> Option<String> {
@@ -261,22 +259,17 @@ pub(super) fn mark_sending_again(
 /// As with [`apply`], a lease that is over takes nothing away as long as nobody has raised the fence; if it did, a clock
 /// that is set ahead would make us lose a message that we have handed over.
 pub(super) fn renew(tx: &mut Tx<'_>, row: &Row, owner: &Owner, lease: &Lease) -> db::Result<bool> {
-    let changed = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE outbox SET lease_until = ?4, lease_uptime = ?5
              WHERE id = ?1 AND state = 'sending' AND lease_owner = ?2 AND lease_fence = ?3"
         ),
         params![row.id, owner, row.lease_fence, lease.until, uptime_text(lease)],
-    )?;
-    Ok(changed == 1)
+    )
 }
 
 fn mark_left(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
-    tx.execute(
-        sql!("UPDATE outbox_channels SET last_attempt_at = ?2 WHERE channel = ?1"),
-        params![channel, now],
-    )?;
-    Ok(())
+    tx.run(sql!("UPDATE outbox_channels SET last_attempt_at = ?2 WHERE channel = ?1"), params![channel, now])
 }
 
 /// Writes a decided step of a message that `owner` holds; `false` when it is in other hands.
@@ -284,7 +277,7 @@ fn mark_left(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
 /// Whoever takes a message raises its fence. So a lease that is over takes nothing away from us: as long as owner and fence
 /// are ours nobody has touched it, and what we know of it must not be lost to a clock or a lock.
 pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Transition) -> db::Result<bool> {
-    let changed = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE outbox SET state = ?4, not_before = ?5, attempts = ?6, remote_id = COALESCE(?7, remote_id),
                last_error = ?8, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL, settled_at = NULL,
@@ -303,21 +296,19 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Transition
             step.error.as_ref(),
             step.resolve_attempts,
         ],
-    )?;
-    Ok(changed == 1)
+    )
 }
 
 /// Writes that a message was accepted although somebody has given it up for lost; `false` if it was taken since.
 ///
 /// It was given up once and nobody holds it: what we know is more than anybody else can find out.
 pub(super) fn apply_late(tx: &mut Tx<'_>, row: &Row, step: &Transition) -> db::Result<bool> {
-    let changed = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE outbox SET state = 'sent', not_before = ?3, remote_id = COALESCE(?4, remote_id),
                last_error = NULL, settled_at = NULL, resolve_attempts = 0
              WHERE id = ?1 AND state = 'unknown' AND lease_owner IS NULL AND lease_fence = ?2"
         ),
         params![row.id, row.lease_fence.saturating_add(1), step.not_before, step.remote_id.as_deref()],
-    )?;
-    Ok(changed == 1)
+    )
 }

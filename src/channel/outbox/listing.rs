@@ -1,8 +1,8 @@
 //! Messages as people look at them: the newest, those of a job or a channel, and how many stand where.
 
 use super::model::{Row, State};
-use super::store::{columns, moving_states, open_states, read};
-use crate::db::{self, Tx};
+use super::store::{columns, messages, moving_states, open_states, read};
+use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -25,21 +25,18 @@ pub fn list(tx: &mut Tx<'_>, filter: &DeliveryFilter, limit: usize) -> db::Resul
     // `sent`, so those are found by it, and of the sent ones the newest are near. PostgreSQL takes an absent one for true.
     let text = match (filter.state, &filter.job) {
         (Some(state), _) if state != State::Sent => sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE state = ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
+            messages!(),
+            "WHERE state = ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
               AND (CAST(?3 AS TEXT) IS NULL OR channel = ?3) AND id < ?5 ORDER BY id DESC LIMIT ?4"
         )),
         (_, Some(_)) => sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE job_name = ?2 AND (CAST(?1 AS TEXT) IS NULL OR state = ?1)
+            messages!(),
+            "WHERE job_name = ?2 AND (CAST(?1 AS TEXT) IS NULL OR state = ?1)
               AND (CAST(?3 AS TEXT) IS NULL OR channel = ?3) AND id < ?5 ORDER BY id DESC LIMIT ?4"
         )),
         _ => sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE (CAST(?1 AS TEXT) IS NULL OR state = ?1) AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
+            messages!(),
+            "WHERE (CAST(?1 AS TEXT) IS NULL OR state = ?1) AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
               AND (CAST(?3 AS TEXT) IS NULL OR channel = ?3) AND id < ?5 ORDER BY id DESC LIMIT ?4"
         )),
     };
@@ -58,9 +55,8 @@ pub fn list_after(
 ) -> db::Result<Vec<Row>> {
     tx.list(
         sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
+            messages!(),
+            "WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
               AND created_at >= ?3 AND created_at < ?4 ORDER BY id LIMIT ?5"
         )),
         params![after, job, since, until, limit],
@@ -69,7 +65,7 @@ pub fn list_after(
 }
 
 /// How many messages of a job on a channel stand in a state.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct DeliveryCount {
     pub job_name: String,
     pub channel: String,
@@ -81,20 +77,13 @@ pub struct DeliveryCount {
 pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<DeliveryCount>> {
     tx.list(
         sql!(concat!(
-            "SELECT job_name, channel, state, CAST(COUNT(*) AS BIGINT) FROM outbox
+            "SELECT job_name, channel, state, CAST(COUNT(*) AS BIGINT) AS count FROM outbox
              WHERE state IN (",
             open_states!(),
             ", 'failed') GROUP BY job_name, channel, state ORDER BY job_name, channel, state"
         )),
         params![],
-        |row| {
-            Ok(DeliveryCount {
-                job_name: row.get(0)?,
-                channel: row.get(1)?,
-                state: row.get(2)?,
-                count: row.get(3)?,
-            })
-        },
+        FromRow::from_row,
     )
 }
 

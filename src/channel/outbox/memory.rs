@@ -51,14 +51,13 @@ pub(super) fn is_mistimed(pause: &Pause, settings: &Settings, now: Timestamp) ->
 }
 
 pub(super) fn put_locked_with(tx: &mut Tx<'_>, channel: &str, print: Option<&str>) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO outbox_channels (channel, locked_with) VALUES (?1, ?2)
              ON CONFLICT (channel) DO UPDATE SET locked_with = excluded.locked_with"
         ),
         params![channel, print],
-    )?;
-    Ok(())
+    )
 }
 
 /// What counts for the channel's limits at this moment.

@@ -189,7 +189,7 @@ impl Row {
     /// Why a sent message was not sent now: it was suspected, and found on the other side.
     pub fn found_there(&self) -> Option<Phrase> {
         let why = self.suspicion.filter(|_| self.state == State::Sent)?.phrase();
-        Some(phrase!("it was there already: {why}", "すでに届いていました：{why}", why))
+        Some(phrase!("it was there already: {why}", "すでに届いていました：{why}"))
     }
 
     /// The earliest moment at which this message can have reached the other side.

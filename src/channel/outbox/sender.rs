@@ -266,14 +266,12 @@ impl Sender {
             if progress.is_handed_over() {
                 SendError::unknown(phrase!(
                     "{why}: it may have been sent",
-                    "{why}。送信済みの可能性があります",
-                    why
+                    "{why}。送信済みの可能性があります"
                 ))
             } else {
                 SendError::later(phrase!(
                     "{why}, before the message was handed over",
-                    "{why}。メッセージはまだ渡していません",
-                    why
+                    "{why}。メッセージはまだ渡していません"
                 ))
             }
         };
@@ -284,7 +282,7 @@ impl Sender {
         Some(tokio::select! {
             result = sending => result,
             limit = out_of_time(channel, &progress) => {
-                Err(cut(phrase!("no answer within {limit}", "{limit}以内に応答がありません", limit)))
+                Err(cut(phrase!("no answer within {limit}", "{limit}以内に応答がありません")))
             }
             () = stopped => Err(cut(phrase!("interrupted", "中断されました"))),
             never = self.keep_lease(channel, row, budget, &progress) => match never {},

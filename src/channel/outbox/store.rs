@@ -21,7 +21,13 @@ macro_rules! columns {
          resent_at, resolve_attempts, lease_uptime, suspect_since"
     };
 }
-pub(super) use columns;
+
+/// The rows of the outbox, as [`read`] wants them.
+macro_rules! messages {
+    () => {
+        concat!("SELECT ", columns!(), " FROM outbox ")
+    };
+}
 
 /// The states in which something is still to happen, as [`State::is_open`] says.
 macro_rules! open_states {
@@ -36,7 +42,7 @@ macro_rules! moving_states {
         "'ready', 'sending', 'unknown'"
     };
 }
-pub(super) use {moving_states, open_states};
+pub(super) use {columns, messages, moving_states, open_states};
 
 pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
     Ok(Row {
@@ -158,16 +164,15 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
 
 /// The message with that number.
 pub fn find(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Row>> {
-    tx.find(sql!(concat!("SELECT ", columns!(), " FROM outbox WHERE id = ?1")), params![id], read)
+    tx.find(sql!(concat!(messages!(), "WHERE id = ?1")), params![id], read)
 }
 
 /// The oldest message about `subject` that is still under way, if any: its item or book is spoken for.
 pub fn find_open(tx: &mut Tx<'_>, topic: &str, subject: &str) -> db::Result<Option<Row>> {
     tx.find(
         sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE topic = ?1 AND subject = ?2 AND state IN (",
+            messages!(),
+            "WHERE topic = ?1 AND subject = ?2 AND state IN (",
             open_states!(),
             ") ORDER BY id LIMIT 1"
         )),
@@ -206,7 +211,7 @@ pub(super) fn apply_by_hand(
     error: Option<&Phrase>,
     now: Timestamp,
 ) -> db::Result<bool> {
-    let changed = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE outbox SET state = ?4, readied_at = ?5, not_before = ?5,
                attempts = CASE WHEN ?4 = 'sent' THEN attempts ELSE 0 END, resolve_attempts = 0, resent_at = NULL, settled_at = NULL, last_error = ?6,
@@ -215,8 +220,7 @@ pub(super) fn apply_by_hand(
              WHERE id = ?1 AND state = ?2 AND lease_fence = ?3"
         ),
         params![row.id, row.state.word(), row.lease_fence, state.word(), now, error],
-    )?;
-    Ok(changed == 1)
+    )
 }
 
 /// Adds the next generation of a message that was sent; answers its number, or `None` if there is one already.
@@ -249,9 +253,8 @@ pub(super) fn list_held(tx: &mut Tx<'_>, job: &str) -> db::Result<Vec<Row>> {
     tx.list(
         // The list is that of the index of open messages, which SQLite takes only if it is named.
         sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE job_name = ?1 AND state = 'held' AND state IN (",
+            messages!(),
+            "WHERE job_name = ?1 AND state = 'held' AND state IN (",
             open_states!(),
             ") ORDER BY id"
         )),
@@ -262,17 +265,15 @@ pub(super) fn list_held(tx: &mut Tx<'_>, job: &str) -> db::Result<Vec<Row>> {
 
 /// Notes that the owner has been told how the message ended.
 pub(super) fn mark_owner_notified(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<()> {
-    tx.execute(sql!("UPDATE outbox SET settled_at = ?2 WHERE id = ?1"), params![id, now])?;
-    Ok(())
+    tx.run(sql!("UPDATE outbox SET settled_at = ?2 WHERE id = ?1"), params![id, now])
 }
 
 /// Messages that have ended and whose owner could not be told.
 pub(super) fn list_unannounced(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Row>> {
     tx.list(
         sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE settled_at IS NULL AND state IN ('sent', 'failed', 'skipped') ORDER BY id LIMIT ?1"
+            messages!(),
+            "WHERE settled_at IS NULL AND state IN ('sent', 'failed', 'skipped') ORDER BY id LIMIT ?1"
         )),
         params![limit],
         read,

@@ -47,13 +47,10 @@ impl ChannelWait {
     pub fn phrase(&self) -> Phrase {
         let Self { why, messages, .. } = self;
         match self.until {
-            None => phrase!("paused: {why}", "一時停止中：{why}", why),
+            None => phrase!("paused: {why}", "一時停止中：{why}"),
             Some(until) => phrase!(
                 "paused until {until}: {why}; {messages message} waiting",
-                "{until} まで一時停止中：{why}（送信待ち {messages} 件）",
-                until,
-                why,
-                messages = *messages
+                "{until} まで一時停止中：{why}（送信待ち {messages} 件）"
             ),
         }
     }
@@ -61,7 +58,7 @@ impl ChannelWait {
     /// The same with its name, for a line among others.
     pub fn sentence(&self) -> Phrase {
         let (channel, said) = (self.channel.as_str(), self.phrase());
-        phrase!("channel {channel} is {said}", "チャンネル {channel} は{said}", channel, said)
+        phrase!("channel {channel} is {said}", "チャンネル {channel} は{said}")
     }
 
     /// Whether somebody who looked at `then` does not know it yet. Quiet hours are nothing to report.
@@ -168,8 +165,7 @@ fn find_wait_of(
             let count = activity.today;
             let why = phrase!(
                 "{count message} sent today (`max_per_day`)",
-                "本日の上限（`max_per_day`）の {count} 件を送信済み",
-                count
+                "本日の上限（`max_per_day`）の {count} 件を送信済み"
             );
             Some(wait(WaitCause::MaxPerDay, Some(until), activity.last_attempt_at, why))
         }

@@ -130,7 +130,6 @@ impl Asker {
                             phrase!(
                                 "{host} answers with status {status}",
                                 "{host} の応答は HTTP {status}",
-                                host,
                                 status = i64::from(status)
                             ),
                         )
@@ -232,7 +231,7 @@ impl Asker {
 }
 
 fn after_tries(why: &Phrase, tries: u32) -> Phrase {
-    phrase!("{why}, after {tries try}", "{why}（{tries} 回試行）", why, tries = i64::from(tries))
+    phrase!("{why}, after {tries try}", "{why}（{tries} 回試行）", tries = i64::from(tries))
 }
 
 /// How long to wait after so many failures in a row.

@@ -3,6 +3,7 @@
 mod ask;
 pub(super) mod gitlab;
 
+use async_trait::async_trait;
 use std::sync::Arc;
 
 use secrecy::SecretString;
@@ -12,7 +13,6 @@ use url::Url;
 use super::author::Emails;
 use super::model::{CommitPage, RemoteProject};
 use crate::config::Flag;
-use crate::engine::job::Boxed;
 use crate::fetch::{AllowPrivate, Fetcher, SecretHint};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -33,6 +33,7 @@ pub use gitlab::fuzz_answers;
 pub(super) use hosts;
 
 /// A Git host, as one job may use it.
+#[async_trait]
 pub trait Host: Send + Sync {
     /// What it calls itself.
     fn name(&self) -> &'static str;
@@ -44,53 +45,45 @@ pub trait Host: Send + Sync {
     fn find_silence(&self) -> Option<Error>;
 
     /// The project of that path or number.
-    fn fetch_project<'a>(
-        &'a self,
-        name: &'a str,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<RemoteProject, Error>>;
+    async fn fetch_project(&self, name: &str, stop: &CancellationToken) -> Result<RemoteProject, Error>;
 
     /// Every project of a group and its subgroups, or of everything that the token's user is a member of.
-    fn fetch_listed<'a>(
-        &'a self,
-        listing: Listing<'a>,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Vec<RemoteProject>, Error>>;
+    async fn fetch_listed(
+        &self,
+        listing: Listing<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Vec<RemoteProject>, Error>;
 
     /// The names of all branches of a project.
-    fn fetch_branches<'a>(
-        &'a self,
-        remote_id: i64,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Vec<String>, Error>>;
+    async fn fetch_branches(&self, remote_id: i64, stop: &CancellationToken) -> Result<Vec<String>, Error>;
 
     /// Until when the host asks to be left alone for longer than a run waits, and what it says.
     fn find_pause(&self) -> Option<(Timestamp, Phrase)>;
 
     /// The commit that a branch points to.
-    fn fetch_head<'a>(
-        &'a self,
+    async fn fetch_head(
+        &self,
         remote_id: i64,
-        branch: &'a str,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<String, Error>>;
+        branch: &str,
+        stop: &CancellationToken,
+    ) -> Result<String, Error>;
 
     /// The lines that one commit adds and deletes, if the host says; for pages that came without.
-    fn fetch_lines<'a>(
-        &'a self,
+    async fn fetch_lines(
+        &self,
         remote_id: i64,
-        sha: &'a str,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Option<(i64, i64)>, Error>>;
+        sha: &str,
+        stop: &CancellationToken,
+    ) -> Result<Option<(i64, i64)>, Error>;
 
     /// A page of a range of commits, the first of which is 1.
-    fn fetch_commits<'a>(
-        &'a self,
+    async fn fetch_commits(
+        &self,
         remote_id: i64,
-        range: Range<'a>,
+        range: Range<'_>,
         page: u32,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<CommitPage, Error>>;
+        stop: &CancellationToken,
+    ) -> Result<CommitPage, Error>;
 }
 
 /// Which projects are to be listed.
@@ -207,29 +200,19 @@ impl Error {
         match self {
             Error::Credentials(why) | Error::Config(why) | Error::Failed(why) => why.clone(),
             Error::Forbidden { host, why } => {
-                phrase!(
-                    "{host} refuses access: {why}",
-                    "{host} にアクセスを拒否されました：{why}",
-                    host = *host,
-                    why
-                )
+                phrase!("{host} refuses access: {why}", "{host} にアクセスを拒否されました：{why}")
             }
             Error::Missing { host, why } => {
-                phrase!("{host} answers 404: {why}", "{host} の応答は 404 です：{why}", host = *host, why)
+                phrase!("{host} answers 404: {why}", "{host} の応答は 404 です：{why}")
             }
             Error::Refused { host, status, why } => phrase!(
                 "{host} refuses the request (status {status}): {why}",
                 "{host} に要求を拒否されました（ステータス {status}）：{why}",
-                host = *host,
-                status = i64::from(*status),
-                why
+                status = i64::from(*status)
             ),
             Error::Later { host, until, why } => phrase!(
                 "{host} asks to wait until {until}: {why}",
-                "{host} から {until} まで待つよう指示がありました：{why}",
-                host = *host,
-                until = *until,
-                why
+                "{host} から {until} まで待つよう指示がありました：{why}"
             ),
             Error::Stopped => phrase!("stopped", "停止しました"),
         }

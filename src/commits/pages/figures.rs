@@ -104,18 +104,14 @@ impl Figures {
                 sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
             }
             let count = others.len();
-            series.push(Drawn {
-                name: phrase!("{count other person}", "ほか {count} 人", count),
-                values: sums,
-            });
+            series.push(Drawn { name: phrase!("{count other person}", "ほか {count} 人"), values: sums });
         }
         let what = self.measure.phrase();
         Chart {
             title: phrase!("Per person: {what}", "メンバー別：{what}", what = &what),
             about: phrase!(
                 "Bars for each person in each period: {what}",
-                "期間ごと・メンバーごとの棒グラフ：{what}",
-                what
+                "期間ごと・メンバーごとの棒グラフ：{what}"
             ),
             figure: Figure::Bars(Bars { labels: self.periods(), series, scale: self.scale }),
         }
@@ -163,7 +159,7 @@ impl Figures {
     fn punch_card(&self) -> Chart {
         let zone = self.series.timezone.as_str();
         Chart {
-            title: phrase!("Weekday and hour ({zone})", "曜日と時刻（{zone}）", zone),
+            title: phrase!("Weekday and hour ({zone})", "曜日と時刻（{zone}）"),
             about: phrase!(
                 "A dot for each hour of the week, larger the more commits it has",
                 "曜日・時刻ごとの点。コミットが多いほど大きくなります"
@@ -192,7 +188,7 @@ impl Figures {
             }
             rows.push(row(Cell::Null, &sums));
         }
-        let title = phrase!("Table: {what}", "一覧：{what}", what);
+        let title = phrase!("Table: {what}", "一覧：{what}");
         Sheet { name: "commits", title, columns, rows }
     }
 }

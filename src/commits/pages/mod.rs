@@ -130,69 +130,36 @@ impl Selected {
     }
 
     fn filters(&self) -> Vec<PageFilter> {
-        let one = |name, label, choices, value: Option<String>| PageFilter {
-            name,
-            label,
-            input: FilterInput::One { choices, value: value.unwrap_or_default() },
-        };
-        let every = |label| std::iter::once(Choice::new("", label));
-        let projects =
-            self.projects.iter().map(|(id, path)| Choice::new(id.to_string(), path.as_str().into()));
+        let projects = self.projects.iter();
+        let projects = projects.map(|(id, path)| Choice::new(id.to_string(), path.as_str().into()));
+        let projects = Choice::any(phrase!("all projects", "すべて")).chain(projects);
+        let project = self.project_id.map(|id| id.to_string()).unwrap_or_default();
         let branches = self.branches.iter().map(Choice::named);
+        let branches = Choice::any(phrase!("all branches", "すべて")).chain(branches);
+        let branch = self.branch_name.clone().unwrap_or_default();
         let years = self.counts.years.iter().map(|year| Choice::named(year.to_string()));
-        let mut filters = vec![
-            one(
-                "project",
-                phrase!("Project", "プロジェクト"),
-                every(phrase!("all projects", "すべて")).chain(projects).collect(),
-                self.project_id.map(|id| id.to_string()),
-            ),
-            one(
-                "branch",
-                phrase!("Branch", "ブランチ"),
-                every(phrase!("all branches", "すべて")).chain(branches).collect(),
-                self.branch_name.clone(),
-            ),
-            one(
-                "year",
-                phrase!("Year", "年"),
-                years.chain([Choice::new("all", phrase!("all years", "全期間"))]).collect(),
-                Some(self.counts.year.map_or_else(|| "all".to_owned(), |year| year.to_string())),
-            ),
-            one(
-                "show",
-                phrase!("Count", "集計"),
-                vec![
-                    Choice::new("", Measure::Lines.phrase()),
-                    Choice::new("commits", Measure::Commits.phrase()),
-                ],
-                (self.measure == Measure::Commits).then(|| "commits".to_owned()),
-            ),
-            one(
-                "scale",
-                phrase!("Scale", "目盛り"),
-                vec![
-                    Choice::new("", phrase!("linear", "均等")),
-                    Choice::new("log", phrase!("logarithmic", "対数")),
-                ],
-                (self.scale == Scale::Log).then(|| "log".to_owned()),
-            ),
-            one(
-                "merges",
-                phrase!("Lines of merges", "マージの行数"),
-                vec![
-                    Choice::new("", phrase!("left out", "含めない")),
-                    Choice::new("yes", phrase!("counted", "含める")),
-                ],
-                self.with_merges.then(|| "yes".to_owned()),
-            ),
-        ];
-        filters.push(PageFilter {
-            name: "person",
-            label: phrase!("People", "メンバー"),
-            input: FilterInput::Many { choices: self.people_choices(), values: self.people.clone() },
-        });
-        filters
+        let years = years.chain([Choice::new("all", phrase!("all years", "全期間"))]);
+        let year = self.counts.year.map_or_else(|| "all".to_owned(), |year| year.to_string());
+        let switch = |name, label, [off, on]: [Phrase; 2], word: &str, is_on: bool| {
+            let choices = [Choice::new("", off), Choice::new(word, on)];
+            PageFilter::one(name, label, choices, if is_on { word } else { "" })
+        };
+        let measures = [Measure::Lines.phrase(), Measure::Commits.phrase()];
+        let scales = [phrase!("linear", "均等"), phrase!("logarithmic", "対数")];
+        let merges = [phrase!("left out", "含めない"), phrase!("counted", "含める")];
+        vec![
+            PageFilter::one("project", phrase!("Project", "プロジェクト"), projects, project),
+            PageFilter::one("branch", phrase!("Branch", "ブランチ"), branches, branch),
+            PageFilter::one("year", phrase!("Year", "年"), years, year),
+            switch("show", phrase!("Count", "集計"), measures, "commits", self.measure == Measure::Commits),
+            switch("scale", phrase!("Scale", "目盛り"), scales, "log", self.scale == Scale::Log),
+            switch("merges", phrase!("Lines of merges", "マージの行数"), merges, "yes", self.with_merges),
+            PageFilter {
+                name: "person",
+                label: phrase!("People", "メンバー"),
+                input: FilterInput::Many { choices: self.people_choices(), values: self.people.clone() },
+            },
+        ]
     }
 
     /// Those who did most, and those who are chosen.
@@ -221,7 +188,7 @@ impl Selected {
         let series = &self.counts.series;
         let zone = series.timezone.as_str();
         let mut notes =
-            vec![phrase!("Months and days begin as in {zone}.", "月・日の区切りは {zone} です。", zone)];
+            vec![phrase!("Months and days begin as in {zone}.", "月・日の区切りは {zone} です。")];
         notes.push(if self.with_merges {
             phrase!(
                 "Lines of merges are counted, though they repeat those of the merged branch.",
@@ -237,8 +204,7 @@ impl Selected {
         if missing > 0 {
             notes.push(phrase!(
                 "{missing commit} without line counts: the host gave none.",
-                "行数のないコミット：{missing} 件（ホストから取得できません）。",
-                missing
+                "行数のないコミット：{missing} 件（ホストから取得できません）。"
             ));
         }
         let left_out = series.left_out;
@@ -253,8 +219,7 @@ impl Selected {
         if let Some(at) = self.counts.stale_since {
             notes.push(phrase!(
                 "Counted at {at}. Something has changed since; it is being counted again.",
-                "{at} 時点の集計です。その後の変更を反映するため再集計しています。",
-                at
+                "{at} 時点の集計です。その後の変更を反映するため再集計しています。"
             ));
         }
         notes

@@ -82,8 +82,7 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
     let id = run.run_id.to_string();
     let short = id.get(..8).unwrap_or(&id);
     let is_cut_off = summary.state == RunState::Interrupted;
-    let title =
-        phrase!("Run {short}: {state}", "収集 {short}：{state}", short, state = summary.state.phrase());
+    let title = phrase!("Run {short}: {state}", "収集 {short}：{state}", state = summary.state.phrase());
     Ok(ProgressBlock {
         title,
         jobs: run::list_jobs(tx, run)?,

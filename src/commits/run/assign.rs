@@ -94,10 +94,6 @@ fn give_up(
     Ok(Some(phrase!(
         "run {run}: {count branch} of `{whose}` on {host} given up as failed: {why}; when that is mended, `tsuzuki bulk retry-failed {run}` tries again",
         "収集 {run}：{host} の {count} ブランチ（`{whose}`）を断念しました：{why}。解消後に `tsuzuki bulk retry-failed {run}` で再試行できます",
-        run,
-        count = failed,
-        whose,
-        host,
-        why
+        count = failed
     )))
 }

@@ -144,8 +144,7 @@ pub fn find_collector<'a>(
     match find_fallback_job(jobs_on_host, host, owner) {
         None => Err(phrase!(
             "no job of the config collects from {host} any more",
-            "{host} から収集するジョブが設定にありません",
-            host
+            "{host} から収集するジョブが設定にありません"
         )),
         Some(host_job) if host_job.enabled || asked.contains(&&host_job.job) => Ok(&host_job.job),
         Some(host_job) => Err(phrase!(

@@ -71,7 +71,7 @@ impl TargetStatus {
 }
 
 /// A run, as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, crate::db::FromRow)]
 pub struct RunRow {
     #[serde(serialize_with = "as_text")]
     pub run_id: RunId,
@@ -135,7 +135,7 @@ pub struct Summary {
 }
 
 /// What a run works on: one branch of one project.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, crate::db::FromRow)]
 pub struct Target {
     pub project_id: i64,
     pub branch_name: String,

@@ -64,11 +64,9 @@ impl Bulk {
         let targets: Vec<Target> = wanted.into_iter().filter(is_meant).collect();
         if targets.is_empty() && self.only != Only::default() {
             let wanted = [project, branch].into_iter().flatten().collect::<Vec<_>>().join(" ");
-            findings.problems.push(phrase!(
-                "no job collects `{wanted}`",
-                "`{wanted}` を収集するジョブはありません",
-                wanted
-            ));
+            findings
+                .problems
+                .push(phrase!("no job collects `{wanted}`", "`{wanted}` を収集するジョブはありません"));
         }
         Ok(targets)
     }
@@ -104,9 +102,7 @@ impl Bulk {
                 fetch_wanted_branches(source, client, *remote_id, default_branch.as_ref(), stop).await?;
             is_whole &= problem.is_none();
             problems.extend(
-                problem.map(|why| {
-                    phrase!("branches of `{path}`: {why}", "`{path}` のブランチ：{why}", path, why)
-                }),
+                problem.map(|why| phrase!("branches of `{path}`: {why}", "`{path}` のブランチ：{why}")),
             );
             named.extend(branches.into_iter().map(|branch| (*project_id, branch)));
         }

@@ -72,15 +72,9 @@ impl Findings {
     pub(super) fn list_problems(&mut self, run_id: &RunId) -> Vec<Phrase> {
         let mut problems = std::mem::take(&mut self.problems);
         problems.extend(self.failed.iter().take(LISTED).map(|(target, why, more)| match more {
-            0 => phrase!("{target}: {why}", "{target}：{why}", target, why),
+            0 => phrase!("{target}: {why}", "{target}：{why}"),
             more => {
-                phrase!(
-                    "{target} and {more} more: {why}",
-                    "{target} ほか {more} 件：{why}",
-                    target,
-                    more = *more,
-                    why
-                )
+                phrase!("{target} and {more} more: {why}", "{target} ほか {more} 件：{why}")
             }
         }));
         let left: usize = self.failed.iter().skip(LISTED).map(|(.., more)| more + 1).sum();
@@ -88,7 +82,6 @@ impl Findings {
             problems.push(phrase!(
                 "… and {left} more; see `tsuzuki bulk show {run}`",
                 "… ほか {left} 件（`tsuzuki bulk show {run}` で確認できます）",
-                left,
                 run = run_id.to_string()
             ));
         }
@@ -143,8 +136,7 @@ impl Worker {
         let Some(project) = db.read(move |tx| projects::find(tx, project_id)).await? else {
             let gone = phrase!(
                 "project {project_id} is not in the database",
-                "プロジェクト {project_id} はデータベースにありません",
-                project_id
+                "プロジェクト {project_id} はデータベースにありません"
             );
             return self.complete_target(&claimed, Err(gone), "").await;
         };
@@ -205,7 +197,7 @@ impl Worker {
                 let detail = json!({ "run": run_id, "why": why.to_stored(), "new_commits": stored });
                 event::add(tx, Some(&job), &subject, BranchCode::CollectFailed, &detail, now)?;
             } else if stored > 0 {
-                let new = phrase!("{stored new commit}", "新しいコミット {stored} 件", stored);
+                let new = phrase!("{stored new commit}", "新しいコミット {stored} 件");
                 let detail = json!({ "run": run_id, "new_commits": stored, "why": new.to_stored() });
                 event::add(tx, Some(&job), &subject, BranchCode::Collected, &detail, now)?;
             }
@@ -266,7 +258,7 @@ impl Worker {
             Halt::Later(until, why) => {
                 findings.waiting_until = findings.waiting_until.max(Some(until));
                 let host = self.source.host.as_str();
-                findings.problems.push(phrase!("{host}: {why}", "{host}：{why}", host, why));
+                findings.problems.push(phrase!("{host}: {why}", "{host}：{why}"));
             }
             Halt::Db(error) => return Err(error),
         }

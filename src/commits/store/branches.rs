@@ -3,7 +3,7 @@
 use crate::commits::model::{BranchState, Walk};
 use crate::commits::run::Target;
 use crate::commits::run::decide::Owner;
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Row, Tx};
 use crate::id::JobName;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
@@ -94,11 +94,10 @@ fn read_state(row: &Row<'_>) -> db::Result<BranchState> {
 
 /// Makes sure that a branch has its row.
 pub fn add(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!("INSERT INTO branches (project_id, branch_name) VALUES (?1, ?2) ON CONFLICT DO NOTHING"),
         params![project_id, branch_name],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// Collects a branch by `job` from now on, though the config does not name it (`branch add`).
@@ -109,15 +108,14 @@ pub fn put_added(
     job: &JobName,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO branches (project_id, branch_name, job_name, added_at) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (project_id, branch_name) DO UPDATE SET job_name = excluded.job_name,
                added_at = excluded.added_at, ignored_at = NULL"
         ),
         params![project_id, branch_name, job, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Gives a branch to `job`, whose config names it or not.
@@ -128,15 +126,14 @@ pub fn put_owner(
     job: &JobName,
     is_named: bool,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO branches (project_id, branch_name, job_name, is_named) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (project_id, branch_name) DO UPDATE SET job_name = excluded.job_name,
                is_named = excluded.is_named"
         ),
         params![project_id, branch_name, job, is_named],
-    )?;
-    Ok(())
+    )
 }
 
 /// A branch, and what decides who collects it.
@@ -180,14 +177,13 @@ pub fn list_owned(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Owned>> {
 
 /// Stops collecting a branch (`branch rm`); what is stored stays. `false` when it is not known.
 pub fn mark_ignored(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Timestamp) -> db::Result<bool> {
-    let marked = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE branches SET ignored_at = ?3, added_at = NULL
              WHERE project_id = ?1 AND branch_name = ?2 AND ignored_at IS NULL"
         ),
         params![project_id, branch_name, now],
-    )?;
-    Ok(marked == 1)
+    )
 }
 
 /// Notes that a branch cannot be collected; `false` when it could not before, for the same reason.
@@ -198,30 +194,28 @@ pub fn mark_failing(
     why: &Phrase,
     now: Timestamp,
 ) -> db::Result<bool> {
-    let marked = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE branches SET failing_why = ?3, failing_since = COALESCE(failing_since, ?4)
              WHERE project_id = ?1 AND branch_name = ?2 AND (failing_why IS NULL OR failing_why <> ?3)"
         ),
         params![project_id, branch_name, why.to_stored(), now],
-    )?;
-    Ok(marked == 1)
+    )
 }
 
 /// Notes that a branch can be collected again, if it could not.
 pub fn reset_failing(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE branches SET failing_why = NULL, failing_since = NULL
              WHERE project_id = ?1 AND branch_name = ?2 AND failing_since IS NOT NULL"
         ),
         params![project_id, branch_name],
-    )?;
-    Ok(())
+    )
 }
 
 /// A branch that cannot be collected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct Failing {
     /// The project's path.
     pub project: String,
@@ -235,42 +229,33 @@ pub struct Failing {
 pub fn list_failing(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Failing>> {
     tx.list(
         sql!(
-            "SELECT p.path, b.branch_name, b.failing_since, b.failing_why
+            "SELECT p.path AS project, b.branch_name, b.failing_since AS since, b.failing_why AS why
              FROM branches b JOIN projects p ON p.project_id = b.project_id
              WHERE b.failing_since IS NOT NULL AND b.ignored_at IS NULL AND p.removed_at IS NULL
              ORDER BY b.failing_since LIMIT ?1"
         ),
         params![limit],
-        |row| {
-            Ok(Failing {
-                project: row.get(0)?,
-                branch_name: row.get(1)?,
-                since: row.get(2)?,
-                why: Phrase::from_stored(row.text(3)?),
-            })
-        },
+        FromRow::from_row,
     )
 }
 
 /// Marks a branch as gone from its host; `true` if it was not marked before.
 pub fn mark_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Timestamp) -> db::Result<bool> {
-    let marked = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE branches SET deleted_at = ?3
              WHERE project_id = ?1 AND branch_name = ?2 AND deleted_at IS NULL"
         ),
         params![project_id, branch_name, now],
-    )?;
-    Ok(marked == 1)
+    )
 }
 
 /// Forgets that a branch was gone: it is back.
 pub fn reset_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!("UPDATE branches SET deleted_at = NULL WHERE project_id = ?1 AND branch_name = ?2"),
         params![project_id, branch_name],
-    )?;
-    Ok(())
+    )
 }
 
 /// The seed's "pairs that have been collected", of one host, plus those added by hand, each with its job.
@@ -294,7 +279,7 @@ pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
              ORDER BY w.project_id, w.branch_name"
         )),
         params![host],
-        Target::from_row,
+        FromRow::from_row,
     )
 }
 

@@ -1,7 +1,7 @@
 //! Counts that were made before, and the numbers that tell whether they still hold.
 
 use super::reading::Scope;
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -11,7 +11,7 @@ crate::migration!(9, "commit counts", "../../../migrations/0009_commit_counts.sq
 pub const ALL_YEARS: i16 = 0;
 
 /// When something was counted, and of what.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct CountedAs {
     /// The sum of the changes of its branches.
     pub version: i64,
@@ -27,15 +27,6 @@ fn key(scope: &Scope) -> String {
     format!("{project}/{}", scope.branch_name.as_deref().unwrap_or_default())
 }
 
-fn from_row(row: &Row<'_>) -> db::Result<CountedAs> {
-    Ok(CountedAs {
-        version: row.get(0)?,
-        settings: row.get(1)?,
-        counted_at: row.get(2)?,
-        commits: row.get(3)?,
-    })
-}
-
 /// How a scope was counted last.
 pub fn find(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<Option<CountedAs>> {
     tx.find(
@@ -43,7 +34,7 @@ pub fn find(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<Option<CountedAs>> {
             "SELECT version, settings, counted_at, commits FROM commit_counts WHERE scope = ?1 AND year = 0"
         ),
         params![key(scope)],
-        from_row,
+        FromRow::from_row,
     )
 }
 
@@ -102,11 +93,10 @@ pub fn find_version(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<i64> {
 
 /// Notes that what is stored of a branch has changed.
 pub fn mark_changed(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!("UPDATE branches SET changes = changes + 1 WHERE project_id = ?1 AND branch_name = ?2"),
         params![project_id, branch_name],
-    )?;
-    Ok(())
+    )
 }
 
 /// How many commits are stored of these branches, up to `limit`.

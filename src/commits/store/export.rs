@@ -1,7 +1,7 @@
 //! Commits for export: page by page along their key.
 
-use super::reading::{CommitRow, read_commit};
-use crate::db::{self, Tx};
+use super::reading::CommitRow;
+use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -25,7 +25,7 @@ pub fn list_after(
 ) -> db::Result<Vec<(CommitRow, After)>> {
     tx.list(
         sql!(
-            "SELECT (SELECT p.path FROM projects p WHERE p.project_id = c.project_id), c.branch_name, c.sha,
+            "SELECT (SELECT p.path FROM projects p WHERE p.project_id = c.project_id) AS project, c.branch_name, c.sha,
                c.author_name, c.committed_date_utc, c.additions, c.deletions, c.stats_missing,
                c.unreachable_since, c.is_merge, c.title, c.project_id
              FROM commits c
@@ -36,9 +36,9 @@ pub fn list_after(
         ),
         params![after.project_id, after.branch_name, after.sha, host, since, until, limit],
         |row| {
-            let commit = read_commit(row)?;
+            let commit = CommitRow::from_row(row)?;
             let after = After {
-                project_id: row.get(11)?,
+                project_id: row.get("project_id")?,
                 branch_name: commit.branch_name.clone(),
                 sha: commit.sha.clone(),
             };

@@ -44,15 +44,14 @@ pub fn count(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<Forgotten> {
 /// Forgets how far the branch was read, before anything of it goes: if it is ever collected again, all of it is.
 pub fn reset_state(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<()> {
     pages::reset_walk(tx, place)?;
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE branches SET complete_head = NULL, complete_since = NULL, last_walk_at = NULL,
                open_parents = NULL, failing_since = NULL, failing_why = NULL
              WHERE project_id = ?1 AND branch_name = ?2"
         ),
         params![place.project_id, place.branch_name],
-    )?;
-    Ok(())
+    )
 }
 
 /// Deletes up to `limit` commits of a branch; answers how many went.

@@ -1,25 +1,13 @@
 //! Projects: added and kept up to date, never deleted.
 
 use crate::commits::model::{Project, RemoteProject};
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// Projects of hosts after the first get numbers from here on, so that they never meet the host's own.
 const FIRST_ALLOCATED: i64 = 1_000_000_001;
-
-fn read(row: &Row<'_>) -> db::Result<Project> {
-    Ok(Project {
-        project_id: row.get(0)?,
-        host: row.get(1)?,
-        remote_id: row.get(2)?,
-        path: row.get(3)?,
-        name: row.get(4)?,
-        default_branch: row.get(5)?,
-        removed_at: row.get(6)?,
-    })
-}
 
 /// Adds a project or brings it up to date; answers it with our number.
 pub fn put(tx: &mut Tx<'_>, host: &str, remote: &RemoteProject, now: Timestamp) -> db::Result<Project> {
@@ -88,7 +76,7 @@ pub fn find(tx: &mut Tx<'_>, project_id: i64) -> db::Result<Option<Project>> {
              FROM projects WHERE project_id = ?1"
         ),
         params![project_id],
-        read,
+        FromRow::from_row,
     )
 }
 
@@ -100,7 +88,7 @@ pub fn list(tx: &mut Tx<'_>, host: Option<&str>) -> db::Result<Vec<Project>> {
              FROM projects WHERE host = COALESCE(?1, host) ORDER BY host, path, project_id"
         ),
         params![host],
-        read,
+        FromRow::from_row,
     )
 }
 
@@ -108,7 +96,7 @@ pub fn list(tx: &mut Tx<'_>, host: Option<&str>) -> db::Result<Vec<Project>> {
 ///
 /// What another job wants is left alone: its token may see what ours does not.
 pub fn mark_removed(tx: &mut Tx<'_>, project_id: i64, job: &JobName, now: Timestamp) -> db::Result<bool> {
-    let marked = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE projects SET removed_at = ?2 WHERE project_id = ?1 AND removed_at IS NULL
                AND NOT EXISTS (
@@ -117,8 +105,7 @@ pub fn mark_removed(tx: &mut Tx<'_>, project_id: i64, job: &JobName, now: Timest
                    AND (b.is_named = 1 OR b.added_at IS NOT NULL))"
         ),
         params![project_id, now, job],
-    )?;
-    Ok(marked == 1)
+    )
 }
 
 /// The projects that `name` may mean: a path, our number, or the end of a path that only one has.

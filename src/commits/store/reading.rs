@@ -1,6 +1,6 @@
 //! Reading commits back: all of them for statistics, the newest for people.
 
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Row, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -227,7 +227,7 @@ pub fn list_roots(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
 }
 
 /// A commit for people; the author's address is not among its fields.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct CommitRow {
     /// The project's path.
     pub project: String,
@@ -258,7 +258,7 @@ pub fn list_commits(tx: &mut Tx<'_>, scope: &Scope, limit: usize) -> db::Result<
     for (project_id, branch) in list_pairs_of(tx, scope)? {
         found.extend(tx.list(
             sql!(
-                "SELECT p.path, c.branch_name, c.sha, c.author_name, c.committed_date_utc, c.additions,
+                "SELECT p.path AS project, c.branch_name, c.sha, c.author_name, c.committed_date_utc, c.additions,
                    c.deletions, c.stats_missing, c.unreachable_since, c.is_merge, c.title
                  FROM commits c JOIN projects p ON p.project_id = c.project_id
                  WHERE c.project_id = ?1 AND c.branch_name = ?2
@@ -266,7 +266,7 @@ pub fn list_commits(tx: &mut Tx<'_>, scope: &Scope, limit: usize) -> db::Result<
                  ORDER BY c.committed_date_utc DESC LIMIT ?5"
             ),
             params![project_id, branch, from, until, limit],
-            read_commit,
+            FromRow::from_row,
         )?);
         if found.len() > limit.saturating_mul(8) {
             keep_newest(&mut found, limit);
@@ -281,20 +281,4 @@ fn keep_newest(found: &mut Vec<CommitRow>, limit: usize) {
         (b.committed_date_utc, &a.sha, &a.branch_name).cmp(&(a.committed_date_utc, &b.sha, &b.branch_name))
     });
     found.truncate(limit);
-}
-
-pub(super) fn read_commit(row: &Row<'_>) -> db::Result<CommitRow> {
-    Ok(CommitRow {
-        project: row.get(0)?,
-        branch_name: row.get(1)?,
-        sha: row.get(2)?,
-        author_name: row.get(3)?,
-        committed_date_utc: row.get(4)?,
-        additions: row.get(5)?,
-        deletions: row.get(6)?,
-        stats_missing: row.get(7)?,
-        unreachable_since: row.get(8)?,
-        is_merge: row.get(9)?,
-        title: row.get(10)?,
-    })
 }

@@ -144,17 +144,12 @@ impl Announcer {
         let (about, message) = (alert.subject().phrase(), &alert.message);
         let message = match more {
             0 => message.clone(),
-            more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）", message, more),
+            more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）"),
         };
         let said = match alert.over_at {
-            None => phrase!("tsuzuki: {about}: {message}", "tsuzuki：{about}：{message}", about, message),
+            None => phrase!("tsuzuki: {about}: {message}", "tsuzuki：{about}：{message}"),
             Some(_) => {
-                phrase!(
-                    "tsuzuki: over: {about}: {message}",
-                    "tsuzuki：解消：{about}：{message}",
-                    about,
-                    message
-                )
+                phrase!("tsuzuki: over: {about}: {message}", "tsuzuki：解消：{about}：{message}")
             }
         };
         text::shorten(&redact(&text::one_line(&self.speech.phrase(&said))), MAX_COLUMNS)

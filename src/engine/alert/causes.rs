@@ -83,8 +83,8 @@ fn list_causes(
 fn paused(pause: &Pause) -> Phrase {
     let why = &pause.reason;
     match pause.paused_until {
-        Some(until) => phrase!("paused until {until}: {why}", "{until} まで一時停止中：{why}", until, why),
-        None => phrase!("paused: {why}", "一時停止中：{why}", why),
+        Some(until) => phrase!("paused until {until}: {why}", "{until} まで一時停止中：{why}"),
+        None => phrase!("paused: {why}", "一時停止中：{why}"),
     }
 }
 

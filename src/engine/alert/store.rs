@@ -1,14 +1,14 @@
 //! The SQL of alerts.
 
 use super::AlertKind;
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::ledger::Subject;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// Something that the operator has to know.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, FromRow)]
 pub struct Alert {
     /// What tells it from all others: its kind and what it is about.
     pub cause: String,
@@ -32,10 +32,6 @@ impl Alert {
     }
 }
 
-fn read(row: &Row<'_>) -> db::Result<Alert> {
-    Ok(Alert { cause: row.get(0)?, since: row.get(1)?, message: row.get(2)?, over_at: row.get(3)? })
-}
-
 /// Notes that something is wrong; what is known already keeps its beginning and is not told again.
 pub fn raise(
     tx: &mut Tx<'_>,
@@ -44,14 +40,13 @@ pub fn raise(
     message: &Phrase,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO alerts (cause, since, message) VALUES (?1, ?2, ?3)
              ON CONFLICT (cause) DO UPDATE SET message = excluded.message, over_at = NULL"
         ),
         params![kind.cause(subject), now, message],
-    )?;
-    Ok(())
+    )
 }
 
 /// Notes that it is over; of what nobody was told nobody has to be told the end.
@@ -61,11 +56,7 @@ pub fn clear(tx: &mut Tx<'_>, kind: AlertKind, subject: &Subject, now: Timestamp
 
 pub(super) fn clear_cause(tx: &mut Tx<'_>, cause: &str, now: Timestamp) -> db::Result<()> {
     tx.execute(sql!("DELETE FROM alerts WHERE cause = ?1 AND announced_at IS NULL"), params![cause])?;
-    tx.execute(
-        sql!("UPDATE alerts SET over_at = ?2 WHERE cause = ?1 AND over_at IS NULL"),
-        params![cause, now],
-    )?;
-    Ok(())
+    tx.run(sql!("UPDATE alerts SET over_at = ?2 WHERE cause = ?1 AND over_at IS NULL"), params![cause, now])
 }
 
 /// Everything that is wrong now, oldest first.
@@ -73,7 +64,7 @@ pub fn list_open(tx: &mut Tx<'_>) -> db::Result<Vec<Alert>> {
     tx.list(
         sql!("SELECT cause, since, message, over_at FROM alerts WHERE over_at IS NULL ORDER BY since, cause"),
         params![],
-        read,
+        FromRow::from_row,
     )
 }
 
@@ -85,7 +76,7 @@ pub(super) fn list_unannounced(tx: &mut Tx<'_>) -> db::Result<Vec<Alert>> {
              WHERE announced_at IS NULL OR over_at IS NOT NULL ORDER BY since, cause"
         ),
         params![],
-        read,
+        FromRow::from_row,
     )
 }
 

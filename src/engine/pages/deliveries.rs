@@ -4,9 +4,7 @@ use crate::channel;
 use crate::channel::outbox::{self, ChannelWait, DeliveryCount, DeliveryFilter, Row, State};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
-use crate::engine::page::{
-    Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow,
-};
+use crate::engine::page::{Block, Choice, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow};
 use crate::engine::things::delivery;
 use crate::ledger::Subject;
 use crate::phrase;
@@ -72,7 +70,7 @@ fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
         cells: vec![
             Value::from(shorten(&delivery::headline(row), WIDTH)),
             Value::from(row.job_name.as_str()),
-            phrase!("{channel} → {recipient}", "{channel} → {recipient}", channel, recipient).into(),
+            phrase!("{channel} → {recipient}", "{channel} → {recipient}").into(),
             delivery::phrase_of(row.state).into(),
             row.created_at.into(),
             outbox::next_at(row, wait).into(),
@@ -94,38 +92,19 @@ fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCou
         let words = short_phrase(*state);
         let label = match state {
             State::Sent | State::Skipped => words,
-            state => phrase!("{words} ({count})", "{words}（{count}）", words, count = count(*state)),
+            state => phrase!("{words} ({count})", "{words}（{count}）", count = count(*state)),
         };
         Choice::new(state.word(), label)
     };
-    let any = |label| std::iter::once(Choice::new("", label));
-    let jobs = finder.jobs.iter().map(|job| Choice::named(job.name.as_str()));
     let channels = finder.channels.iter().map(|channel| Choice::named(channel.name.as_str()));
-    let one = |name, label, choices: Vec<Choice>, value: Option<&str>| PageFilter {
-        name,
-        label,
-        input: FilterInput::One { choices, value: value.unwrap_or_default().to_owned() },
-    };
-    let states = any(phrase!("all", "すべて")).chain(State::ALL.iter().map(state)).collect();
-    let chosen = filter.state.map(State::word).unwrap_or_default().to_owned();
+    let channels = Choice::any(phrase!("all channels", "すべて")).chain(channels);
+    let channel = filter.channel.as_deref().unwrap_or_default();
+    let states = Choice::any(phrase!("all", "すべて")).chain(State::ALL.iter().map(state));
+    let chosen = filter.state.map(State::word).unwrap_or_default();
     vec![
-        PageFilter {
-            name: "state",
-            label: phrase!("State", "状態"),
-            input: FilterInput::Tabs { choices: states, value: chosen },
-        },
-        one(
-            "job",
-            phrase!("Job", "ジョブ"),
-            any(phrase!("all jobs", "すべて")).chain(jobs).collect(),
-            filter.job.as_deref(),
-        ),
-        one(
-            "channel",
-            phrase!("Channel", "チャンネル"),
-            any(phrase!("all channels", "すべて")).chain(channels).collect(),
-            filter.channel.as_deref(),
-        ),
+        PageFilter::tabs("state", phrase!("State", "状態"), states, chosen),
+        PageFilter::job(finder, None, filter.job.as_deref()),
+        PageFilter::one("channel", phrase!("Channel", "チャンネル"), channels, channel),
     ]
 }
 

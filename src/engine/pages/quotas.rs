@@ -57,7 +57,7 @@ pub(in crate::engine) fn list_facts(quota: &Quota, used: i64, now: Timestamp) ->
     let forecast = match forecast(used, per_day, began_at(quota, now), now) {
         Forecast::Full => phrase!("used up; waits for the reset", "使い切りました（リセット待ち）"),
         Forecast::FullAt(at) if at < resets_at => {
-            phrase!("at this pace full at {at}", "このペースでは {at} に使い切ります", at)
+            phrase!("at this pace full at {at}", "このペースでは {at} に使い切ります")
         }
         Forecast::FullAt(_) | Forecast::Unused => {
             phrase!("lasts the day at this pace", "このペースなら足ります")
@@ -66,7 +66,7 @@ pub(in crate::engine) fn list_facts(quota: &Quota, used: i64, now: Timestamp) ->
     vec![
         Fact {
             label: phrase!("used today", "本日の使用"),
-            value: phrase!("{used} of {per_day}", "{used}/{per_day}", used, per_day).into(),
+            value: phrase!("{used} of {per_day}", "{used}/{per_day}").into(),
         },
         Fact { label: phrase!("resets", "リセット"), value: resets_at.into() },
         Fact { label: phrase!("forecast", "見込み"), value: forecast.into() },
@@ -108,7 +108,7 @@ fn draw(quota: &Quota, used: i64, usage: &[QuotaUsage], now: Timestamp) -> Vec<C
     let limit = i64::from(quota.rule.per_day);
     let meter = Chart {
         title: phrase!("today", "本日"),
-        about: phrase!("{used} of {limit} requests used", "{used}/{limit} 件を使用", used, limit),
+        about: phrase!("{used} of {limit} requests used", "{used}/{limit} 件を使用"),
         figure: Figure::Meter(Meter { used, limit }),
     };
     let day = |back: usize| quota.day(now.minus(DAY * u32::try_from(back).unwrap_or(0)));

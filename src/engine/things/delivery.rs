@@ -11,15 +11,7 @@ use crate::phrase;
 use crate::phrase::Phrase;
 
 /// A message, by its number.
-pub const DELIVERY: Thing = Thing {
-    word: "delivery",
-    find,
-    list_configured: |_| Vec::new(),
-    list_stored: |_| Ok(Vec::new()),
-    listed_by: "delivery ls",
-    resume: None,
-    act,
-};
+pub const DELIVERY: Thing = Thing { act, ..Thing::new("delivery", find, "delivery ls") };
 
 fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let Ok(id) = name.parse::<i64>() else { return Ok(Vec::new()) };
@@ -28,7 +20,7 @@ fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let events = finder.list_events(tx, &subject)?;
     let data = view::with_events(&row, &events);
     let headline = headline(&row);
-    let title = phrase!("delivery {id}: {what}", "配信 {id}：{what}", id, what = &headline);
+    let title = phrase!("delivery {id}: {what}", "配信 {id}：{what}", what = &headline);
     let mut view = View::new("delivery", &subject, title, data);
     view.state = state_of(row.state);
     view.headline = Some(headline);
@@ -65,15 +57,12 @@ fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<A
         Answer::Done { id, state } => ActionOutcome::Done(phrase!(
             "Delivery {id}: {state}",
             "配信 {id}：{state}",
-            id,
             state = phrase_of(state)
         )),
         Answer::NotNow { state, why } => ActionOutcome::Refused(phrase!(
             "delivery {id} stays as it is ({state}): {why}",
             "配信 {id} はそのままです（{state}）：{why}",
-            id,
-            state = phrase_of(state),
-            why
+            state = phrase_of(state)
         )),
     })
 }
@@ -84,12 +73,12 @@ fn add_facts(view: &mut View, row: &Row) {
     let (channel, recipient) = (row.channel.as_str(), row.recipient.as_str());
     view.fact(
         phrase!("channel", "チャンネル"),
-        phrase!("{channel} to {recipient}", "{channel}（宛先 {recipient}）", channel, recipient),
+        phrase!("{channel} to {recipient}", "{channel}（宛先 {recipient}）"),
     );
     view.fact(phrase!("queued", "登録"), row.created_at);
     let attempts = match (row.attempts, row.last_attempt_at) {
         (0, _) | (_, None) => phrase!("none yet", "まだなし"),
-        (count, Some(last)) => phrase!("{count}, last {last}", "{count} 回（最終 {last}）", count, last),
+        (count, Some(last)) => phrase!("{count}, last {last}", "{count} 回（最終 {last}）"),
     };
     view.fact(phrase!("attempts", "送信回数"), attempts);
     if matches!(row.state, State::Ready | State::Unknown) {
@@ -113,21 +102,10 @@ pub fn headline(row: &Row) -> String {
 pub fn line(id: i64, channel: &str, state: State, why: Option<&Phrase>) -> Line {
     let state = phrase_of(state);
     let text = match why {
-        Some(why) => phrase!(
-            "delivery {id} to {channel}: {state} ({why})",
-            "配信 {id}（{channel}）：{state}（{why}）",
-            id,
-            channel,
-            state,
-            why
-        ),
-        None => phrase!(
-            "delivery {id} to {channel}: {state}",
-            "配信 {id}（{channel}）：{state}",
-            id,
-            channel,
-            state
-        ),
+        Some(why) => {
+            phrase!("delivery {id} to {channel}: {state} ({why})", "配信 {id}（{channel}）：{state}（{why}）")
+        }
+        None => phrase!("delivery {id} to {channel}: {state}", "配信 {id}（{channel}）：{state}"),
     };
     Line::from(text).about(&Subject::delivery(id))
 }

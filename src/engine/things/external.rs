@@ -4,7 +4,7 @@ use crate::channel::outbox::{self, ChannelStatus, WaitCause, list_statuses};
 use crate::config::{Config, MissingAt, TableKind};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
-use crate::engine::action::{self, ActionOutcome, Deed, Verb};
+use crate::engine::action::{ActionOutcome, Deed, Verb};
 use crate::engine::pages;
 use crate::engine::pipeline::Thing;
 use crate::engine::view::{self, State, View};
@@ -20,7 +20,7 @@ pub(super) const CHANNEL: Thing = Thing {
         let status =
             list_statuses(tx, &finder.channels, finder.now)?.into_iter().find(|of| of.channel == name);
         let is_known = list_channels(&finder.config).iter().any(|known| known == name);
-        let title = phrase!("channel {name}", "チャンネル {name}", name);
+        let title = phrase!("channel {name}", "チャンネル {name}");
         let mut views = find(finder, tx, "channel", &Subject::channel(name), title, is_known)?;
         if let (Some(view), Some(status)) = (views.first_mut(), &status) {
             add_status(view, status, finder);
@@ -36,21 +36,18 @@ pub(super) const CHANNEL: Thing = Thing {
 
 /// A provider, by its name: a model, or a search that has a quota.
 pub(super) const PROVIDER: Thing = Thing {
-    word: "provider",
-    find: |finder, tx, name| {
-        // A job may count against a provider that has no table of its own.
-        let is_used =
-            finder.jobs.iter().any(|job| job.collector.relies_on().contains(&Subject::provider(name)));
-        let is_known = is_used || list_providers(&finder.config).iter().any(|known| known == name);
-        let title = phrase!("provider {name}", "プロバイダー {name}", name);
-        find(finder, tx, "provider", &Subject::provider(name), title, is_known)
-    },
     list_configured: list_providers,
     list_stored: quota::list_providers,
-    listed_by: "quota ls",
-    resume: None,
-    act: action::NOTHING,
+    ..Thing::new("provider", find_provider, "quota ls")
 };
+
+fn find_provider(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    // A job may count against a provider that has no table of its own.
+    let is_used = finder.jobs.iter().any(|job| job.collector.relies_on().contains(&Subject::provider(name)));
+    let is_known = is_used || list_providers(&finder.config).iter().any(|known| known == name);
+    let title = phrase!("provider {name}", "プロバイダー {name}");
+    find(finder, tx, "provider", &Subject::provider(name), title, is_known)
+}
 
 /// The state of a channel, and what keeps it from sending: its wait, or a secret that is `missing`.
 pub fn judge_channel(status: &ChannelStatus, missing: &[MissingAt]) -> (State, Option<Phrase>) {
@@ -101,13 +98,7 @@ fn resumed_phrase(name: &str, was_paused: bool, due: u64) -> Phrase {
     } else {
         phrase!("was not paused", "は一時停止していません")
     };
-    phrase!(
-        "{name} {said}; {due message} became due",
-        "{name} {said}（{due} 件を送信します）",
-        name,
-        said,
-        due
-    )
+    phrase!("{name} {said}; {due message} became due", "{name} {said}（{due} 件を送信します）")
 }
 
 fn list_channels(config: &Config) -> Vec<String> {
@@ -151,18 +142,13 @@ pub(super) fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
     let channel = pause.name.name_of("channel");
     let said = match (pause.paused_until, channel) {
         (Some(until), _) => {
-            phrase!("{name} until {until}: {why}", "{name}：{until} まで（{why}）", name, until, why)
+            phrase!("{name} until {until}: {why}", "{name}：{until} まで（{why}）")
         }
         (None, Some(_)) => {
-            phrase!(
-                "{name} until its credentials change: {why}",
-                "{name}：認証情報が変わるまで（{why}）",
-                name,
-                why
-            )
+            phrase!("{name} until its credentials change: {why}", "{name}：認証情報が変わるまで（{why}）")
         }
         (None, None) => {
-            phrase!("{name} until it is resumed: {why}", "{name}：再開されるまで（{why}）", name, why)
+            phrase!("{name} until it is resumed: {why}", "{name}：再開されるまで（{why}）")
         }
     };
     view.state.get_or_insert(State::Paused);
@@ -170,7 +156,7 @@ pub(super) fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
     let thing = finder.things.iter().find(|thing| thing.word == pause.name.word());
     if let Some(command) = thing.and_then(|thing| thing.resume) {
         let target = pause.name.as_str().split_once(':').map_or("", |(_, name)| name);
-        let label = phrase!("resume {name}", "{name} を再開する", name);
+        let label = phrase!("resume {name}", "{name} を再開する");
         view.act(Verb::Resume, &pause.name, label, format!("{command} {target}"));
     }
 }

@@ -109,7 +109,7 @@ fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let mut lines = Vec::with_capacity(details.events.len());
     for event in &details.events {
         let (what, said) = (finder.find_title(tx, &event.subject)?, finder.words(event));
-        let text = phrase!("{what}: {said}", "{what}：{said}", what, said);
+        let text = phrase!("{what}: {said}", "{what}：{said}");
         lines.push(Line::at(event.at, text).about(&event.subject));
     }
     view.section(phrase!("events", "経緯"), lines);
@@ -205,14 +205,12 @@ fn title(details: &JobDetails) -> Phrase {
         Some(config) => phrase!(
             "job {name}: {kind}, {schedule}",
             "ジョブ {name}：{kind}、{schedule}",
-            name,
             kind = config.kind,
             schedule = &config.schedule_words
         ),
         None => phrase!(
             "job {name}: no longer in the config; what it collected is kept",
-            "ジョブ {name}：設定にはもうありません（収集済みのデータは残っています）",
-            name
+            "ジョブ {name}：設定にはもうありません（収集済みのデータは残っています）"
         ),
     }
 }
@@ -271,23 +269,16 @@ fn run_line(run: &Event) -> Line {
     let (how, said) = (ended.code.phrase(), ended.message);
     let text = match ended.began_at.map(|began| run.at.since(began)) {
         Some(took) if took.as_secs() > 0 => {
-            phrase!("{how} after {took}: {said}", "{how}（{took}）：{said}", how, took, said)
+            phrase!("{how} after {took}: {said}", "{how}（{took}）：{said}")
         }
-        _ => phrase!("{how}: {said}", "{how}：{said}", how, said),
+        _ => phrase!("{how}: {said}", "{how}：{said}"),
     };
     Line::at(run.at, text)
 }
 
 fn waiting_line(waiting: &WaitingMessages) -> Line {
     let WaitingMessages { channel, state, count, .. } = waiting;
-    phrase!(
-        "{channel}: {count} {state}",
-        "{channel}：{state} {count} 件",
-        channel,
-        count = *count,
-        state = phrase_of(*state)
-    )
-    .into()
+    phrase!("{channel}: {count} {state}", "{channel}：{state} {count} 件", state = phrase_of(*state)).into()
 }
 
 fn add_message_actions(view: &mut View, details: &JobDetails) {

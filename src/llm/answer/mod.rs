@@ -88,10 +88,7 @@ pub(super) fn read_summary(answer: &str, options: &AskOptions) -> Result<Summary
         return Err(format!("`final` has {chars} characters, at most {} are wanted", options.max_chars));
     }
     if !is_in_language(&text, options.language) {
-        return Err(match options.language {
-            Language::Ja => "`final` is not in Japanese".to_owned(),
-            Language::En => "`final` is not in English".to_owned(),
-        });
+        return Err(format!("`final` is not in {}", options.language.choose("English", "Japanese")));
     }
     let text = cut_at_sentence(&text, options.max_chars);
     Ok(Summary { text, key_points: lines(&shape.key_points), missing: lines(&shape.missing) })

@@ -15,7 +15,7 @@ use super::config::{Tuning, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
 use crate::config::value::{ByteSize, HttpUrl};
-use crate::config::{Flag, FlagShape, Kind, Problems, Secret, Section, TableKind};
+use crate::config::{Flag, Kind, Problems, Secret, Section, TableKind};
 use crate::fetch::SecretHint;
 use crate::phrase;
 
@@ -40,14 +40,10 @@ fn takes(media_type: &str) -> bool {
 pub(super) const KIND: ProviderKind = ProviderKind {
     keys: Kind::llm::<GeminiConfig>("gemini").naming(&[("quota", TableKind::Quota)]),
     about: || phrase!("Google's Gemini", "Google の Gemini"),
-    flags: &[Flag {
-        name: "api-key-env",
-        value: "VARIABLE",
-        help: || phrase!("the environment variable that holds the API key", "API キーを入れた環境変数の名前"),
-        key: "api_key",
-        shape: FlagShape::Variable("GEMINI_API_KEY"),
-        is_required: true,
-    }],
+    flags: &[Flag::variable("api-key-env", "api_key", "GEMINI_API_KEY", || {
+        phrase!("the environment variable that holds the API key", "API キーを入れた環境変数の名前")
+    })
+    .required()],
     secrets: &[SecretHint {
         key: "api_key",
         check: "",
@@ -86,11 +82,8 @@ fn open(section: &Section) -> Result<Opened, Problems> {
         if model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
             Ok(model.to_owned())
         } else {
-            let message = phrase!(
-                "`{model}` is not the name of a model",
-                "`{model}` はモデルの名前ではありません",
-                model
-            );
+            let message =
+                phrase!("`{model}` is not the name of a model", "`{model}` はモデルの名前ではありません");
             Err(Problems::from(section.problem(key, message)))
         }
     };

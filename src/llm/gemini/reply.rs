@@ -60,11 +60,7 @@ pub(super) fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
     let unusable = |why: Phrase, repair| Err(CallError::Unusable { why, usage, repair });
     if let Some(reason) = generated.prompt_feedback.and_then(|feedback| feedback.block_reason) {
         return unusable(
-            phrase!(
-                "the prompt was blocked ({reason})",
-                "プロンプトがブロックされました（{reason}）",
-                reason
-            ),
+            phrase!("the prompt was blocked ({reason})", "プロンプトがブロックされました（{reason}）"),
             Repair::None,
         );
     }

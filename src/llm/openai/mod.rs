@@ -18,7 +18,7 @@ use super::config::{Thinking, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
 use crate::config::value::HttpUrl;
-use crate::config::{Flag, FlagShape, Kind, Problems, Secret, Section, TableKind};
+use crate::config::{Flag, Kind, Problems, Secret, Section, TableKind};
 use crate::fetch::SecretHint;
 use crate::phrase;
 
@@ -39,34 +39,16 @@ pub(super) const KIND: ProviderKind = ProviderKind {
         )
     },
     flags: &[
-        Flag {
-            name: "screen-model",
-            value: "MODEL",
-            help: || phrase!("the model", "モデルの名前"),
-            key: "screen_model",
-            shape: FlagShape::Text,
-            is_required: true,
-        },
-        Flag {
-            name: "base-url",
-            value: "URL",
-            help: || {
-                phrase!("the address of the API, if it is not OpenAI's", "API の URL（OpenAI 以外の場合）")
-            },
-            key: "base_url",
-            shape: FlagShape::Text,
-            is_required: false,
-        },
-        Flag {
-            name: "api-key-env",
-            value: "VARIABLE",
-            help: || {
-                phrase!("the environment variable that holds the API key", "API キーを入れた環境変数の名前")
-            },
-            key: "api_key",
-            shape: FlagShape::Variable("OPENAI_API_KEY"),
-            is_required: false,
-        },
+        Flag::new("screen-model", "MODEL", || phrase!("the model", "モデルの名前"))
+            .writes("screen_model")
+            .required(),
+        Flag::new("base-url", "URL", || {
+            phrase!("the address of the API, if it is not OpenAI's", "API の URL（OpenAI 以外の場合）")
+        })
+        .writes("base_url"),
+        Flag::variable("api-key-env", "api_key", "OPENAI_API_KEY", || {
+            phrase!("the environment variable that holds the API key", "API キーを入れた環境変数の名前")
+        }),
     ],
     secrets: &[SecretHint {
         key: "api_key",

@@ -63,22 +63,17 @@ impl Collected {
         let mut parts: Vec<Value> =
             vec![phrase!("{count} new", "新着 {count} 件", count = self.added).into()];
         if baseline > 0 {
-            parts.push(
-                phrase!("{baseline} recorded as known", "既知として記録 {baseline} 件", baseline).into(),
-            );
+            parts.push(phrase!("{baseline} recorded as known", "既知として記録 {baseline} 件").into());
         }
         if rewritten > 0 {
-            parts.push(
-                phrase!("{rewritten} at a new address", "アドレス変更 {rewritten} 件", rewritten).into(),
-            );
+            parts.push(phrase!("{rewritten} at a new address", "アドレス変更 {rewritten} 件").into());
         }
         if self.filtered > 0 {
             let filtered = self.filtered;
             parts.push(
                 phrase!(
                     "{filtered} left out by `include` or `exclude`",
-                    "`include`・`exclude` により対象外 {filtered} 件",
-                    filtered
+                    "`include`・`exclude` により対象外 {filtered} 件"
                 )
                 .into(),
             );
@@ -86,7 +81,7 @@ impl Collected {
         parts.extend(left_out(self.future, self.unusable));
         parts.extend(self.held.map(|held| Value::from(held.phrase())));
         parts.extend(self.cut.map(|cut| Value::from(read_in_part(cut))));
-        phrase!("{parts}", "{parts}", parts)
+        phrase!("{parts}", "{parts}")
     }
 }
 
@@ -98,9 +93,8 @@ fn read_in_part(cut: Cut) -> Phrase {
 /// Entries that are no items, and why.
 pub(in crate::press) fn left_out(future: usize, unusable: usize) -> impl Iterator<Item = Value> {
     let future =
-        (future > 0).then(|| phrase!("{future} dated in the future", "日付が未来のもの {future} 件", future));
-    let unusable = (unusable > 0).then(|| {
-        phrase!("{unusable} without a usable link", "有効なリンクのないもの {unusable} 件", unusable)
-    });
+        (future > 0).then(|| phrase!("{future} dated in the future", "日付が未来のもの {future} 件"));
+    let unusable = (unusable > 0)
+        .then(|| phrase!("{unusable} without a usable link", "有効なリンクのないもの {unusable} 件"));
     [future, unusable].into_iter().flatten().map(Value::from)
 }

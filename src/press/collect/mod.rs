@@ -46,8 +46,7 @@ pub(super) async fn collect(
     if let Some(until) = left_alone_until(&known, ctx.now()) {
         return Ok(Err(unread(phrase!(
             "its server asked us to wait until {until}",
-            "サーバーから {until} まで待つよう指示がありました",
-            until
+            "サーバーから {until} まで待つよう指示がありました"
         ))));
     }
     let validators = usable_validators(&known, ctx.now());
@@ -78,8 +77,7 @@ pub(super) async fn collect(
         // Nothing is remembered of it: it is read whole until it has entries again.
         return Ok(Err(phrase!(
             "the feed is empty; it had {had entry}",
-            "フィードが空です（以前は {had} 件）",
-            had
+            "フィードが空です（以前は {had} 件）"
         )));
     }
     let read = read_entries(&entries, press.keys.future, press.keys.patterns(), ctx.now());
@@ -149,7 +147,7 @@ async fn move_back(press: &Press, ctx: &RunContext, feed: &Url, lost: &Url) -> R
 fn note_cut(tx: &mut Tx<'_>, job: &JobName, feed: &Url, cut: Option<Cut>, now: Timestamp) -> db::Result<()> {
     let address = Value::link(feed.as_str());
     let (code, why) = match cut.map(cut::phrase) {
-        Some(why) => (FeedCode::ReadInPart, phrase!("{feed}: {why}", "{feed}：{why}", feed = address, why)),
+        Some(why) => (FeedCode::ReadInPart, phrase!("{feed}: {why}", "{feed}：{why}", feed = address)),
         None => (FeedCode::ReadWhole, Phrase::verbatim(feed.as_str())),
     };
     let detail = json!({ "feed": feed.as_str(), "why": why.to_stored() });
@@ -172,7 +170,7 @@ fn note_silence(
             let since = view::silent_since(last, usual_gap);
             (
                 FeedCode::Silent,
-                phrase!("{feed}: {since}", "{feed}：{since}", feed = Value::link(feed.as_str()), since),
+                phrase!("{feed}: {since}", "{feed}：{since}", feed = Value::link(feed.as_str())),
             )
         }
     };
@@ -188,7 +186,7 @@ fn note_silence(
 }
 
 fn unread(why: Phrase) -> Phrase {
-    phrase!("the feed could not be read: {why}", "フィードを読めません：{why}", why)
+    phrase!("the feed could not be read: {why}", "フィードを読めません：{why}")
 }
 
 /// What of a feed is new to a job.

@@ -56,9 +56,7 @@ pub(in crate::press) async fn preview(
             let why = error.describe();
             return Err(Failure::Failed(phrase!(
                 "{url} could not be read: {why}",
-                "{url} を読めません：{why}",
-                url,
-                why
+                "{url} を読めません：{why}"
             )));
         }
     };
@@ -111,8 +109,7 @@ async fn find_item(press: &Press, db: &Db, url: &str) -> Result<Item, Failure> {
     let Some(url) = item_url(url) else {
         return Err(Failure::Config(phrase!(
             "`{url}` is not a web address",
-            "`{url}` は Web アドレスではありません",
-            url
+            "`{url}` は Web アドレスではありません"
         )));
     };
     let (job, wanted) = (press.name.clone(), url.clone());
@@ -161,13 +158,13 @@ fn show_page(shown: &mut View, press: &Press, page: &ItemPage) {
     let lines: Vec<&str> = page.text.lines().filter(|line| !line.trim().is_empty()).collect();
     let characters = page.text.chars().count();
     shown.section(
-        phrase!("page text ({characters character})", "本文（{characters} 文字）", characters),
+        phrase!("page text ({characters character})", "本文（{characters} 文字）"),
         lines.iter().take(MAX_LINES).map(|line| Line::from(Phrase::verbatim(*line))),
     );
     let file = |file: &page::Linked| {
         let size = file.bytes.map_or_else(|| "?".to_owned(), |bytes| ByteSize::bytes(bytes).to_string());
         let (name, url) = (&file.name, Value::link(file.url.as_str()));
-        Line::from(phrase!("{name} ({size}) {url}", "{name}（{size}） {url}", name, size, url))
+        Line::from(phrase!("{name} ({size}) {url}", "{name}（{size}） {url}"))
     };
     shown.section(phrase!("attachments", "添付ファイル"), page.files.iter().map(file));
 }
@@ -229,15 +226,12 @@ fn no_answer(press: &Press, error: AskError) -> Failure {
         Err(failure) => failure,
         Ok(Ok(super::super::Step::Waiting { until, why })) => Failure::Failed(phrase!(
             "the model cannot be asked until {until}: {why}",
-            "{until} までモデルに問い合わせできません：{why}",
-            until,
-            why
+            "{until} までモデルに問い合わせできません：{why}"
         )),
         Ok(Ok(_)) => Failure::Failed(phrase!("the model cannot be asked", "モデルに問い合わせできません")),
         Ok(Err(why)) => Failure::Failed(phrase!(
             "the model gave no usable answer: {why}",
-            "モデルの回答を使えません：{why}",
-            why
+            "モデルの回答を使えません：{why}"
         )),
     }
 }

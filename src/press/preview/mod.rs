@@ -63,7 +63,7 @@ pub(super) async fn preview(
         parts.push(held.phrase().into());
     }
     parts.extend(left_out(read.future, read.unusable));
-    let found = phrase!("{parts}", "{parts}", parts);
+    let found = phrase!("{parts}", "{parts}");
     let titles = new.iter().map(|item| item.title.clone());
     let any = entries.iter().filter_map(|entry| entry.title.as_deref().map(text::one_line));
     let first = if new.is_empty() { any.take(MAX_NAMED).collect() } else { titles.take(MAX_NAMED).collect() };
@@ -97,14 +97,9 @@ pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<P
         .await?;
     let read = |(feed, is_gone): (String, bool)| {
         if !is_gone {
-            phrase!("read {feed}", "{feed} を読み込む", feed)
+            phrase!("read {feed}", "{feed} を読み込む")
         } else {
-            phrase!(
-                "skip {feed}: {why}",
-                "{feed} は読み込まない：{why}",
-                feed,
-                why = gone::words(&press.name)
-            )
+            phrase!("skip {feed}: {why}", "{feed} は読み込まない：{why}", why = gone::words(&press.name))
         }
     };
     let mut steps: Vec<Phrase> = feeds.into_iter().map(read).collect();
@@ -116,15 +111,12 @@ pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<P
             steps.push(phrase!(
                 "screen: {title} ({waiting} waiting)",
                 "判定：{title}（待ち {waiting} 件）",
-                title = &item.title,
-                waiting
+                title = &item.title
             ));
         }
-        (_, None) => steps.push(phrase!(
-            "no item is due ({waiting} waiting)",
-            "対象の記事なし（待ち {waiting} 件）",
-            waiting
-        )),
+        (_, None) => {
+            steps.push(phrase!("no item is due ({waiting} waiting)", "対象の記事なし（待ち {waiting} 件）"));
+        }
     }
     if press.llm.is_some()
         && let Ok(llm) = press.llm()
@@ -161,17 +153,14 @@ async fn preview_page(press: &Press, url: &str) -> PagePreview {
     match page::preview(press, url).await {
         Ok(None) => PagePreview {
             is_fine: true,
-            words: phrase!("{url} is a file itself", "{url} はファイルです", url),
+            words: phrase!("{url} is a file itself", "{url} はファイルです"),
         },
         Ok(Some(page)) if page.lacks_block => PagePreview { is_fine: false, words: press.block_warning(url) },
         Ok(Some(page)) => {
             let (characters, files) = (page.text.chars().count(), page.files.len());
             let words = phrase!(
                 "{url} has {characters character} and {files file}",
-                "{url}：本文 {characters} 文字、ファイル {files} 件",
-                url,
-                characters,
-                files
+                "{url}：本文 {characters} 文字、ファイル {files} 件"
             );
             PagePreview { is_fine: true, words }
         }
@@ -179,7 +168,7 @@ async fn preview_page(press: &Press, url: &str) -> PagePreview {
             let why = error.describe();
             PagePreview {
                 is_fine: false,
-                words: phrase!("{url} could not be read: {why}", "{url} を読めません：{why}", url, why),
+                words: phrase!("{url} could not be read: {why}", "{url} を読めません：{why}"),
             }
         }
     }

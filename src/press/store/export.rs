@@ -1,8 +1,7 @@
 //! Items for export: page by page along their numbers.
 
 use super::super::model::Item;
-use super::read;
-use crate::db::{self, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -16,12 +15,11 @@ pub fn list_after(
 ) -> db::Result<Vec<Item>> {
     tx.list(
         sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM items WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
+            items!(),
+            "WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
               AND published_at >= ?3 AND published_at < ?4 ORDER BY id LIMIT ?5"
         )),
         params![after, job, since, until, limit],
-        read,
+        FromRow::from_row,
     )
 }

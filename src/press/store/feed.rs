@@ -46,10 +46,11 @@ fn read_cut(row: &Row<'_>, column: &str) -> db::Result<Option<Cut>> {
     Ok(row.get::<Option<String>>(column)?.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-macro_rules! columns {
+macro_rules! feeds {
     () => {
-        "etag, last_modified, validated_url, first_success_at, last_read_at, read_again_at, entry_count,
-         last_success_at, not_before, moved_to, moved_count, adopted_url, news_days, silent_at, cut"
+        "SELECT etag, last_modified, validated_url, first_success_at, last_read_at, read_again_at, entry_count,
+         last_success_at, not_before, moved_to, moved_count, adopted_url, news_days, silent_at, cut
+         FROM press_feeds "
     };
 }
 
@@ -57,7 +58,7 @@ macro_rules! columns {
 /// the same.
 pub fn find_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<FeedState> {
     let known = tx.find(
-        sql!(concat!("SELECT ", columns!(), " FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2")),
+        sql!(concat!(feeds!(), "WHERE job_name = ?1 AND feed_url = ?2")),
         params![job, feed_url],
         read_feed,
     )?;
@@ -65,11 +66,7 @@ pub fn find_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<F
         return Ok(known);
     }
     let moved = tx.find(
-        sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM press_feeds WHERE job_name = ?1 AND adopted_url = ?2 ORDER BY feed_url LIMIT 1"
-        )),
+        sql!(concat!(feeds!(), "WHERE job_name = ?1 AND adopted_url = ?2 ORDER BY feed_url LIMIT 1")),
         params![job, feed_url],
         read_feed,
     )?;
@@ -105,7 +102,7 @@ pub fn put_feed(
     state: &FeedState,
     now: Timestamp,
 ) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, etag, last_modified, validated_url, first_success_at,
                last_success_at, last_read_at, read_again_at, entry_count, moved_to, moved_count, adopted_url, news_days,
@@ -138,20 +135,18 @@ pub fn put_feed(
             state.silence.noted_at,
             state.cut.and_then(|cut| serde_json::to_string(&cut).ok())
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// Forgets the address that a feed had moved to.
 pub fn reset_adopted(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE press_feeds SET adopted_url = NULL, moved_to = NULL, moved_count = 0
              WHERE job_name = ?1 AND feed_url = ?2"
         ),
         params![job, feed_url],
-    )?;
-    Ok(())
+    )
 }
 
 /// Feeds of a job that have fallen silent.
@@ -182,36 +177,32 @@ pub fn list_cut(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<(String, Optio
 
 /// Remembers until when the server of a feed wants to be left alone.
 pub fn put_not_before(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, until: Timestamp) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, not_before) VALUES (?1, ?2, ?3)
              ON CONFLICT (job_name, feed_url) DO UPDATE SET not_before = excluded.not_before"
         ),
         params![job, feed_url, until],
-    )?;
-    Ok(())
+    )
 }
 
 /// Whether a feed is gone for good, as far as we know.
 pub fn is_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<bool> {
-    let gone = tx.find(
+    tx.exists(
         sql!("SELECT gone_at FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2 AND gone_at IS NOT NULL"),
         params![job, feed_url],
-        |row| row.get::<Timestamp>(0),
-    )?;
-    Ok(gone.is_some())
+    )
 }
 
 /// Remembers that a feed is gone for good.
 pub fn mark_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, now: Timestamp) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, gone_at) VALUES (?1, ?2, ?3)
              ON CONFLICT (job_name, feed_url) DO UPDATE SET gone_at = excluded.gone_at"
         ),
         params![job, feed_url, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// Forgets that feeds of a job are gone; answers how many were.

@@ -24,7 +24,7 @@ pub struct ImportedItem {
 
 /// Adds an item unless its address is known; `true` if it was new.
 pub fn add_imported(tx: &mut Tx<'_>, job: &JobName, item: &ImportedItem) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at,
                job_name, url_key)
@@ -42,22 +42,20 @@ pub fn add_imported(tx: &mut Tx<'_>, job: &JobName, item: &ImportedItem) -> db::
             job,
             url_key(&item.url)
         ],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// Remembers that another program has read the feed since `first`, so that our first look is not a first look.
 ///
 /// `false` when we have read it ourselves.
 pub fn add_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, first: Timestamp) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, first_success_at) VALUES (?1, ?2, ?3)
              ON CONFLICT (job_name, feed_url) DO NOTHING"
         ),
         params![job, feed_url, first],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// When the first item of a job was found.

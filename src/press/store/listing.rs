@@ -1,59 +1,60 @@
-//! Items for the page: along their keys, and how many of the newest stand where.
+//! Items for listings: along their keys, and how many of the newest stand where.
 
-use super::read;
-use crate::db::{self, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::press::model::{Item, Reason, Status};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// The newest items before a number, of one job or of all.
-pub fn list_before(tx: &mut Tx<'_>, before: i64, job: Option<&str>, limit: usize) -> db::Result<Vec<Item>> {
-    match job {
-        Some(job) => tx.list(
-            sql!(concat!(
-                "SELECT ",
-                columns!(),
-                " FROM items WHERE job_name = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3"
-            )),
-            params![job, before, limit],
-            read,
-        ),
-        None => tx.list(
-            sql!(concat!("SELECT ", columns!(), " FROM items WHERE id < ?1 ORDER BY id DESC LIMIT ?2")),
-            params![before, limit],
-            read,
-        ),
-    }
+/// Which items to list; what is not given does not matter.
+#[derive(Clone, Debug, Default)]
+pub struct ItemFilter {
+    /// Only those of this job.
+    pub job: Option<String>,
+    /// Only those in this status.
+    pub status: Option<Status>,
+    /// Only those with this reason.
+    pub reason: Option<Reason>,
+    /// Only those behind the one that was last checked then and has this number.
+    pub before: Option<(Timestamp, i64)>,
 }
 
-/// The items of a status that were checked last before a position, of one job or of all.
-pub fn list_of_status_before(
-    tx: &mut Tx<'_>,
-    status: Status,
-    (checked_at, id): (Timestamp, i64),
-    job: Option<&str>,
-    limit: usize,
-) -> db::Result<Vec<Item>> {
-    match job {
-        Some(job) => tx.list(
-            sql!(concat!(
-                "SELECT ",
-                columns!(),
-                " FROM items WHERE job_name = ?1 AND status = ?2 AND last_checked_at <= ?3
-                   AND (last_checked_at, id) < (?3, ?4) ORDER BY last_checked_at DESC, id DESC LIMIT ?5"
-            )),
-            params![job, status.code(), checked_at, id, limit],
-            read,
+/// The newest items first; those of one status by when they were last checked.
+///
+/// One statement for each way to ask, so that each walks along an index of its own.
+pub fn list(tx: &mut Tx<'_>, filter: &ItemFilter, limit: usize) -> db::Result<Vec<Item>> {
+    let reason = filter.reason.map_or(-1, Reason::code);
+    let (checked_at, id) = filter.before.unwrap_or((Timestamp::MAX, i64::MAX));
+    match (filter.job.as_deref(), filter.status.map(Status::code)) {
+        (None, None) => tx.list(
+            sql!(concat!(items!(), "WHERE id < ?1 AND (?2 = -1 OR reason = ?2) ORDER BY id DESC LIMIT ?3")),
+            params![id, reason, limit],
+            FromRow::from_row,
         ),
-        None => tx.list(
+        (Some(job), None) => tx.list(
             sql!(concat!(
-                "SELECT ",
-                columns!(),
-                " FROM items WHERE status = ?1 AND last_checked_at <= ?2 AND (last_checked_at, id) < (?2, ?3)
-                  ORDER BY last_checked_at DESC, id DESC LIMIT ?4"
+                items!(),
+                "WHERE job_name = ?4 AND id < ?1 AND (?2 = -1 OR reason = ?2) ORDER BY id DESC LIMIT ?3"
             )),
-            params![status.code(), checked_at, id, limit],
-            read,
+            params![id, reason, limit, job],
+            FromRow::from_row,
+        ),
+        (None, Some(status)) => tx.list(
+            sql!(concat!(
+                items!(),
+                "WHERE status = ?4 AND last_checked_at <= ?5 AND (last_checked_at, id) < (?5, ?1)
+                   AND (?2 = -1 OR reason = ?2) ORDER BY last_checked_at DESC, id DESC LIMIT ?3"
+            )),
+            params![id, reason, limit, status, checked_at],
+            FromRow::from_row,
+        ),
+        (Some(job), Some(status)) => tx.list(
+            sql!(concat!(
+                items!(),
+                "WHERE job_name = ?6 AND status = ?4 AND last_checked_at <= ?5 AND (last_checked_at, id) < (?5, ?1)
+                   AND (?2 = -1 OR reason = ?2) ORDER BY last_checked_at DESC, id DESC LIMIT ?3"
+            )),
+            params![id, reason, limit, status, checked_at, job],
+            FromRow::from_row,
         ),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::TOPIC;
 use crate::channel::outbox::State;
-use crate::db::{self, Tx};
+use crate::db::{self, FromRow, Tx};
 use crate::phrase::Phrase;
 use crate::{params, sql};
 
@@ -20,7 +20,7 @@ pub fn find_messages(tx: &mut Tx<'_>, job: &str, url: &str, except: i64) -> db::
 }
 
 /// A message about an item, as people are told.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct ItemDelivery {
     pub id: i64,
     /// The channel it goes through.
@@ -38,14 +38,7 @@ pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<
              WHERE topic = ?1 AND subject = ?2 AND job_name = ?3"
         ),
         params![TOPIC, url, job],
-        |row| {
-            Ok(ItemDelivery {
-                id: row.get(0)?,
-                channel: row.get(1)?,
-                state: row.get(2)?,
-                last_error: row.get(3)?,
-            })
-        },
+        FromRow::from_row,
     )
 }
 

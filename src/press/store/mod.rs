@@ -12,7 +12,7 @@ pub use feed::{
     reset_gone,
 };
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
-pub use listing::{Standing, count_newest, list_before, list_of_status_before};
+pub use listing::{ItemFilter, Standing, count_newest, list};
 pub use messages::{ItemDelivery, Messages, find_messages, list_deliveries};
 pub use new::{add, find_found_since, is_announced, is_known};
 pub use transition::{
@@ -21,18 +21,19 @@ pub use transition::{
 
 use super::TOPIC;
 use super::decide::LONGEST_WAIT;
-use super::model::{Item, Reason, Status};
-use crate::db::{self, Row, Tx};
+use super::model::{Item, Status};
+use crate::db::{self, FromRow, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
 crate::migration!(1, "press", "../../../migrations/0001_press.sql");
 
-macro_rules! columns {
+macro_rules! items {
     () => {
-        "id, job_name, url, title, published_at, status, reason, retry_count, created_at, last_checked_at, not_before,
-         page_hash, is_held, summary, verdict, bypass_cache, deferred_since, excerpt, is_short"
+        "SELECT id, job_name, url, title, published_at, status, reason, retry_count, created_at, last_checked_at,
+           not_before, page_hash, is_held, summary, verdict, bypass_cache, deferred_since, excerpt, is_short
+         FROM items "
     };
 }
 
@@ -48,42 +49,17 @@ macro_rules! not_spoken_for {
     };
 }
 
-fn read(row: &Row<'_>) -> db::Result<Item> {
-    Ok(Item {
-        id: row.get("id")?,
-        job_name: row.get("job_name")?,
-        url: row.get("url")?,
-        title: row.get("title")?,
-        published_at: row.get("published_at")?,
-        status: row.get("status")?,
-        reason: row.get("reason")?,
-        retry_count: row.get("retry_count")?,
-        created_at: row.get("created_at")?,
-        last_checked_at: row.get("last_checked_at")?,
-        not_before: row.get("not_before")?,
-        page_hash: row.get("page_hash")?,
-        is_held: row.get("is_held")?,
-        summary: row.get("summary")?,
-        verdict: row.get("verdict")?,
-        bypass_cache: row.get("bypass_cache")?,
-        deferred_since: row.get("deferred_since")?,
-        excerpt: row.get("excerpt")?,
-        is_short: row.get("is_short")?,
-    })
-}
-
 /// The item to summarise next: the pending one that was published first and has no message under way.
 pub fn find_pending(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Item>> {
     tx.find(
         sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM items WHERE job_name = ?1 AND status = 2 AND ",
+            items!(),
+            "WHERE job_name = ?1 AND status = 2 AND ",
             not_spoken_for!(),
             " ORDER BY published_at, id LIMIT 1"
         )),
         params![job, TOPIC],
-        read,
+        FromRow::from_row,
     )
 }
 
@@ -91,24 +67,22 @@ pub fn find_pending(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Item>> 
 pub fn list_ready(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<Item>> {
     tx.list(
         sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM items WHERE job_name = ?1 AND status = 2 AND is_held = 0 AND ",
+            items!(),
+            "WHERE job_name = ?1 AND status = 2 AND is_held = 0 AND ",
             not_spoken_for!(),
             " ORDER BY published_at, id"
         )),
         params![job, TOPIC],
-        read,
+        FromRow::from_row,
     )
 }
 
 /// Has the post of a pending item wait for a person; `false` if it is pending no longer, or was held before.
 pub fn mark_held(tx: &mut Tx<'_>, id: i64) -> db::Result<bool> {
-    let held = tx.execute(
+    tx.execute_one(
         sql!("UPDATE items SET is_held = 1 WHERE id = ?1 AND status = 2 AND is_held = 0"),
         params![id],
-    )?;
-    Ok(held == 1)
+    )
 }
 
 /// The item to screen next: of those nobody has looked at and those that were put off, the one looked at longest ago.
@@ -117,20 +91,19 @@ pub fn mark_held(tx: &mut Tx<'_>, id: i64) -> db::Result<bool> {
 /// of publication. Two picks, each along its own index, and the older of the two: one query over both states would sort them all. An
 /// entry of the future may wait for years; what was put off may not, unless a clock wrote its end which was ahead.
 pub fn find_to_screen(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Item>> {
-    let mut found = Vec::new();
+    let mut found: Vec<Item> = Vec::new();
     for (status, latest) in
         [(Status::Unprocessed, Timestamp::MAX), (Status::Deferred, now.plus(LONGEST_WAIT))]
     {
         found.extend(tx.find(
             sql!(concat!(
-                "SELECT ",
-                columns!(),
-                " FROM items WHERE job_name = ?1 AND status = ?2
+                items!(),
+                "WHERE job_name = ?1 AND status = ?2
                   AND (not_before IS NULL OR not_before <= ?3 OR not_before > ?4)
                   ORDER BY last_checked_at, published_at, id LIMIT 1"
             )),
             params![job, status.code(), now, latest],
-            read,
+            FromRow::from_row,
         )?);
     }
     Ok(found.into_iter().min_by_key(|item| (item.last_checked_at, item.published_at, item.id)))
@@ -138,83 +111,17 @@ pub fn find_to_screen(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Res
 
 /// The item of a job with that address.
 pub fn find_by_url(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Option<Item>> {
-    tx.find(
-        sql!(concat!("SELECT ", columns!(), " FROM items WHERE job_name = ?1 AND url = ?2")),
-        params![job, url],
-        read,
-    )
+    tx.find(sql!(concat!(items!(), "WHERE job_name = ?1 AND url = ?2")), params![job, url], FromRow::from_row)
 }
 
 /// The item with that number.
 pub fn find(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Item>> {
-    tx.find(sql!(concat!("SELECT ", columns!(), " FROM items WHERE id = ?1")), params![id], read)
+    tx.find(sql!(concat!(items!(), "WHERE id = ?1")), params![id], FromRow::from_row)
 }
 
 /// The items with that address, of every job.
 pub fn list_by_url(tx: &mut Tx<'_>, url: &str) -> db::Result<Vec<Item>> {
-    tx.list(
-        sql!(concat!("SELECT ", columns!(), " FROM items WHERE url = ?1 ORDER BY job_name")),
-        params![url],
-        read,
-    )
-}
-
-/// Which items to list; what is not given does not matter.
-#[derive(Clone, Debug, Default)]
-pub struct ItemFilter {
-    /// Only those of this job.
-    pub job: Option<String>,
-    /// Only those in this status.
-    pub status: Option<Status>,
-    /// Only those with this reason.
-    pub reason: Option<Reason>,
-}
-
-/// The newest items first; those of one status by when they were last checked.
-///
-/// One statement for each way to ask, so that each walks along an index of its own.
-pub fn list(tx: &mut Tx<'_>, filter: &ItemFilter, limit: usize) -> db::Result<Vec<Item>> {
-    let reason = filter.reason.map_or(-1, Reason::code);
-    match (filter.job.as_deref(), filter.status.map(Status::code)) {
-        (None, None) => tx.list(
-            sql!(concat!(
-                "SELECT ",
-                columns!(),
-                " FROM items WHERE (?1 = -1 OR reason = ?1) ORDER BY id DESC LIMIT ?2"
-            )),
-            params![reason, limit],
-            read,
-        ),
-        (Some(job), None) => tx.list(
-            sql!(concat!(
-                "SELECT ",
-                columns!(),
-                " FROM items WHERE job_name = ?3 AND (?1 = -1 OR reason = ?1) ORDER BY id DESC LIMIT ?2"
-            )),
-            params![reason, limit, job],
-            read,
-        ),
-        (None, Some(status)) => tx.list(
-            sql!(concat!(
-                "SELECT ",
-                columns!(),
-                " FROM items WHERE status = ?3 AND (?1 = -1 OR reason = ?1)
-                  ORDER BY last_checked_at DESC, id DESC LIMIT ?2"
-            )),
-            params![reason, limit, status],
-            read,
-        ),
-        (Some(job), Some(status)) => tx.list(
-            sql!(concat!(
-                "SELECT ",
-                columns!(),
-                " FROM items WHERE job_name = ?4 AND status = ?3 AND (?1 = -1 OR reason = ?1)
-                  ORDER BY last_checked_at DESC, id DESC LIMIT ?2"
-            )),
-            params![reason, limit, status, job],
-            read,
-        ),
-    }
+    tx.list(sql!(concat!(items!(), "WHERE url = ?1 ORDER BY job_name")), params![url], FromRow::from_row)
 }
 
 /// How many items of a job stand in a status.

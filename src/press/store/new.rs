@@ -21,7 +21,7 @@ pub fn add(
         Some(_) => (Status::Processed, Some(Reason::None.code())),
         None => (Status::Unprocessed, None),
     };
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at,
                job_name, not_before, entry_key, is_held, found_since, url_key, excerpt)
@@ -42,8 +42,7 @@ pub fn add(
             item.url_key,
             item.excerpt
         ],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// When the feed had last been read before the item was found in it, as far as that is known.

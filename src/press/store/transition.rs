@@ -32,7 +32,7 @@ pub fn apply(
 
 /// Writes a decided transition; `false` if somebody else has changed the item meanwhile.
 pub fn put(tx: &mut Tx<'_>, item: &Item, to: &Transition) -> db::Result<bool> {
-    let changed = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE items SET status = ?1, reason = ?2, retry_count = ?3, last_checked_at = ?4, not_before = ?5,
                deferred_since = ?6
@@ -49,8 +49,7 @@ pub fn put(tx: &mut Tx<'_>, item: &Item, to: &Transition) -> db::Result<bool> {
             item.status.code(),
             item.retry_count
         ],
-    )?;
-    Ok(changed == 1)
+    )
 }
 
 /// Adds an event about an item.
@@ -61,39 +60,34 @@ pub fn note(tx: &mut Tx<'_>, item: &Item, code: ItemCode, detail: &Json, now: Ti
 
 /// Remembers what the page was and what the model said about it.
 pub fn put_verdict(tx: &mut Tx<'_>, id: i64, page_hash: &str, verdict: Option<&str>) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!("UPDATE items SET page_hash = ?2, verdict = COALESCE(?3, verdict) WHERE id = ?1"),
         params![id, page_hash, verdict],
-    )?;
-    Ok(())
+    )
 }
 
 /// Has the model asked about an item although its answer may be known, until it has answered.
 pub fn mark_bypass_cache(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
-    tx.execute(sql!("UPDATE items SET bypass_cache = 1, is_short = 0 WHERE id = ?1"), params![id])?;
-    Ok(())
+    tx.run(sql!("UPDATE items SET bypass_cache = 1, is_short = 0 WHERE id = ?1"), params![id])
 }
 
 /// Notes that the model has answered past the cache, which it does once.
 pub fn mark_answered(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
-    tx.execute(sql!("UPDATE items SET bypass_cache = 0 WHERE id = ?1 AND bypass_cache = 1"), params![id])?;
-    Ok(())
+    tx.run(sql!("UPDATE items SET bypass_cache = 0 WHERE id = ?1 AND bypass_cache = 1"), params![id])
 }
 
 /// Has an item posted with its title alone.
 pub fn mark_short(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
-    tx.execute(sql!("UPDATE items SET is_short = 1 WHERE id = ?1"), params![id])?;
-    Ok(())
+    tx.run(sql!("UPDATE items SET is_short = 1 WHERE id = ?1"), params![id])
 }
 
 /// Keeps the summary that is being posted; `false` if the item is no longer pending.
 pub fn put_summary(tx: &mut Tx<'_>, item: &Item, summary: Option<&str>, now: Timestamp) -> db::Result<bool> {
-    let changed = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE items SET summary = ?1, last_checked_at = ?2, bypass_cache = 0
              WHERE id = ?3 AND status = 2 AND retry_count = ?4"
         ),
         params![summary, now, item.id, item.retry_count],
-    )?;
-    Ok(changed == 1)
+    )
 }

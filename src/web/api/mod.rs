@@ -13,8 +13,10 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use utoipa::{IntoParams, OpenApi};
 
+use super::problem::Problem;
 use super::route::{Access, Route};
 use super::{Pages, language};
+use crate::engine::Finder;
 use crate::phrase::Speech;
 use crate::text::Language;
 
@@ -70,6 +72,11 @@ pub(super) struct Asked {
     lang: Option<String>,
 }
 
+/// What finds things; a process that watches nothing has none.
+fn finder(pages: &Pages) -> Result<Finder, Problem> {
+    pages.finder().ok_or_else(|| Problem::not_found("nothing is watched here"))
+}
+
 /// How to speak to whoever asks: moments in sentences are in the zone of the config.
 fn speech(pages: &Pages, headers: &HeaderMap, Query(asked): &Query<Asked>) -> Speech {
     let language = match asked.lang.as_deref() {
@@ -104,7 +111,7 @@ mod tests {
         for count in 1..=3 {
             let now = site.clock.now();
             let ended = site.pages.db.write(move |tx| {
-                let said = phrase!("{count entry}", "{count} 件", count);
+                let said = phrase!("{count entry}", "{count} 件");
                 store::mark_begun(tx, "feeds", now)?;
                 store::mark_ended(tx, "feeds", RunOutcome::Success, &said, None, now)?;
                 let run =

@@ -5,7 +5,7 @@ use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 
 use super::model::{OverviewBody, QuotaBody};
-use super::{Asked, speech};
+use super::{Asked, finder, speech};
 use crate::engine::Overview;
 use crate::web::Pages;
 use crate::web::problem::Problem;
@@ -34,6 +34,6 @@ pub(super) async fn list_quotas(State(pages): State<Pages>) -> Result<Json<Vec<Q
 }
 
 async fn find(pages: &Pages) -> Result<Overview, Problem> {
-    let finder = pages.finder().ok_or_else(|| Problem::not_found("nothing is watched here"))?;
+    let finder = finder(pages)?;
     Ok(pages.db.read(move |tx| Overview::find(&finder, tx)).await?)
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::model::{EventBody, EventsBody, RowsBody, TableBody};
-use super::{Asked, speech};
+use super::{Asked, finder, speech};
 use crate::app;
 use crate::engine::Table;
 use crate::engine::table::{After, TableFilter};
@@ -62,7 +62,7 @@ pub(super) async fn list_rows(
     filter.since = moment(wanted.since.as_deref())?.unwrap_or(filter.since);
     filter.until = moment(wanted.until.as_deref())?.unwrap_or(filter.until);
     if let Some(job) = wanted.job {
-        let finder = pages.finder().ok_or_else(|| Problem::not_found("nothing is watched here"))?;
+        let finder = finder(&pages)?;
         let owner = (table.owner)(&finder.config, &job);
         filter.owner =
             Some(owner.ok_or_else(|| {

@@ -5,6 +5,7 @@ use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::finder;
 use crate::engine::finding::{FoundThing, SearchWords};
 use crate::web::Pages;
 use crate::web::problem::Problem;
@@ -44,7 +45,7 @@ pub(super) async fn find(
     State(pages): State<Pages>,
     Query(Sought { q }): Query<Sought>,
 ) -> Result<Json<Vec<HitBody>>, Problem> {
-    let finder = pages.finder().ok_or_else(|| Problem::not_found("nothing is watched here"))?;
+    let finder = finder(&pages)?;
     let words = SearchWords::new(&q).ok_or_else(|| Problem::bad_request("`q` has no words"))?;
     let hits = pages.db.read(move |tx| finder.search(tx, &words)).await?;
     Ok(Json(hits.into_iter().map(HitBody::from).collect()))

@@ -7,8 +7,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::model::ThingBody;
-use super::{Asked, speech};
-use crate::engine::Finder;
+use super::{Asked, finder, speech};
 use crate::ledger::Subject;
 use crate::web::Pages;
 use crate::web::problem::Problem;
@@ -58,8 +57,4 @@ pub(super) async fn show(
     let views = pages.db.read(move |tx| finder.find_exactly(tx, &subject)).await?;
     let view = views.first().ok_or_else(|| Problem::not_found(format!("no {word} has this name")))?;
     Ok(Json(ThingBody::new(view, &speech(&pages, &headers, &asked))))
-}
-
-fn finder(pages: &Pages) -> Result<Finder, Problem> {
-    pages.finder().ok_or_else(|| Problem::not_found("nothing is watched here"))
 }

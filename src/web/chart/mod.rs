@@ -13,6 +13,7 @@ mod svg;
 mod words;
 
 use crate::engine::chart::{Chart, Figure};
+use crate::phrase;
 use crate::phrase::Speech;
 use axis::grouped;
 
@@ -58,27 +59,33 @@ fn tabulate(figure: &Figure, speech: &Speech) -> (Vec<String>, Vec<Vec<String>>)
                 let values = bars.series.iter().map(|series| value(&series.values, index));
                 std::iter::once(label.clone()).chain(values).collect()
             };
-            let columns = std::iter::once(say(words::period())).chain(names).collect();
+            let columns = std::iter::once(say(phrase!("Period", "期間"))).chain(names).collect();
             (columns, bars.labels.iter().enumerate().map(row).collect())
         }
         Figure::Mirror(mirror) => {
             let row = |(index, label): (usize, &String)| {
                 vec![label.clone(), value(&mirror.up.values, index), value(&mirror.down.values, index)]
             };
-            let columns =
-                vec![say(words::period()), speech.phrase(&mirror.up.name), speech.phrase(&mirror.down.name)];
+            let columns = vec![
+                say(phrase!("Period", "期間")),
+                speech.phrase(&mirror.up.name),
+                speech.phrase(&mirror.down.name),
+            ];
             (columns, mirror.labels.iter().enumerate().map(row).collect())
         }
         Figure::Calendar(calendar) => {
             let row = |(day, count): &(jiff::civil::Date, i64)| vec![day.to_string(), grouped(*count)];
-            (vec![say(words::day()), say(words::count())], calendar.days.iter().map(row).collect())
+            (
+                vec![say(phrase!("Day", "日付")), say(phrase!("Count", "件数"))],
+                calendar.days.iter().map(row).collect(),
+            )
         }
         Figure::PunchCard(counts) => {
             let row = |(name, hours): (&&str, &[i64; 24])| {
                 std::iter::once((*name).to_owned()).chain(hours.iter().map(|count| grouped(*count))).collect()
             };
             let hours = (0..24).map(|hour| hour.to_string());
-            let columns = std::iter::once(say(words::weekday_hour())).chain(hours).collect();
+            let columns = std::iter::once(say(phrase!("Weekday", "曜日"))).chain(hours).collect();
             (columns, words::weekdays(speech).iter().zip(counts.iter()).map(row).collect())
         }
         Figure::Funnel(steps) => {
@@ -90,15 +97,16 @@ fn tabulate(figure: &Figure, speech: &Speech) -> (Vec<String>, Vec<Vec<String>>)
                     dropped.map(|(why, count)| vec![format!("− {}", speech.phrase(why)), grouped(*count)]),
                 );
             }
-            (vec![say(words::step()), say(words::count())], rows)
+            (vec![say(phrase!("Step", "段階")), say(phrase!("Count", "件数"))], rows)
         }
         Figure::Meter(meter) => (
-            vec![say(words::used()), say(words::limit())],
+            vec![say(phrase!("Used", "使用")), say(phrase!("Limit", "上限"))],
             vec![vec![grouped(meter.used), grouped(meter.limit)]],
         ),
-        Figure::Strip(cells) => {
-            (vec![say(words::check())], cells.iter().map(|cell| vec![speech.phrase(&cell.about)]).collect())
-        }
+        Figure::Strip(cells) => (
+            vec![say(phrase!("Check", "確認"))],
+            cells.iter().map(|cell| vec![speech.phrase(&cell.about)]).collect(),
+        ),
     }
 }
 

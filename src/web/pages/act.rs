@@ -52,7 +52,6 @@ pub(super) async fn post(
                 said.push(phrase!(
                     "{about}: nothing there to {verb}",
                     "{about} には「{verb}」できるものがありません",
-                    about,
                     verb = verb.word()
                 ));
             }

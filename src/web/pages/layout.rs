@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 use super::render::{Markup, Renderer};
 use super::visit::{self, Visit};
 use crate::engine::Finder;
-use crate::text::Language;
 use crate::web::{Pages, assets};
 
 /// Our own style, script, frames and requests; forms come back to us; nothing else.
@@ -34,10 +33,7 @@ struct Layout<'a> {
 impl Layout<'_> {
     /// The code of the language and of the other one.
     fn codes(&self) -> (&'static str, &'static str) {
-        match self.r.language() {
-            Language::En => ("en", "ja"),
-            Language::Ja => ("ja", "en"),
-        }
+        self.r.language().choose(("en", "ja"), ("ja", "en"))
     }
 }
 

@@ -140,8 +140,8 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
 fn meter(r: &Renderer, index: usize, quota: &QuotaUse) -> Markup {
     let (name, used, limit) = (&quota.provider, quota.used, quota.per_day);
     let chart = Chart {
-        title: phrase!("Requests to {name} today", "{name} への本日の要求", name),
-        about: phrase!("{used} of {limit} used", "{limit} 件中 {used} 件使用", used, limit),
+        title: phrase!("Requests to {name} today", "{name} への本日の要求"),
+        about: phrase!("{used} of {limit} used", "{limit} 件中 {used} 件使用"),
         figure: Figure::Meter(Meter { used, limit: i64::from(limit) }),
     };
     Markup::from_chart(chart::draw(&chart, &format!("quota-{index}"), &r.speech))

@@ -365,8 +365,7 @@ mod tests {
     #[test]
     fn a_moment_in_a_sentence_is_a_time_of_day() {
         let at: Timestamp = "2026-01-15T00:06:50.123Z".parse().unwrap();
-        let html =
-            renderer(Language::En).phrase(&phrase!("not before {at}", "{at} まで待機", at)).to_string();
+        let html = renderer(Language::En).phrase(&phrase!("not before {at}", "{at} まで待機")).to_string();
         assert_eq!(
             html,
             "not before <time datetime=\"2026-01-15T00:06:50.123Z\" title=\"2026-01-15 09:06 +09:00\">09:06</time>"

@@ -13,12 +13,11 @@ pub(super) fn strip(r: &Renderer, job: &str, runs: &[RunMark], id: &str) -> Mark
     let cell = |run: &RunMark| StripCell { mark: mark(run), about: about(run) };
     let failed = runs.iter().filter(|run| mark(run) == StripMark::Failed).count();
     let chart = Chart {
-        title: phrase!("Last runs of {job}", "{job} の実行履歴", job),
+        title: phrase!("Last runs of {job}", "{job} の実行履歴"),
         about: phrase!(
             "{count run}, {failed} failed",
             "{count} 回の実行（失敗 {failed} 回）",
-            count = runs.len(),
-            failed
+            count = runs.len()
         ),
         figure: Figure::Strip(runs.iter().map(cell).collect()),
     };
@@ -37,5 +36,5 @@ fn mark(run: &RunMark) -> StripMark {
 
 fn about(run: &RunMark) -> Phrase {
     let (at, how, said) = (run.at, run.outcome.phrase(), &run.message);
-    phrase!("{at} {how}: {said}", "{at} {how}：{said}", at, how, said)
+    phrase!("{at} {how}: {said}", "{at} {how}：{said}")
 }

@@ -10,7 +10,7 @@ use super::render::why_path;
 use super::{Visit, layout, missing, unavailable};
 use crate::engine::finder::read_address;
 use crate::engine::finding::{FoundThing, SEARCHED, SearchWords};
-use crate::engine::page::{Block, FilterInput, PageFilter, PageView, TableBlock, TableRow};
+use crate::engine::page::{Block, PageFilter, PageView, TableBlock, TableRow};
 use crate::engine::{Finder, View};
 use crate::ledger::Subject;
 use crate::phrase;
@@ -94,13 +94,10 @@ fn list_named(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate:
 
 fn page(text: &str, hits: &[FoundThing]) -> PageView {
     let mut page = PageView::new(phrase!("Search", "検索"));
-    page.filters.push(PageFilter {
-        name: "q",
-        label: phrase!("Titles, names, addresses, messages", "タイトル・名前・アドレス・メッセージ"),
-        input: FilterInput::Text(text.to_owned()),
-    });
+    let label = phrase!("Titles, names, addresses, messages", "タイトル・名前・アドレス・メッセージ");
+    page.filters.push(PageFilter::text("q", label, text));
     if hits.is_empty() && !text.is_empty() {
-        let text = phrase!("Nothing has {text} in it.", "「{text}」を含むものはありません。", text);
+        let text = phrase!("Nothing has {text} in it.", "「{text}」を含むものはありません。");
         page.blocks.push(Block::Empty { text, command: None });
     }
     if !hits.is_empty() {

@@ -83,8 +83,7 @@ pub(super) async fn add(
             let name = job.name;
             let said = phrase!(
                 "Added the job {name}; it appears within some seconds. `tsuzuki job test {name}` looks once.",
-                "ジョブ {name} を追加しました（数秒後に表示されます）。`tsuzuki job test {name}` で試せます。",
-                name
+                "ジョブ {name} を追加しました（数秒後に表示されます）。`tsuzuki job test {name}` で試せます。"
             );
             ([visit::set_flash(&said)], Redirect::to("/settings")).into_response()
         }
@@ -103,9 +102,7 @@ fn explain(error: &AddError, speech: &Speech) -> String {
         let line = |problem: &crate::config::Problem| {
             let message = &problem.message;
             match &problem.hint {
-                Some(hint) => {
-                    speech.phrase(&phrase!("{message} ({hint})", "{message}（{hint}）", message, hint))
-                }
+                Some(hint) => speech.phrase(&phrase!("{message} ({hint})", "{message}（{hint}）")),
                 None => speech.phrase(message),
             }
         };

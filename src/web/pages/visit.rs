@@ -66,10 +66,7 @@ impl FromRequestParts<Pages> for Visit {
 impl Visit {
     /// One of two, by the language.
     pub(super) fn choose<T>(&self, en: T, ja: T) -> T {
-        match self.language {
-            Language::En => en,
-            Language::Ja => ja,
-        }
+        self.language.choose(en, ja)
     }
 
     /// Writes what this reader reads, with moments in the zone of the config.

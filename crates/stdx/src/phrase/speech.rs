@@ -41,10 +41,7 @@ impl Default for Speech {
 impl Speech {
     /// One of two texts.
     pub fn choose<'a>(&self, en: &'a str, ja: &'a str) -> &'a str {
-        match self.language {
-            Language::En => en,
-            Language::Ja => ja,
-        }
+        self.language.choose(en, ja)
     }
 
     /// A phrase as text.

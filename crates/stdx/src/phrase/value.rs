@@ -63,16 +63,21 @@ macro_rules! from {
 
 from! {
     &str => |text| Self::Text(text.to_owned());
+    &&str => |text| Self::Text((*text).to_owned());
     String => |text| Self::Text(text);
     &String => |text| Self::Text(text.clone());
     &JobName => |name| Self::Text(name.to_string());
     i32 => |count| Self::Count(count.into());
     i64 => |count| Self::Count(count);
+    &i64 => |count| Self::Count(*count);
     u16 => |count| Self::Count(count.into());
     u32 => |count| Self::Count(count.into());
+    &u32 => |count| Self::from(*count);
     u64 => |count| Self::Count(i64::try_from(count).unwrap_or(i64::MAX));
     usize => |count| Self::Count(i64::try_from(count).unwrap_or(i64::MAX));
+    &usize => |count| Self::from(*count);
     Timestamp => |at| Self::Moment(at);
+    &Timestamp => |at| Self::Moment(*at);
     Duration => |duration| Self::Duration(duration);
     Phrase => |phrase| Self::Phrase(phrase);
     &Phrase => |phrase| Self::Phrase(phrase.clone());

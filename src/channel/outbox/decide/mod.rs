@@ -97,8 +97,7 @@ pub fn after_attempt(
             let error = failed.error.as_ref().map(|why| {
                 may_have_been_sent(&phrase!(
                     "the second attempt failed: {why}",
-                    "2 回目の送信も失敗しました：{why}",
-                    why
+                    "2 回目の送信も失敗しました：{why}"
                 ))
             });
             Transition { state: State::Held, error, ..failed }
@@ -227,8 +226,7 @@ pub fn after_resolving(
             hold(&phrase!(
                 "{count attempt} ended without an answer; {why}",
                 "{count} 回送信しても応答がありませんでした。{why}",
-                count = message.attempts,
-                why
+                count = message.attempts
             ))
         } else {
             Resolved::SendAgain { is_blind }
@@ -248,8 +246,7 @@ pub fn after_resolving(
                 _ if key_window.is_some() => hold(why),
                 _ if message.was_resent => hold(&phrase!(
                     "it was sent again, and no answer came either time; {why}",
-                    "再送しましたが、2 回とも応答がありませんでした。{why}",
-                    why
+                    "再送しましたが、2 回とも応答がありませんでした。{why}"
                 )),
                 _ => again(true, why),
             }
@@ -281,7 +278,7 @@ pub fn after_resolving(
 }
 
 fn may_have_been_sent(why: &Phrase) -> Phrase {
-    phrase!("it may have been sent already: {why}", "送信済みの可能性があります：{why}", why)
+    phrase!("it may have been sent already: {why}", "送信済みの可能性があります：{why}")
 }
 
 /// What is known of a message whose outcome is not.

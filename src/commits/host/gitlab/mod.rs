@@ -5,6 +5,7 @@ mod wire;
 #[cfg(fuzzing)]
 pub use wire::fuzz_answers;
 
+use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,8 +20,7 @@ use super::ask::{Asker, Patience, RateLimit, TimedAnswer};
 use super::{Error, Host, HostAccess, HostKind, Listing, Range, TokenKind};
 use crate::commits::author::Emails;
 use crate::commits::model::{CommitPage, RemoteProject};
-use crate::config::{Flag, FlagShape};
-use crate::engine::job::Boxed;
+use crate::config::Flag;
 use crate::fetch::{AllowPrivate, ApiAnswer, Limits, Manners, Request, SecretHint, header};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -29,14 +29,7 @@ use crate::time::Timestamp;
 const NAME: &str = "GitLab";
 pub(in crate::commits) const KIND: HostKind = HostKind {
     name: NAME,
-    address: Flag {
-        name: "gitlab",
-        value: "URL",
-        help: || phrase!("the address of GitLab", "GitLab の URL"),
-        key: "gitlab",
-        shape: FlagShape::Text,
-        is_required: true,
-    },
+    address: Flag::new("gitlab", "URL", || phrase!("the address of GitLab", "GitLab の URL")).required(),
     token_variable: "GITLAB_TOKEN",
     token: SecretHint {
         key: "token",
@@ -125,9 +118,129 @@ impl Client {
         }
     }
 
+    fn request(&self, path: &[&str], query: &[(&str, &str)]) -> Request {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(["api", "v4"]).extend(path);
+        }
+        url.set_query(None);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let limits = Limits {
+            to_headers: Duration::from_secs(60),
+            in_all: Duration::from_secs(120),
+            ..Limits::default()
+        };
+        let request = Request::get(url)
+            .accept("application/json")
+            .allow_private(&self.allow_private)
+            .manners(self.manners)
+            .limits(limits);
+        match &self.token {
+            Some((name, token)) => request.secret_header(name.clone(), token),
+            None => request,
+        }
+    }
+
+    fn refusal(&self, status: u16, body: &[u8]) -> Error {
+        let why = wire::read_message(body).unwrap_or_else(|| "no reason given".to_owned());
+        let host = self.base.host_str().unwrap_or_default();
+        match status {
+            401 if self.token.is_none() => Error::Credentials(phrase!(
+                "{host} wants a token: set `token` of the job to an access token with the scope read_api",
+                "{host} にはトークンが必要です。スコープ read_api のアクセストークンをジョブの `token` に設定してください"
+            )),
+            401 => Error::Credentials(phrase!(
+                "{host} rejects the token ({why}): it is wrong, expired or revoked; make a new one with the scope read_api",
+                "{host} にトークンを拒否されました（{why}）。誤り・期限切れ・失効のいずれかです。スコープ read_api で作り直してください"
+            )),
+            403 if why.contains("insufficient_scope") || why.contains("higher privileges") => {
+                Error::Credentials(phrase!(
+                    "the token for {host} may not read this ({why}): make one with the scope read_api",
+                    "{host} のトークンには権限がありません（{why}）。スコープ read_api で作り直してください"
+                ))
+            }
+            403 => Error::Forbidden { host: NAME, why },
+            404 | 410 => Error::Missing { host: NAME, why },
+            status => Error::Refused { host: NAME, status, why },
+        }
+    }
+}
+
+#[async_trait]
+impl Host for Client {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn access_hint(&self) -> Phrase {
+        phrase!("the token's user needs the role Reporter", "トークンの利用者に Reporter ロールが必要です")
+    }
+
+    fn find_silence(&self) -> Option<Error> {
+        self.asker.find_silence()
+    }
+
+    async fn fetch_project(&self, name: &str, stop: &CancellationToken) -> Result<RemoteProject, Error> {
+        let answer = self.get(&["projects", name], &[], stop).await?;
+        wire::read_project(&answer.body).map_err(|why| Error::Failed(why.into()))
+    }
+
+    async fn fetch_listed(
+        &self,
+        listing: Listing<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Vec<RemoteProject>, Error> {
+        let mut query = vec![("order_by", "id"), ("sort", "asc")];
+        if !listing.archived {
+            query.push(("archived", "false"));
+        }
+        let Some(group) = listing.group else {
+            query.push(("membership", "true"));
+            return self.get_all(&["projects"], &query, wire::read_projects, stop).await;
+        };
+        query.push(("include_subgroups", "true"));
+        if !listing.shared {
+            query.push(("with_shared", "false"));
+        }
+        self.get_all(&["groups", group, "projects"], &query, wire::read_projects, stop).await
+    }
+
+    async fn fetch_branches(&self, remote_id: i64, stop: &CancellationToken) -> Result<Vec<String>, Error> {
+        let path = ["projects", &remote_id.to_string(), "repository", "branches"];
+        self.get_all(&path, &[], wire::read_branches, stop).await
+    }
+
+    fn find_pause(&self) -> Option<(Timestamp, Phrase)> {
+        self.asker.find_pause()
+    }
+
+    async fn fetch_head(
+        &self,
+        remote_id: i64,
+        branch: &str,
+        stop: &CancellationToken,
+    ) -> Result<String, Error> {
+        let path = ["projects", &remote_id.to_string(), "repository", "branches", branch];
+        let answer = self.get(&path, &[], stop).await?;
+        wire::read_head(&answer.body).map_err(|why| Error::Failed(why.into()))
+    }
+
+    async fn fetch_lines(
+        &self,
+        remote_id: i64,
+        sha: &str,
+        stop: &CancellationToken,
+    ) -> Result<Option<(i64, i64)>, Error> {
+        let path = ["projects", &remote_id.to_string(), "repository", "commits", sha];
+        let TimedAnswer { answer, .. } = self.get_with(Patience::Little, &path, &[], stop).await?;
+        wire::read_lines(&answer.body).map_err(|why| Error::Failed(why.into()))
+    }
+
     /// Counting lines is the costly part for GitLab. If it fails at that or takes long, this page or the ones after it
     /// are asked for without, and their commits are stored as lacking their lines.
-    async fn get_commits(
+    async fn fetch_commits(
         &self,
         remote_id: i64,
         range: Range<'_>,
@@ -176,158 +289,6 @@ impl Client {
         let total = header::text(&answer.head.headers, &HeaderName::from_static("x-total"));
         let total = total.and_then(|total| total.parse().ok());
         Ok(CommitPage { commits, next: next_page(&answer, page)?, total })
-    }
-
-    fn request(&self, path: &[&str], query: &[(&str, &str)]) -> Request {
-        let mut url = self.base.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(["api", "v4"]).extend(path);
-        }
-        url.set_query(None);
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        let limits = Limits {
-            to_headers: Duration::from_secs(60),
-            in_all: Duration::from_secs(120),
-            ..Limits::default()
-        };
-        let request = Request::get(url)
-            .accept("application/json")
-            .allow_private(&self.allow_private)
-            .manners(self.manners)
-            .limits(limits);
-        match &self.token {
-            Some((name, token)) => request.secret_header(name.clone(), token),
-            None => request,
-        }
-    }
-
-    fn refusal(&self, status: u16, body: &[u8]) -> Error {
-        let why = wire::read_message(body).unwrap_or_else(|| "no reason given".to_owned());
-        let host = self.base.host_str().unwrap_or_default();
-        match status {
-            401 if self.token.is_none() => Error::Credentials(phrase!(
-                "{host} wants a token: set `token` of the job to an access token with the scope read_api",
-                "{host} にはトークンが必要です。スコープ read_api のアクセストークンをジョブの `token` に設定してください",
-                host
-            )),
-            401 => Error::Credentials(phrase!(
-                "{host} rejects the token ({why}): it is wrong, expired or revoked; make a new one with the scope read_api",
-                "{host} にトークンを拒否されました（{why}）。誤り・期限切れ・失効のいずれかです。スコープ read_api で作り直してください",
-                host,
-                why
-            )),
-            403 if why.contains("insufficient_scope") || why.contains("higher privileges") => {
-                Error::Credentials(phrase!(
-                    "the token for {host} may not read this ({why}): make one with the scope read_api",
-                    "{host} のトークンには権限がありません（{why}）。スコープ read_api で作り直してください",
-                    host,
-                    why
-                ))
-            }
-            403 => Error::Forbidden { host: NAME, why },
-            404 | 410 => Error::Missing { host: NAME, why },
-            status => Error::Refused { host: NAME, status, why },
-        }
-    }
-}
-
-impl Host for Client {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn access_hint(&self) -> Phrase {
-        phrase!("the token's user needs the role Reporter", "トークンの利用者に Reporter ロールが必要です")
-    }
-
-    fn find_silence(&self) -> Option<Error> {
-        self.asker.find_silence()
-    }
-
-    fn fetch_project<'a>(
-        &'a self,
-        name: &'a str,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<RemoteProject, Error>> {
-        Box::pin(async move {
-            let answer = self.get(&["projects", name], &[], stop).await?;
-            wire::read_project(&answer.body).map_err(|why| Error::Failed(why.into()))
-        })
-    }
-
-    fn fetch_listed<'a>(
-        &'a self,
-        listing: Listing<'a>,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Vec<RemoteProject>, Error>> {
-        Box::pin(async move {
-            let mut query = vec![("order_by", "id"), ("sort", "asc")];
-            if !listing.archived {
-                query.push(("archived", "false"));
-            }
-            let Some(group) = listing.group else {
-                query.push(("membership", "true"));
-                return self.get_all(&["projects"], &query, wire::read_projects, stop).await;
-            };
-            query.push(("include_subgroups", "true"));
-            if !listing.shared {
-                query.push(("with_shared", "false"));
-            }
-            self.get_all(&["groups", group, "projects"], &query, wire::read_projects, stop).await
-        })
-    }
-
-    fn fetch_branches<'a>(
-        &'a self,
-        remote_id: i64,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Vec<String>, Error>> {
-        Box::pin(async move {
-            let path = ["projects", &remote_id.to_string(), "repository", "branches"];
-            self.get_all(&path, &[], wire::read_branches, stop).await
-        })
-    }
-
-    fn find_pause(&self) -> Option<(Timestamp, Phrase)> {
-        self.asker.find_pause()
-    }
-
-    fn fetch_head<'a>(
-        &'a self,
-        remote_id: i64,
-        branch: &'a str,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<String, Error>> {
-        Box::pin(async move {
-            let path = ["projects", &remote_id.to_string(), "repository", "branches", branch];
-            let answer = self.get(&path, &[], stop).await?;
-            wire::read_head(&answer.body).map_err(|why| Error::Failed(why.into()))
-        })
-    }
-
-    fn fetch_lines<'a>(
-        &'a self,
-        remote_id: i64,
-        sha: &'a str,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Option<(i64, i64)>, Error>> {
-        Box::pin(async move {
-            let path = ["projects", &remote_id.to_string(), "repository", "commits", sha];
-            let TimedAnswer { answer, .. } = self.get_with(Patience::Little, &path, &[], stop).await?;
-            wire::read_lines(&answer.body).map_err(|why| Error::Failed(why.into()))
-        })
-    }
-
-    fn fetch_commits<'a>(
-        &'a self,
-        remote_id: i64,
-        range: Range<'a>,
-        page: u32,
-        stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<CommitPage, Error>> {
-        Box::pin(self.get_commits(remote_id, range, page, stop))
     }
 }
 

@@ -9,17 +9,11 @@ use crate::text::one_line;
 #[derive(Deserialize)]
 struct WireCommit {
     id: Box<str>,
-    #[serde(default)]
     author_name: Option<String>,
-    #[serde(default)]
     author_email: Option<String>,
-    #[serde(default)]
     title: Option<String>,
-    #[serde(default)]
     committed_date: Option<Box<str>>,
-    #[serde(default)]
     parent_ids: Option<Vec<Box<str>>>,
-    #[serde(default)]
     stats: Option<WireStats>,
 }
 
@@ -80,13 +74,9 @@ fn read_commit(wire: WireCommit, emails: Emails) -> Result<Commit, String> {
 struct WireProject {
     id: i64,
     path_with_namespace: String,
-    #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
     default_branch: Option<String>,
-    #[serde(default)]
     web_url: Option<String>,
-    #[serde(default)]
     empty_repo: Option<bool>,
 }
 

@@ -43,7 +43,7 @@ pub struct ImportedResult {
 
 /// Adds a run unless it is known; `true` if it was new. An ended one counts as told.
 pub fn add_imported_run(tx: &mut Tx<'_>, run: &ImportedRun, job_name: Option<&str>) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO bulk_collection_runs (run_id, started_at_utc, completed_at_utc, status, total_targets,
                completed_count, failed_count, success_count, job_name, told_at)
@@ -59,13 +59,12 @@ pub fn add_imported_run(tx: &mut Tx<'_>, run: &ImportedRun, job_name: Option<&st
             run.failed_count,
             job_name
         ],
-    )?;
-    Ok(added == 1)
+    )
 }
 
 /// Adds a target of an imported run unless it is known; `true` if it was new.
 pub fn add_imported_result(tx: &mut Tx<'_>, result: &ImportedResult) -> db::Result<bool> {
-    let added = tx.execute(
+    tx.execute_one(
         sql!(
             "INSERT INTO bulk_collection_results (run_id, project_id, branch_name, status, new_commits_count,
                error_message, processed_at_utc, host, stored_count)
@@ -82,6 +81,5 @@ pub fn add_imported_result(tx: &mut Tx<'_>, result: &ImportedResult) -> db::Resu
             result.host,
             result.new_commits_count.unwrap_or(0)
         ],
-    )?;
-    Ok(added == 1)
+    )
 }

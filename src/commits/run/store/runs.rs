@@ -2,7 +2,7 @@
 
 use super::super::lease_name;
 use super::super::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
-use crate::db::{self, Row, Tx};
+use crate::db::{self, FromRow, Row, Tx};
 use crate::id::RunId;
 use crate::ledger::lease::{self, Holder};
 use crate::ledger::presence;
@@ -24,40 +24,14 @@ macro_rules! target_columns {
     };
 }
 
-impl Target {
-    /// Reads the columns project, branch, host and job, in that order.
-    pub fn from_row(row: &Row<'_>) -> db::Result<Self> {
-        Ok(Self {
-            project_id: row.get(0)?,
-            branch_name: row.get(1)?,
-            host: row.get(2)?,
-            job_name: row.get(3)?,
-        })
-    }
-}
-
-fn read_run(row: &Row<'_>) -> db::Result<RunRow> {
-    Ok(RunRow {
-        run_id: row.get("run_id")?,
-        started_at_utc: row.get("started_at_utc")?,
-        completed_at_utc: row.get("completed_at_utc")?,
-        status: row.get("status")?,
-        total_targets: row.get("total_targets")?,
-        completed_count: row.get("completed_count")?,
-        failed_count: row.get("failed_count")?,
-        success_count: row.get("success_count")?,
-        job_name: row.get("job_name")?,
-    })
-}
-
 /// The run that is running; there is at most one.
 pub fn find_running(tx: &mut Tx<'_>) -> db::Result<Option<RunRow>> {
-    tx.find(sql!(concat!(run_columns!(), "WHERE status = 'running'")), params![], read_run)
+    tx.find(sql!(concat!(run_columns!(), "WHERE status = 'running'")), params![], FromRow::from_row)
 }
 
 /// The run of that id.
 pub fn find_run(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option<RunRow>> {
-    tx.find(sql!(concat!(run_columns!(), "WHERE run_id = ?1")), params![run_id], read_run)
+    tx.find(sql!(concat!(run_columns!(), "WHERE run_id = ?1")), params![run_id], FromRow::from_row)
 }
 
 /// The run that was registered last.
@@ -70,7 +44,7 @@ pub fn list_runs(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<RunRow>> {
     tx.list(
         sql!(concat!(run_columns!(), "ORDER BY started_at_utc DESC, run_id DESC LIMIT ?1")),
         params![limit],
-        read_run,
+        FromRow::from_row,
     )
 }
 
@@ -87,7 +61,7 @@ pub fn list_runs_before(
             "WHERE (started_at_utc, run_id) < (?1, ?2) ORDER BY started_at_utc DESC, run_id DESC LIMIT ?3"
         )),
         params![started_at, run_id, limit],
-        read_run,
+        FromRow::from_row,
     )
 }
 
@@ -207,7 +181,7 @@ pub fn list_targets(tx: &mut Tx<'_>, run_id: &RunId, status: TargetStatus) -> db
              WHERE run_id = ?1 AND status = ?2 ORDER BY project_id, branch_name"
         ),
         params![run_id, status.word()],
-        Target::from_row,
+        FromRow::from_row,
     )
 }
 

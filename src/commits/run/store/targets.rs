@@ -123,7 +123,7 @@ pub fn claim(
 /// The row stays locked until COMMIT, so a transaction that begins with this is fenced as a whole.
 pub fn renew(tx: &mut Tx<'_>, claimed: &Claimed, stored: u64) -> db::Result<bool> {
     let now = tx.now();
-    let renewed = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE bulk_collection_results SET lease_until = ?7, stored_count = stored_count + ?8
              WHERE run_id = ?1 AND project_id = ?2 AND branch_name = ?3 AND status = 'pending'
@@ -139,20 +139,18 @@ pub fn renew(tx: &mut Tx<'_>, claimed: &Claimed, stored: u64) -> db::Result<bool
             now.plus(lease::LENGTH),
             stored
         ],
-    )?;
-    Ok(renewed == 1)
+    )
 }
 
 /// Gives a target back unsettled; whoever comes next continues it.
 pub fn release(tx: &mut Tx<'_>, claimed: &Claimed) -> db::Result<()> {
-    tx.execute(
+    tx.run(
         sql!(
             "UPDATE bulk_collection_results SET lease_owner = NULL, lease_until = NULL
              WHERE run_id = ?1 AND project_id = ?2 AND branch_name = ?3 AND lease_owner = ?4 AND lease_fence = ?5"
         ),
         params![claimed.run_id, claimed.project_id, claimed.branch_name, claimed.owner, claimed.fence],
-    )?;
-    Ok(())
+    )
 }
 
 /// Gives back every target of a run that a process held which has died.
@@ -241,14 +239,13 @@ fn count_completed(tx: &mut Tx<'_>, run_id: &RunId, good: u64, bad: u64) -> db::
         ),
         params![run_id, good, bad],
     )?;
-    let completed = tx.execute(
+    tx.execute_one(
         sql!(
             "UPDATE bulk_collection_runs SET status = 'completed', completed_at_utc = ?2
              WHERE run_id = ?1 AND status = 'running' AND completed_count + failed_count = total_targets"
         ),
         params![run_id, now],
-    )?;
-    Ok(completed == 1)
+    )
 }
 
 /// Hands what `from` has pending on `host`, and nobody works on, to the job `to`.
@@ -318,9 +315,8 @@ pub fn cancel(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
 /// Notes that the end of a run is told; `false` when somebody else was first.
 pub fn mark_announced(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
     let now = tx.now();
-    let marked = tx.execute(
+    tx.execute_one(
         sql!("UPDATE bulk_collection_runs SET told_at = ?2 WHERE run_id = ?1 AND told_at IS NULL"),
         params![run_id, now],
-    )?;
-    Ok(marked == 1)
+    )
 }
