@@ -114,22 +114,15 @@ async fn change(which: &Which, change: Change, context: &Context) -> Result {
             context.out.note(phrase!(
                 "item {id} is now {status}: {title}",
                 "記事 {id} を {status} にしました：{title}",
-                id,
-                status = status.word(),
-                title
+                status = status.word()
             ));
             Ok(Exit::Fine)
         }
         ItemAnswer::NotNow { why, hint } => {
             let speech = context.speech().await?;
             let why = speech.phrase(&why);
-            Err(Error::failed(phrase!(
-                "item {id} stays as it is: {why}",
-                "記事 {id} は変わりません：{why}",
-                id,
-                why
-            ))
-            .hint(speech.phrase(&hint)))
+            Err(Error::failed(phrase!("item {id} stays as it is: {why}", "記事 {id} は変わりません：{why}"))
+                .hint(speech.phrase(&hint)))
         }
     }
 }

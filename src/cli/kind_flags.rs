@@ -63,11 +63,7 @@ impl<K: Kinds> KindFlags<K> {
                 let what = K::WHAT;
                 return Err(Error::usage(phrase!(
                     "--{name} is for {owners} {what}s, this is a {kind} {what}",
-                    "--{name} は {owners} 用です（これは {kind} の {what} です）",
-                    name,
-                    owners,
-                    what,
-                    kind
+                    "--{name} は {owners} 用です（これは {kind} の {what} です）"
                 )));
             };
             given.push((flag, values.clone()));
@@ -83,12 +79,10 @@ impl<K: Kinds> KindFlags<K> {
         }
         let error = Error::usage(phrase!(
             "there is no kind of {what} `{kind}`",
-            "{what} の種類 `{kind}` はありません",
-            what,
-            kind
+            "{what} の種類 `{kind}` はありません"
         ));
         Err(match nearest(kind, kinds.iter().copied()) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
+            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？")),
             None => error.hint(usage::<K>()),
         })
     }

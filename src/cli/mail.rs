@@ -108,13 +108,10 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     let app = context.read_only_app().await?;
     let config = context.config().await?;
     let Some(job) = books_jobs(config).find(|job| job.name == *name) else {
-        let error = Error::usage(phrase!(
-            "there is no books job `{name}`",
-            "books ジョブ `{name}` はありません",
-            name
-        ));
+        let error =
+            Error::usage(phrase!("there is no books job `{name}`", "books ジョブ `{name}` はありません"));
         return Err(match nearest(name.as_str(), books_jobs(config).map(|job| job.name.as_str())) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
+            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？")),
             None => error.hint(phrase!(
                 "`tsuzuki job ls` lists the jobs",
                 "ジョブの一覧は `tsuzuki job ls` で確認できます"
@@ -126,7 +123,7 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     let (job, limits, now) = (name.clone(), plan.limits.clone(), context.clock.now());
     let choice = app.env.db.read(move |tx| select::choose(tx, &job, &limits, now)).await?;
     if choice.books().is_empty() {
-        context.out.note(phrase!("{name} has nothing to send now", "{name} に今送るものはありません", name));
+        context.out.note(phrase!("{name} has nothing to send now", "{name} に今送るものはありません"));
         return context.out.nothing();
     }
     let mail = deliver::preview(plan, name, &choice, now);
@@ -146,13 +143,12 @@ async fn reset(job: Option<JobName>, since: &SinceArgs, yes: bool, context: &Con
     let since = since.find(context).await?;
     let whose = match &job {
         None => phrase!("all jobs", "全ジョブ"),
-        Some(job) => phrase!("job {job}", "ジョブ {job}", job),
+        Some(job) => phrase!("job {job}", "ジョブ {job}"),
     };
     if !yes {
         return Err(Error::usage(phrase!(
             "resetting forgets deliveries of {whose}: their books will be mailed again",
-            "{whose}の送信の記録を取り消します（書籍がもう一度メールで送られます）",
-            whose
+            "{whose}の送信の記録を取り消します（書籍がもう一度メールで送られます）"
         ))
         .hint(phrase!("add `--yes` if that is what you want", "実行するには `--yes` を付けてください")));
     }
@@ -164,8 +160,7 @@ async fn reset(job: Option<JobName>, since: &SinceArgs, yes: bool, context: &Con
     context.out.note(phrase!(
         "Reset {count delivered book} of {whose}",
         "{whose}の送信済みの書籍 {count} 件を取り消しました",
-        count = forgotten,
-        whose
+        count = forgotten
     ));
     Ok(Exit::Fine)
 }

@@ -45,16 +45,12 @@ pub(super) async fn refuse_unknown_if_given(
 /// That there is no such thing, and which of `known` may be meant.
 pub(super) fn no_such<'a>(word: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
     let kind = called(word);
-    let error =
-        Error::usage(phrase!("there is no {kind} `{name}`", "{kind} `{name}` はありません", kind, name));
+    let error = Error::usage(phrase!("there is no {kind} `{name}`", "{kind} `{name}` はありません"));
     let listed_by = app::things().find(|thing| thing.word == word).map(|thing| thing.listed_by);
     match (nearest(name, known), listed_by) {
         (Some(near), _) => error.hint(did_you_mean(near)),
-        (None, Some(command)) => error.hint(phrase!(
-            "`tsuzuki {command}` lists what there is",
-            "`tsuzuki {command}` で一覧できます",
-            command
-        )),
+        (None, Some(command)) => error
+            .hint(phrase!("`tsuzuki {command}` lists what there is", "`tsuzuki {command}` で一覧できます")),
         (None, None) => error,
     }
 }
@@ -78,7 +74,7 @@ pub(super) fn called(word: &str) -> Phrase {
 
 /// What was probably meant.
 pub(super) fn did_you_mean(near: &str) -> Phrase {
-    phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)
+    phrase!("did you mean `{near}`?", "`{near}` ではありませんか？")
 }
 
 /// Every name that a person may have meant.

@@ -107,9 +107,7 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     if !yes {
         let what = phrase!(
             "resetting forgets what `{provider}` was used on {date}",
-            "`{provider}` の {date} の使用量をリセットします",
-            provider = &provider,
-            date = &date
+            "`{provider}` の {date} の使用量をリセットします"
         );
         return Err(Error::unconfirmed(what, format_args!("quota reset {provider} --date {date}")));
     }
@@ -129,9 +127,7 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     context.out.note(phrase!(
         "Reset {count request} of {provider} on {date}",
         "{provider} の {date} のリクエスト {count} 件をリセットしました",
-        count = forgotten.unwrap_or(0),
-        provider,
-        date
+        count = forgotten.unwrap_or(0)
     ));
     Ok(Exit::Fine)
 }

@@ -171,10 +171,7 @@ fn summarise(overview: &Overview) -> Vec<(State, Phrase)> {
             let (all, state_words) = (overview.jobs.len(), state.phrase());
             let summary = phrase!(
                 "{state_words}: {many} of {all job}: `tsuzuki status --failing`",
-                "{state_words}：{all} 件中 {many} 件：`tsuzuki status --failing`",
-                state_words,
-                many,
-                all
+                "{state_words}：{all} 件中 {many} 件：`tsuzuki status --failing`"
             );
             lines.push((state, summary));
         }

@@ -98,19 +98,15 @@ async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
         let message = phrase!(
             "the {word} `{name}` is in the config, but no run has come to it yet",
             "{word} `{name}` は設定にありますが、まだ一度も実行されていません",
-            word = names::called(of.word),
-            name
+            word = names::called(of.word)
         );
         return Ok(Error::failed(message).hint(phrase!(
             "`tsuzuki status` says when the jobs run; `tsuzuki run-due --force` runs them now",
             "実行予定は `tsuzuki status` で確認できます。今すぐ実行するには `tsuzuki run-due --force`"
         )));
     }
-    let error = Error::failed(phrase!(
-        "nothing is known about `{thing}`",
-        "`{thing}` についての記録はありません",
-        thing
-    ));
+    let error =
+        Error::failed(phrase!("nothing is known about `{thing}`", "`{thing}` についての記録はありません"));
     let known = names::list_all(db, context).await?;
     Ok(match nearest(thing, known.iter().map(String::as_str).filter(|known| *known != thing)) {
         Some(near) => error.hint(did_you_mean(near)),
@@ -125,7 +121,6 @@ fn ambiguous(thing: &str, views: &[View]) -> Error {
     let error = Error::usage(phrase!(
         "`{thing}` can be {count thing}",
         "`{thing}` に当てはまるものが {count} 件あります",
-        thing,
         count = views.len()
     ));
     views.iter().fold(error, |error, view| error.hint(format!("`tsuzuki why {}`", view.name)))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The crates below the product; between them the compiler keeps order.
-const KIT: &[&str] = &["stdx", "config", "parse", "db", "fetch"];
+const KIT: &[&str] = &["phrase-macro", "stdx", "config", "parse", "db", "fetch"];
 
 const FLOORS: &[&[&str]] = &[
     &["ledger"],

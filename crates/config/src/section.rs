@@ -133,16 +133,13 @@ impl Section {
         known: impl IntoIterator<Item = &'a str>,
     ) -> Problem {
         let known: Vec<&str> = known.into_iter().collect();
-        let problem = self.problem(
-            key,
-            phrase!("there is no {what} `{name}`", "{what} `{name}` はありません", what = &what, name),
-        );
+        let problem =
+            self.problem(key, phrase!("there is no {what} `{name}`", "{what} `{name}` はありません"));
         match stdx::text::nearest(name, known.iter().copied()) {
             Some(near) => problem.with_label(did_you_mean(near)),
             None if known.is_empty() => problem.with_hint(phrase!(
                 "this file defines no {what} at all",
-                "この設定ファイルには{what}が 1 つも定義されていません",
-                what
+                "この設定ファイルには{what}が 1 つも定義されていません"
             )),
             None => {
                 problem.with_hint(phrase!("known: {names}", "定義済み：{names}", names = known.join(", ")))
@@ -207,7 +204,7 @@ impl Section {
 
 /// The word that is meant, probably.
 pub fn did_you_mean(word: &str) -> Phrase {
-    phrase!("did you mean `{word}`?", "`{word}` ではありませんか？", word)
+    phrase!("did you mean `{word}`?", "`{word}` ではありませんか？")
 }
 
 impl fmt::Debug for Section {

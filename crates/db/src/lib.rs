@@ -59,6 +59,7 @@ pub use tx::{Row, Tx, analyze, keep_more_pages};
 pub use value::{FromCell, SqlCell, ToValue, Value};
 
 use config::Location;
+use stdx::phrase::AsValue;
 use stdx::time::{Clock, Timestamp};
 use unit::{Pending, TxAccess, Unit};
 
@@ -89,6 +90,12 @@ impl std::fmt::Display for DbUrl {
             DbUrl::Memory => f.write_str("sqlite::memory:"),
             DbUrl::Server(url) => f.write_str(&session::without_password(url)),
         }
+    }
+}
+
+impl AsValue for DbUrl {
+    fn as_value(&self) -> stdx::phrase::Value {
+        self.to_string().into()
     }
 }
 

@@ -21,7 +21,7 @@ pub struct BadName(Phrase);
 impl BadName {
     fn new(text: &str, why: Phrase) -> Self {
         let text: String = text.chars().take(80).collect();
-        Self(phrase!("`{text}` is not a usable name: {why}", "`{text}` は名前に使えません：{why}", text, why))
+        Self(phrase!("`{text}` is not a usable name: {why}", "`{text}` は名前に使えません：{why}"))
     }
 
     /// What is wrong, in one sentence.

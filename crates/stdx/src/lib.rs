@@ -17,4 +17,4 @@ pub mod time;
 pub mod word_enum;
 
 #[doc(hidden)]
-pub use {linkme, serde};
+pub use {linkme, phrase_macro, serde};

@@ -99,7 +99,7 @@ pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc
         .filter(|found| found.kind == KIND && job.is_none_or(|job| found.name.as_str() == job))
         .collect();
     match (jobs.is_empty(), job) {
-        (true, Some(job)) => Err(Error::usage(phrase!("there is no job `{job}` of kind `{kind}`", "種類 `{kind}` のジョブ `{job}` はありません", job, kind = KIND))
+        (true, Some(job)) => Err(Error::usage(phrase!("there is no job `{job}` of kind `{kind}`", "種類 `{kind}` のジョブ `{job}` はありません", kind = KIND))
             .hint(phrase!("`tsuzuki job ls` lists the jobs", "ジョブの一覧は `tsuzuki job ls` で確認できます"))),
         (true, None) => Err(Error::new(Exit::Config, phrase!("the config has no job of kind `{kind}`", "設定に種類 `{kind}` のジョブがありません", kind = KIND))
             .hint(phrase!("add a [[job]] with kind = \"commits\", gitlab, token and projects; see docs/commits.md", "kind = \"commits\"、gitlab、token、projects を書いた [[job]] を追加してください（docs/commits.md を参照）"))),
@@ -142,12 +142,9 @@ async fn again(run: Option<RunId>, again: Again, sharing: Sharing, context: &Con
     if let Some(run_id) = run
         && app.env.db.read(move |tx| run::find_run(tx, &run_id)).await?.is_none()
     {
-        return Err(Error::usage(phrase!(
-            "there is no run {run_id}",
-            "収集 {run_id} はありません",
-            run_id = run_id.to_string()
-        ))
-        .hint(phrase!("`tsuzuki bulk ls` lists the runs", "収集の一覧は `tsuzuki bulk ls` で確認できます")));
+        return Err(Error::usage(phrase!("there is no run {run_id}", "収集 {run_id} はありません")).hint(
+            phrase!("`tsuzuki bulk ls` lists the runs", "収集の一覧は `tsuzuki bulk ls` で確認できます"),
+        ));
     }
     let ended = bulk.again(run, again, sharing).await;
     drop(bulk);
@@ -223,8 +220,7 @@ fn print_outcome(outcome: &WorkedRun, context: &Context) -> Result<()> {
     if let Some(until) = outcome.waiting_until {
         context.out.note(phrase!(
             "The host asks to wait until {until}; `tsuzuki bulk resume` continues then.",
-            "ホストの指示により {until} まで待ちます。その後 `tsuzuki bulk resume` で再開できます。",
-            until
+            "ホストの指示により {until} まで待ちます。その後 `tsuzuki bulk resume` で再開できます。"
         ));
     }
     if outcome.run.run.failed_count > 0 {

@@ -39,9 +39,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     add_table(&channel, context).await?;
     context.out.note(phrase!(
         "Next: `tsuzuki channel test {name}`, then `tsuzuki job update JOB --set 'deliver=[\"{name}\"]'`",
-        "次は `tsuzuki channel test {name}` で試し、`tsuzuki job update JOB --set 'deliver=[\"{name}\"]'` で通知先にします",
-        name
-    ));
+        "次は `tsuzuki channel test {name}` で試し、`tsuzuki job update JOB --set 'deliver=[\"{name}\"]'` で通知先にします"));
     Ok(Exit::Fine)
 }
 
@@ -50,7 +48,7 @@ pub(in crate::cli) async fn add_table(new: &NewTable, context: &Context) -> Resu
     let (table, name) = (new.table, new.name.as_str());
     let added = new.add_to(&context.config_path()?, &context.env, &context.clock).await;
     let saved = added.map_err(|error| explain(error, new))?;
-    context.out.note(phrase!("Added [{table}.{name}]:", "[{table}.{name}] を追加しました：", table, name));
+    context.out.note(phrase!("Added [{table}.{name}]:", "[{table}.{name}] を追加しました："));
     let keys = new.keys().map_err(Error::usage)?;
     if context.out.is_json() {
         context.out.json(&keys.iter().cloned().collect::<std::collections::BTreeMap<_, _>>())?;
@@ -60,7 +58,7 @@ pub(in crate::cli) async fn add_table(new: &NewTable, context: &Context) -> Resu
     }
     for missing in saved.list_missing_secrets().iter().filter(|missing| missing.owner == name) {
         let (key, why) = (missing.key.as_str(), &missing.why);
-        context.out.note(phrase!("needs setup: `{key}`: {why}", "設定不足：`{key}`：{why}", key, why));
+        context.out.note(phrase!("needs setup: `{key}`: {why}", "設定不足：`{key}`：{why}"));
     }
     Ok(())
 }

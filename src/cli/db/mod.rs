@@ -186,7 +186,6 @@ async fn write_backup(place: &DbUrl, file: &Path, context: &Context) -> Result {
     context.out.note(phrase!(
         "Wrote {file} ({size})",
         "{file} に書き出しました（{size}）",
-        file = file.display().to_string(),
         size = Value::Bytes(report.bytes)
     ));
     Ok(Exit::Fine)
@@ -201,9 +200,7 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
         let file = file.display().to_string();
         let what = phrase!(
             "restoring replaces {place} by {file}",
-            "復元すると {place} が {file} の内容に置き換わります",
-            place = place.to_string(),
-            file = &file
+            "復元すると {place} が {file} の内容に置き換わります"
         );
         return Err(Error::unconfirmed(what, format_args!("db restore {file}")));
     }
@@ -211,14 +208,12 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
     context.out.note(phrase!(
         "Restored {bytes} bytes to {place}",
         "{place} に {bytes} バイトを復元しました",
-        bytes = report.bytes.to_string(),
-        place = place.to_string()
+        bytes = report.bytes.to_string()
     ));
     if let Some(kept) = &report.kept {
         context.out.note(phrase!(
             "The database that was there is kept as {kept}",
-            "これまでのデータベースは {kept} に残しました",
-            kept = kept.display().to_string()
+            "これまでのデータベースは {kept} に残しました"
         ));
     }
     // What the backup shows as waiting may have been sent since. Whoever comes before us notices it, too.
@@ -248,9 +243,7 @@ async fn prune(keep: Option<Span>, context: &Context) -> Result {
     let pruned = app::prune(context.db().await?, before).await?;
     context.out.note(phrase!(
         "Pruned {pruned row} older than {before}",
-        "{before} より古い {pruned} 行を削除しました",
-        pruned,
-        before
+        "{before} より古い {pruned} 行を削除しました"
     ));
     Ok(Exit::Fine)
 }
@@ -273,8 +266,7 @@ async fn reset(yes: bool, context: &Context) -> Result {
     if !yes {
         return Err(Error::usage(phrase!(
             "resetting deletes everything in {place}",
-            "リセットすると {place} の内容がすべて削除されます",
-            place = place.to_string()
+            "リセットすると {place} の内容がすべて削除されます"
         ))
         .hint(phrase!(
             "{first}, then `tsuzuki db reset --yes`",
@@ -299,7 +291,7 @@ async fn reset(yes: bool, context: &Context) -> Result {
             )),
         other => other.into(),
     })?;
-    context.out.note(phrase!("{place} is empty again", "{place} を空にしました", place = place.to_string()));
+    context.out.note(phrase!("{place} is empty again", "{place} を空にしました"));
     Ok(Exit::Fine)
 }
 
@@ -321,11 +313,8 @@ impl From<BackupError> for Error {
                 "name a new file; a backup is never overwritten",
                 "新しいファイルを指定してください（バックアップは上書きしません）"
             )),
-            BackupError::NoDirectory(path) => Error::failed(words).hint(phrase!(
-                "make it with `mkdir -p {path}`",
-                "`mkdir -p {path}` で作ってください",
-                path = path.display().to_string()
-            )),
+            BackupError::NoDirectory(path) => Error::failed(words)
+                .hint(phrase!("make it with `mkdir -p {path}`", "`mkdir -p {path}` で作ってください")),
             BackupError::NoBackup(_) => Error::usage(words).hint(phrase!(
                 "name a file that `tsuzuki db backup` has written",
                 "`tsuzuki db backup` が書き出したファイルを指定してください"

@@ -44,8 +44,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let mut file = std::fs::File::create_new(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Error::failed(phrase!(
             "{shown} exists already, and was left as it is",
-            "{shown} はすでにあります。変更していません",
-            shown = &shown
+            "{shown} はすでにあります。変更していません"
         ))
         .hint(phrase!(
             "name another file: `tsuzuki init -c FILE`; `tsuzuki job add` adds a job to this one",
@@ -66,13 +65,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
     context.out.note(if args.kinds.is_empty() { phrase!(
             "Wrote {shown}: uncomment what you need, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`",
-            "{shown} を作成しました。必要な箇所のコメントを外し、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください",
-            shown
-        ) } else { phrase!(
+            "{shown} を作成しました。必要な箇所のコメントを外し、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください") } else { phrase!(
             "Wrote {shown}: fill in your own addresses, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`",
-            "{shown} を作成しました。URL などを書き換え、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください",
-            shown
-        ) });
+            "{shown} を作成しました。URL などを書き換え、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください") });
     Ok(Exit::Fine)
 }
 

@@ -92,19 +92,15 @@ impl Error {
     /// Why, in one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
-            Error::Refused { input, why } => phrase!("{input}: {why}", "{input}：{why}", input, why),
+            Error::Refused { input, why } => phrase!("{input}: {why}", "{input}：{why}"),
             Error::Read { input, source } => phrase!(
                 "cannot read {input}: {source}",
                 "{input} を読み込めません：{source}",
-                input,
                 source = source.to_string()
             ),
-            Error::Fetch { input, source } => phrase!(
-                "cannot fetch {input}: {source}",
-                "{input} を取得できません：{source}",
-                input,
-                source = source.phrase()
-            ),
+            Error::Fetch { input, source } => {
+                phrase!("cannot fetch {input}: {source}", "{input} を取得できません：{source}")
+            }
             Error::Usage(why) => why.clone(),
             Error::Write(error) => phrase!(
                 "cannot write the answer: {error}",
@@ -119,8 +115,7 @@ impl Error {
         match self {
             Error::Fetch { source: fetch::Error::Blocked { allow: Some(entry), .. }, .. } => Some(phrase!(
                 "if you trust it, add `--allow-private {entry}`",
-                "信頼できる相手なら `--allow-private {entry}` を付けてください",
-                entry
+                "信頼できる相手なら `--allow-private {entry}` を付けてください"
             )),
             Error::Fetch { source, .. } => source.hint(),
             _ => None,
@@ -181,8 +176,7 @@ async fn inspect(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Val
                 Some(host) if !names.contains_key(&host) && host != "localhost" => {
                     Err(Error::Usage(phrase!(
                         "say what {host} resolves to: `--resolve {host}=ADDRESS`",
-                        "{host} の IP アドレスを `--resolve {host}=ADDRESS` で指定してください",
-                        host
+                        "{host} の IP アドレスを `--resolve {host}=ADDRESS` で指定してください"
                     )))
                 }
                 _ => Ok(of_address(&args.input, &names, allow)),
@@ -289,8 +283,7 @@ fn names(entries: &[String]) -> Result<BTreeMap<String, Vec<IpAddr>>, Error> {
         let wrong = || {
             Error::Usage(phrase!(
                 "`{entry}` is not HOST=ADDRESS,…",
-                "`{entry}` は HOST=ADDRESS,… の形ではありません",
-                entry
+                "`{entry}` は HOST=ADDRESS,… の形ではありません"
             ))
         };
         let (host, addresses) = entry.split_once('=').ok_or_else(wrong)?;

@@ -46,7 +46,7 @@ pub(super) async fn save(job: &NewJob, context: &Context) -> Result {
     let added = job.add_to(&context.config_path()?, &context.env, &context.clock).await;
     let saved = added.map_err(|error| explain(error, kind, name))?;
     let keys = job.keys().map_err(Error::usage)?;
-    context.out.note(phrase!("Added the job `{name}`:", "ジョブ `{name}` を追加しました：", name));
+    context.out.note(phrase!("Added the job `{name}`:", "ジョブ `{name}` を追加しました："));
     if context.out.is_json() {
         context.out.json(&keys.iter().cloned().collect::<std::collections::BTreeMap<_, _>>())?;
     } else {
@@ -56,8 +56,7 @@ pub(super) async fn save(job: &NewJob, context: &Context) -> Result {
     sending::warn_without_channel(saved.find_job(name), &context.out);
     context.out.note(phrase!(
         "`tsuzuki job test {name}` looks once; `tsuzuki run {name}` runs it now",
-        "`tsuzuki job test {name}` で試せます。`tsuzuki run {name}` で今すぐ実行できます",
-        name
+        "`tsuzuki job test {name}` で試せます。`tsuzuki run {name}` で今すぐ実行できます"
     ));
     Ok(Exit::Fine)
 }
@@ -66,8 +65,7 @@ fn explain(error: AddError, kind: &str, name: &str) -> Error {
     match error {
         AddError::Known { .. } => Error::usage(error.phrase()).hint(phrase!(
             "choose another name, or change it with `tsuzuki job update {name} --set KEY=VALUE`",
-            "別の名前にするか、`tsuzuki job update {name} --set KEY=VALUE` で変更してください",
-            name
+            "別の名前にするか、`tsuzuki job update {name} --set KEY=VALUE` で変更してください"
         )),
         AddError::Value(why) => Error::usage(why),
         AddError::Edit(error) => refused(error.into(), kind),

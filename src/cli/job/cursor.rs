@@ -68,11 +68,10 @@ async fn reset(name: String, yes: bool, context: &Context) -> Result {
             config.jobs.iter().map(|job| job.name.as_str()).chain(known.iter().map(|c| c.job_name.as_str()));
         let error = Error::usage(phrase!(
             "there is no job `{name}`, and no cursor of that name",
-            "ジョブ `{name}` も、その名前の読み込み位置もありません",
-            name = &name
+            "ジョブ `{name}` も、その名前の読み込み位置もありません"
         ));
         return Err(match nearest(&name, names) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
+            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？")),
             None => error.hint(phrase!(
                 "`tsuzuki job cursor show` lists every cursor",
                 "読み込み位置の一覧は `tsuzuki job cursor show` で確認できます"

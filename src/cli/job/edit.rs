@@ -66,9 +66,9 @@ pub(super) fn switch(name: &str, switch: Switch, context: &Context) -> Result {
     let on = switch == Switch::On;
     edit_file(context, |file| file.document.set(name, "enabled", &toml::Value::from(on)))?;
     context.out.note(if on {
-        phrase!("Enabled the job `{name}`", "ジョブ `{name}` を有効にしました", name)
+        phrase!("Enabled the job `{name}`", "ジョブ `{name}` を有効にしました")
     } else {
-        phrase!("Disabled the job `{name}`", "ジョブ `{name}` を無効にしました", name)
+        phrase!("Disabled the job `{name}`", "ジョブ `{name}` を無効にしました")
     });
     Ok(Exit::Fine)
 }
@@ -77,16 +77,14 @@ pub(super) fn remove(name: &str, yes: bool, context: &Context) -> Result {
     if !yes {
         let what = phrase!(
             "removing `{name}` takes it out of the config file; its rows stay in the database",
-            "`{name}` を設定ファイルから削除します（データはデータベースに残ります）",
-            name
+            "`{name}` を設定ファイルから削除します（データはデータベースに残ります）"
         );
         return Err(Error::unconfirmed(what, format_args!("job rm {name}")));
     }
     edit_file(context, |file| file.document.remove_job(name))?;
     context.out.note(phrase!(
         "Removed the job `{name}` from the config file",
-        "ジョブ `{name}` を設定ファイルから削除しました",
-        name
+        "ジョブ `{name}` を設定ファイルから削除しました"
     ));
     Ok(Exit::Fine)
 }

@@ -59,13 +59,10 @@ pub(super) struct NamedArgs {
 
 pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
     if let Some(kind) = args.kind.as_deref().filter(|kind| !app::job_kinds().any(|known| known == *kind)) {
-        let error = Error::usage(phrase!(
-            "there is no kind of job `{kind}`",
-            "ジョブの種類 `{kind}` はありません",
-            kind
-        ));
+        let error =
+            Error::usage(phrase!("there is no kind of job `{kind}`", "ジョブの種類 `{kind}` はありません"));
         return Err(match nearest(kind, app::job_kinds()) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
+            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？")),
             None => error.hint(phrase!(
                 "known: {kinds}",
                 "種類：{kinds}",
@@ -117,8 +114,7 @@ fn narrow(job: Job, step: &str) -> Result<Job> {
             "`{name}` is a {kind} job and has no step `{step}`",
             "`{name}` は {kind} ジョブで、段階 `{step}` はありません",
             name = job.name.to_string(),
-            kind = job.kind.to_string(),
-            step
+            kind = job.kind.to_string()
         ))
         .hint(hint)),
     }
@@ -208,8 +204,7 @@ async fn plan(
             Some(why) => context.out.line(speech.phrase(&phrase!(
                 "{job}: would not run: {why}",
                 "{job}：実行されません：{why}",
-                job = &plan.job,
-                why
+                job = &plan.job
             )))?,
             None => context.out.line(speech.phrase(&phrase!(
                 "{job}: would run",

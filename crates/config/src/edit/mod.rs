@@ -47,27 +47,22 @@ impl EditError {
         match self {
             Self::Problems(problems) => Phrase::verbatim(problems.to_string()),
             Self::NoSuchJob(name) => {
-                phrase!("there is no job `{name}`", "ジョブ `{name}` はありません", name)
+                phrase!("there is no job `{name}`", "ジョブ `{name}` はありません")
             }
             Self::NoSuchKey { job, key } => phrase!(
                 "the job `{job}` does not set `{key}`",
-                "ジョブ `{job}` に `{key}` の設定はありません",
-                job,
-                key
+                "ジョブ `{job}` に `{key}` の設定はありません"
             ),
             Self::ByHand { key, line } => phrase!(
                 "`{key}` is written in a way that has to be edited by hand, in line {line}",
-                "`{key}`（{line} 行目）は自動では変更できない書き方です。エディターで編集してください",
-                key,
-                line = *line
+                "`{key}`（{line} 行目）は自動では変更できない書き方です。エディターで編集してください"
             ),
             Self::Changed(path) => phrase!(
                 "`{path}` was changed by someone else meanwhile; nothing was written",
-                "`{path}` がほかから変更されたため、書き込みませんでした",
-                path
+                "`{path}` がほかから変更されたため、書き込みませんでした"
             ),
             Self::File { path, why } => {
-                phrase!("`{path}` cannot be changed: {why}", "`{path}` を変更できません：{why}", path, why)
+                phrase!("`{path}` cannot be changed: {why}", "`{path}` を変更できません：{why}")
             }
         }
     }

@@ -38,9 +38,7 @@ impl FromStr for HttpUrl {
             let shown = crate::mask::blot_secrets(text);
             BadValue::new(phrase!(
                 "`{shown}` is not a web address: {why}",
-                "`{shown}` は Web アドレスではありません：{why}",
-                shown,
-                why
+                "`{shown}` は Web アドレスではありません：{why}"
             ))
         };
         let bad_scheme = || {

@@ -88,12 +88,12 @@ pub fn checked<'de, D: serde::Deserializer<'de>, T: serde::Deserialize<'de>>(
 
 /// The value that is meant, probably.
 fn did_you_mean(value: &str) -> Phrase {
-    phrase!("did you mean \"{value}\"?", "\"{value}\" ではありませんか？", value)
+    phrase!("did you mean \"{value}\"?", "\"{value}\" ではありませんか？")
 }
 
 /// What a value is, with an example of one.
 fn such_as(what: Phrase, example: &str) -> Phrase {
-    phrase!("{what} such as \"{example}\"", "{what}（例：\"{example}\"）", what, example)
+    phrase!("{what} such as \"{example}\"", "{what}（例：\"{example}\"）")
 }
 
 /// Gives a type that is read from text with `FromStr` and printed with `Display` its serde and schema.

@@ -28,8 +28,7 @@ impl FromStr for Network {
         let network = text.parse::<IpNet>().or_else(|_| one()).map_err(|_| {
             BadValue::new(phrase!(
                 "`{text}` is not an address or a range of addresses",
-                "`{text}` は IP アドレスでもその範囲でもありません",
-                text
+                "`{text}` は IP アドレスでもその範囲でもありません"
             ))
             .with_hint(phrase!(
                 "write \"127.0.0.1\", or a range such as \"10.0.0.0/8\"",

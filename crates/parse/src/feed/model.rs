@@ -55,14 +55,13 @@ impl FeedError {
             }
             FeedError::OtherXml { root } => phrase!(
                 "this is XML with root `{root}`, not a feed",
-                "フィードではない XML です（ルート要素 `{root}`）",
-                root
+                "フィードではない XML です（ルート要素 `{root}`）"
             ),
             FeedError::OtherJson => {
                 phrase!("this is JSON, but not a JSON Feed", "JSON ですが、JSON Feed ではありません")
             }
             FeedError::BrokenJson { why } => {
-                phrase!("the JSON is broken: {why}", "JSON が壊れています：{why}", why)
+                phrase!("the JSON is broken: {why}", "JSON が壊れています：{why}")
             }
             FeedError::NotAFeed => phrase!(
                 "this is not a feed: no feed element was found",

@@ -57,9 +57,7 @@ impl BadSelector {
         let Self { selector, why } = self;
         phrase!(
             "`{selector}` is not a CSS selector that we know: {why}",
-            "`{selector}` は CSS セレクターとして解釈できません：{why}",
-            selector,
-            why
+            "`{selector}` は CSS セレクターとして解釈できません：{why}"
         )
     }
 }

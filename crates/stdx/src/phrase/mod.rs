@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::speech::{Piece, Speech};
 pub use self::template::{TEMPLATES, Template};
-pub use self::value::Value;
+pub use self::value::{AsValue, Value};
 
 /// A sentence, or a word, with the values that belong into it.
 #[derive(Clone, PartialEq, Eq)]
@@ -36,28 +36,28 @@ pub struct Phrase {
     values: Vec<(Cow<'static, str>, Value)>,
 }
 
-/// Makes a [`Phrase`]: the English words, the Japanese words, and a value for each `{name}` in them.
+/// Makes a [`Phrase`]: the English words, the Japanese words, and values for the `{name}`s in them.
 ///
+/// As with `format!`, a `{name}` is a variable unless it is given a value: `phrase!("{who} waits", "{who} が待機中", who = &job.name)`.
 /// `{count entry}` in the English words is a number of things: `1 entry`, `2 entries`. A name that one of the two
-/// languages lacks, or that has no value, does not compile.
+/// languages lacks does not compile.
 #[macro_export]
 macro_rules! phrase {
-    ($en:literal, $ja:literal $(, $name:ident $(= $value:expr)?)* $(,)?) => {{
+    (@ $en:literal, $ja:literal $(, $name:ident = $value:expr)*) => {{
         #[allow(unsafe_code, reason = "linkme puts the static into a section of its own, nothing else")]
         #[$crate::linkme::distributed_slice($crate::phrase::TEMPLATES)]
         #[linkme(crate = $crate::linkme)]
-        static TEMPLATE: $crate::phrase::Template =
-            $crate::phrase::Template::new($en, $ja, &[$(stringify!($name)),*]);
+        static TEMPLATE: $crate::phrase::Template = $crate::phrase::Template { en: $en, ja: $ja };
         $crate::phrase::Phrase::new(
             &TEMPLATE,
-            [$((stringify!($name), $crate::phrase::Value::from($crate::phrase!(@ $name $($value)?)))),*],
+            [$((stringify!($name), $crate::phrase::Value::from($value))),*],
         )
     }};
-    (@ $name:ident) => { $name };
-    (@ $name:ident $value:expr) => { $value };
+    ($($words:tt)*) => { $crate::phrase_macro::complete! { $crate $($words)* } };
 }
 
-/// Gives an error, whose `phrase()` says what is wrong, its English words as its text: for logs and programs.
+/// Gives an error, whose `phrase()` says what is wrong, its English words as its text, for logs and programs; in another
+/// phrase it stands with its own.
 #[macro_export]
 macro_rules! error_in_english {
     ($type:ty) => {
@@ -68,6 +68,12 @@ macro_rules! error_in_english {
         }
 
         impl std::error::Error for $type {}
+
+        impl $crate::phrase::AsValue for $type {
+            fn as_value(&self) -> $crate::phrase::Value {
+                self.phrase().into()
+            }
+        }
     };
 }
 
@@ -275,8 +281,7 @@ mod tests {
     #[test]
     fn a_phrase_is_rendered_in_both_languages_with_moments_in_the_zone_of_the_reader() {
         let until = at();
-        let said =
-            phrase!("{count blog} paused until {until}", "{until} まで {count} 件を停止", count = 2, until);
+        let said = phrase!("{count blog} paused until {until}", "{until} まで {count} 件を停止", count = 2);
         assert_eq!(said.to_string(), "2 blogs paused until 2026-01-15T00:02:11.123Z");
         assert_eq!(tokyo(Language::En).phrase(&said), "2 blogs paused until 2026-01-15 09:02 +09:00");
         assert_eq!(tokyo(Language::Ja).phrase(&said), "2026-01-15 09:02 +09:00 まで 2 件を停止");
