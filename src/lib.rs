@@ -19,5 +19,5 @@ pub mod press;
 pub mod web;
 
 pub use ::{config, db, fetch, parse};
-pub use db::{migration, params, sql};
+pub use db::{migration, params, sql, sql_rows};
 pub use stdx::{error_in_english, fail, hash, id, phrase, text, time, word_enum};

@@ -8,6 +8,8 @@ use super::Dialect;
 #[derive(Debug)]
 pub struct Sql {
     text: &'static str,
+    /// How many rows `{rows}` stands for.
+    rows: usize,
     at: &'static str,
     sqlite: OnceLock<String>,
     postgres: OnceLock<String>,
@@ -21,16 +23,29 @@ pub static STATEMENTS: [Sql];
 impl Sql {
     /// Use [`sql!`](crate::sql) instead.
     #[doc(hidden)]
-    pub const fn new(text: &'static str, at: &'static str) -> Self {
-        Self { text, at, sqlite: OnceLock::new(), postgres: OnceLock::new() }
+    pub const fn new(text: &'static str, rows: usize, at: &'static str) -> Self {
+        Self { text, rows, at, sqlite: OnceLock::new(), postgres: OnceLock::new() }
     }
 
     /// The text for `dialect`, made once.
     pub fn render(&self, dialect: Dialect) -> &str {
-        match dialect {
-            Dialect::Sqlite => self.sqlite.get_or_init(|| dialect.render(self.text)),
-            Dialect::Postgres => self.postgres.get_or_init(|| dialect.render(self.text)),
-        }
+        let made = match dialect {
+            Dialect::Sqlite => &self.sqlite,
+            Dialect::Postgres => &self.postgres,
+        };
+        made.get_or_init(|| {
+            let rows = format!("{{values {}x{}}}", self.rows, self.columns());
+            dialect.render(&self.text.replace("{rows}", &rows))
+        })
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many columns an INSERT names.
+    pub(super) fn columns(&self) -> usize {
+        self.text.split(['(', ')']).nth(1).map_or(0, |columns| columns.split(',').count())
     }
 
     /// Where it stands in the source.
@@ -45,12 +60,24 @@ impl Sql {
 /// [`Dialect::render`](crate::Dialect::render).
 #[macro_export]
 macro_rules! sql {
-    ($text:expr) => {{
+    ($text:expr) => {
+        $crate::sql!($text, 1)
+    };
+    ($text:expr, $rows:literal) => {{
         #[allow(unsafe_code, reason = "linkme puts the static into a section of its own, nothing else")]
         #[linkme::distributed_slice($crate::STATEMENTS)]
-        static STATEMENT: $crate::Sql = $crate::Sql::new($text, concat!(file!(), ":", line!()));
+        static STATEMENT: $crate::Sql = $crate::Sql::new($text, $rows, concat!(file!(), ":", line!()));
         &STATEMENT
     }};
+}
+
+/// Makes an INSERT of any number of rows for [`Tx::execute_rows`](crate::Tx::execute_rows):
+/// `sql_rows!("INSERT INTO t (a, b) {rows} ON CONFLICT DO NOTHING")`.
+#[macro_export]
+macro_rules! sql_rows {
+    ($text:expr) => {
+        &[$crate::sql!($text, 100), $crate::sql!($text, 25), $crate::sql!($text, 5), $crate::sql!($text, 1)]
+    };
 }
 
 /// Makes the parameter list of a statement: `params![name, 3, now]`.

@@ -108,23 +108,18 @@ impl<'a> Tx<'a> {
         Ok(changed)
     }
 
-    /// Runs an INSERT over many rows in few round trips; answers how many rows it changed.
+    /// Runs an INSERT that [`sql_rows!`](crate::sql_rows) made over many rows in few round trips; answers how many rows it
+    /// changed. `values` holds the rows one after another.
     ///
-    /// `statements` are the same INSERT with `{values 100xN}`, `{values 10xN}`, … by falling size, the last with
-    /// one row; `values` holds the rows one after another. SQLite has no round trips to save, and keeps a journal for
-    /// every statement of several rows: that pays for large ones, which open table and indexes once, and not for others.
-    pub fn execute_rows(
-        &mut self,
-        statements: &[(usize, &'static Sql)],
-        columns: usize,
-        values: &[Value<'_>],
-    ) -> Result<u64> {
+    /// SQLite has no round trips to save, and keeps a journal for every statement of several rows: that pays for large
+    /// ones, which open table and indexes once, and not for others.
+    pub fn execute_rows(&mut self, insert: &[&'static Sql], values: &[Value<'_>]) -> Result<u64> {
         let mut changed = 0;
         let mut rest = values;
         let dialect = self.dialect();
         let pays = |rows: usize| dialect == Dialect::Postgres || rows == 1 || rows >= LARGE_STATEMENT;
-        for (rows, sql) in statements.iter().filter(|(rows, _)| pays(*rows)) {
-            let size = rows * columns;
+        for sql in insert.iter().filter(|sql| pays(sql.rows())) {
+            let size = sql.rows() * sql.columns();
             let (now, later) = rest.split_at(rest.len() / size * size);
             if !now.is_empty() {
                 changed += self.execute_each(sql, now.chunks_exact(size))?;
@@ -134,7 +129,7 @@ impl<'a> Tx<'a> {
         if rest.is_empty() {
             Ok(changed)
         } else {
-            Err(Error::Statement(format!("{} values do not fill rows of {columns}", values.len())))
+            Err(Error::Statement(format!("{} values do not fill rows", values.len())))
         }
     }
 

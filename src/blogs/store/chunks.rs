@@ -8,7 +8,7 @@ use crate::blogs::report::RoundCounts;
 use crate::db::{self, ToValue as _, Tx, Value};
 use crate::id::{JobName, Owner};
 use crate::ledger::{lease, presence};
-use crate::{params, sql};
+use crate::{params, sql, sql_rows};
 
 crate::migration!(10, "blog chunks", "../../../migrations/0010_blog_chunks.sql");
 
@@ -61,21 +61,7 @@ pub fn open(tx: &mut Tx<'_>, job: &JobName, round: i64, list: &BlogList) -> db::
         })
         .collect();
     tx.execute_rows(
-        &[
-            (
-                50,
-                sql!(
-                    "INSERT INTO blog_chunks (job_name, number, round, list_hash, pending, counts) {values 50x6}"
-                ),
-            ),
-            (
-                1,
-                sql!(
-                    "INSERT INTO blog_chunks (job_name, number, round, list_hash, pending, counts) {values 1x6}"
-                ),
-            ),
-        ],
-        6,
+        sql_rows!("INSERT INTO blog_chunks (job_name, number, round, list_hash, pending, counts) {rows}"),
         &values,
     )?;
     Ok(())

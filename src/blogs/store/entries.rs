@@ -6,7 +6,7 @@ use crate::blogs::decide::SeenEntries;
 use crate::blogs::model::FoundEntry;
 use crate::db::{self, Sql, ToValue as _, Tx, Value};
 use crate::time::Timestamp;
-use crate::{params, sql};
+use crate::{params, sql, sql_rows};
 
 /// An entry that was seen on a blog.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -119,33 +119,10 @@ pub(super) fn add_entries(
         ]);
     }
     tx.execute_rows(
-        &[
-            (
-                25,
-                sql!(
-                    "INSERT INTO blog_entries
-                       (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
-                     {values 25x7} ON CONFLICT (blog_id, entry_key) DO NOTHING"
-                ),
-            ),
-            (
-                5,
-                sql!(
-                    "INSERT INTO blog_entries
-                       (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
-                     {values 5x7} ON CONFLICT (blog_id, entry_key) DO NOTHING"
-                ),
-            ),
-            (
-                1,
-                sql!(
-                    "INSERT INTO blog_entries
-                       (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
-                     {values 1x7} ON CONFLICT (blog_id, entry_key) DO NOTHING"
-                ),
-            ),
-        ],
-        ENTRY_COLUMNS,
+        sql_rows!(
+            "INSERT INTO blog_entries (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
+             {rows} ON CONFLICT (blog_id, entry_key) DO NOTHING"
+        ),
         &rows,
     )?;
     Ok(())

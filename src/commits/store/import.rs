@@ -6,7 +6,7 @@ use super::{counts, projects};
 use crate::commits::model::RemoteProject;
 use crate::db::{self, Tx, Value};
 use crate::time::Timestamp;
-use crate::{params, sql};
+use crate::{params, sql, sql_rows};
 
 /// A commit of another program, under our number of its project.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,23 +55,10 @@ pub fn add_commits(tx: &mut Tx<'_>, commits: &[ImportedCommit]) -> db::Result<u6
         ]);
     }
     let added = tx.execute_rows(
-        &[
-            (
-                100,
-                sql!(
-                    "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
-                       committed_date_utc, additions, deletions) {values 100x8} ON CONFLICT DO NOTHING"
-                ),
-            ),
-            (
-                1,
-                sql!(
-                    "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
-                       committed_date_utc, additions, deletions) {values 1x8} ON CONFLICT DO NOTHING"
-                ),
-            ),
-        ],
-        COLUMNS,
+        sql_rows!(
+            "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email, committed_date_utc,
+               additions, deletions) {rows} ON CONFLICT DO NOTHING"
+        ),
         &values,
     )?;
     if added > 0 {

@@ -5,7 +5,7 @@ use crate::commits::model::{Commit, Walk};
 use crate::db::{self, Tx, Value};
 use crate::id::RunId;
 use crate::time::Timestamp;
-use crate::{params, sql};
+use crate::{params, sql, sql_rows};
 
 /// Which branch a page belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -107,86 +107,27 @@ fn text(text: &str) -> Value<'_> {
 
 fn add_rows(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
     tx.execute_rows(
-        &[
-            (
-                100,
-                sql!(
-                    "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
-                       committed_date_utc, additions, deletions, stats_missing, is_merge, title)
-                     {values 100x11} ON CONFLICT DO NOTHING"
-                ),
-            ),
-            (
-                10,
-                sql!(
-                    "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
-                       committed_date_utc, additions, deletions, stats_missing, is_merge, title)
-                     {values 10x11} ON CONFLICT DO NOTHING"
-                ),
-            ),
-            (
-                1,
-                sql!(
-                    "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
-                       committed_date_utc, additions, deletions, stats_missing, is_merge, title)
-                     {values 1x11} ON CONFLICT DO NOTHING"
-                ),
-            ),
-        ],
-        COMMIT_COLUMNS,
+        sql_rows!(
+            "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email, committed_date_utc,
+               additions, deletions, stats_missing, is_merge, title) {rows} ON CONFLICT DO NOTHING"
+        ),
         values,
     )
 }
 
 fn add_edges(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
     tx.execute_rows(
-        &[
-            (
-                100,
-                sql!(
-                    "INSERT INTO commit_parents (project_id, sha, parent_sha)
-                     {values 100x3} ON CONFLICT DO NOTHING"
-                ),
-            ),
-            (
-                10,
-                sql!(
-                    "INSERT INTO commit_parents (project_id, sha, parent_sha)
-                     {values 10x3} ON CONFLICT DO NOTHING"
-                ),
-            ),
-            (
-                1,
-                sql!(
-                    "INSERT INTO commit_parents (project_id, sha, parent_sha)
-                     {values 1x3} ON CONFLICT DO NOTHING"
-                ),
-            ),
-        ],
-        3,
+        sql_rows!("INSERT INTO commit_parents (project_id, sha, parent_sha) {rows} ON CONFLICT DO NOTHING"),
         values,
     )
 }
 
 fn add_left_out(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
     tx.execute_rows(
-        &[
-            (
-                100,
-                sql!(
-                    "INSERT INTO commits_left_out (project_id, branch_name, sha, why, run_id)
-                     {values 100x5} ON CONFLICT DO NOTHING"
-                ),
-            ),
-            (
-                1,
-                sql!(
-                    "INSERT INTO commits_left_out (project_id, branch_name, sha, why, run_id)
-                     {values 1x5} ON CONFLICT DO NOTHING"
-                ),
-            ),
-        ],
-        5,
+        sql_rows!(
+            "INSERT INTO commits_left_out (project_id, branch_name, sha, why, run_id)
+             {rows} ON CONFLICT DO NOTHING"
+        ),
         values,
     )
 }

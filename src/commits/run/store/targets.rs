@@ -8,7 +8,7 @@ use crate::id::{Owner, RunId};
 use crate::ledger::{lease, presence};
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
-use crate::{params, sql};
+use crate::{params, sql, sql_rows};
 
 /// A target that is ours to work on until the lease ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,23 +69,9 @@ pub fn register(
         })
         .collect();
     tx.execute_rows(
-        &[
-            (
-                50,
-                sql!(
-                    "INSERT INTO bulk_collection_results (run_id, project_id, branch_name, host, job_name, status)
-                     {values 50x6}"
-                ),
-            ),
-            (
-                1,
-                sql!(
-                    "INSERT INTO bulk_collection_results (run_id, project_id, branch_name, host, job_name, status)
-                     {values 1x6}"
-                ),
-            ),
-        ],
-        6,
+        sql_rows!(
+            "INSERT INTO bulk_collection_results (run_id, project_id, branch_name, host, job_name, status) {rows}"
+        ),
         &values,
     )?;
     match find_run(tx, &run_id)? {
