@@ -110,9 +110,8 @@ impl ConfigReader {
         let section = self.find_section(TableKind::App).0;
         self.check_channels(&section, "alert", &config.app.alert, &config);
         config.jobs = self.read_jobs(&config);
-        let tables = self.root.find(TableKind::Job.word()).map(|value| &value.data);
-        config.has_all_jobs =
-            !matches!(tables, Some(Data::Array(tables)) if tables.len() > config.jobs.len());
+        let tables = self.root.find(TableKind::Job.word()).map_or(&[][..], TomlValue::items);
+        config.has_all_jobs = tables.len() <= config.jobs.len();
         config
     }
 

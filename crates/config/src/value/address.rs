@@ -90,12 +90,6 @@ impl fmt::Display for HttpUrl {
     }
 }
 
-impl fmt::Debug for HttpUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_str())
-    }
-}
-
 text_value!(HttpUrl, "a web address", "Web アドレス", "https://example.com/");
 
 #[cfg(test)]

@@ -95,12 +95,6 @@ impl fmt::Display for Cron {
     }
 }
 
-impl fmt::Debug for Cron {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
 text_value!(Cron, "a cron schedule", "cron の書式", "0 9 * * 1-5");
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::{BadValue, text_value};
 use stdx::phrase;
 
 /// What the first successful look at a source announces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum FirstRun {
     /// Nothing: what is there is recorded as known.
     Baseline,

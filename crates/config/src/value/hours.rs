@@ -64,12 +64,6 @@ impl fmt::Display for TimeOfDay {
     }
 }
 
-impl fmt::Debug for TimeOfDay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 text_value!(TimeOfDay, "a time of day", "時刻", "09:30");
 
 /// Local hours in which nothing is sent, such as `22:00-07:00`; the end is no longer quiet.
@@ -115,12 +109,6 @@ impl FromStr for QuietHours {
 impl fmt::Display for QuietHours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.from, self.until)
-    }
-}
-
-impl fmt::Debug for QuietHours {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -96,7 +96,7 @@ fn such_as(what: Phrase, example: &str) -> Phrase {
     phrase!("{what} such as \"{example}\"", "{what}（例：\"{example}\"）")
 }
 
-/// Gives a type that is read from text with `FromStr` and printed with `Display` its serde and schema.
+/// Gives a type that is read from text with `FromStr` and printed with `Display` its serde, schema and `Debug`.
 macro_rules! text_value {
     ($type:ident, $what:literal, $ja:literal, $example:literal) => {
         impl<'de> serde::Deserialize<'de> for $type {
@@ -120,6 +120,12 @@ macro_rules! text_value {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
+            }
+        }
+
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
             }
         }
 

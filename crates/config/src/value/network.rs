@@ -45,12 +45,6 @@ impl fmt::Display for Network {
     }
 }
 
-impl fmt::Debug for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 text_value!(Network, "an address or a range of addresses", "IP アドレスまたはその範囲", "10.0.0.0/8");
 
 #[cfg(test)]

@@ -97,12 +97,6 @@ impl fmt::Display for Pattern {
     }
 }
 
-impl fmt::Debug for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.text, f)
-    }
-}
-
 text_value!(
     Pattern,
     "a word, a regular expression between slashes, or an address with `*`",

@@ -123,12 +123,6 @@ impl fmt::Display for Span {
     }
 }
 
-impl fmt::Debug for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 text_value!(Span, "a span of time", "期間", "1h30m");
 
 #[cfg(test)]

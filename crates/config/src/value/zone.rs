@@ -94,12 +94,6 @@ impl fmt::Display for Zone {
     }
 }
 
-impl fmt::Debug for Zone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
-}
-
 text_value!(Zone, "a time zone", "タイムゾーン", "Asia/Tokyo");
 
 #[cfg(test)]
