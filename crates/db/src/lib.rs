@@ -56,7 +56,7 @@ pub use restored::{Restore, list_restores, notice_restore};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
 pub use tx::{Row, Tx, analyze, keep_more_pages};
-pub use value::{FromCell, SqlCell, ToValue, Value};
+pub use value::{FromCell, ToValue, Value};
 
 use config::Location;
 use stdx::phrase::AsValue;
