@@ -86,9 +86,7 @@ impl Size {
             Size::Encodings(_) => "too_many_encodings",
         }
     }
-}
 
-impl Size {
     /// The limit in words.
     pub fn phrase(self) -> Phrase {
         match self {
@@ -143,9 +141,7 @@ impl Pace {
             Pace::Speed(_) => "too_slow",
         }
     }
-}
 
-impl Pace {
     /// The limit in words.
     pub fn phrase(self) -> Phrase {
         match self {
