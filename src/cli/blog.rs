@@ -212,12 +212,11 @@ async fn add(candidate: &Candidate, job: Option<String>, context: &Context) -> R
         (None, None, _) => KIND.to_owned(),
     };
     edit_file(context, |file| edit::add_blogs(&mut file.document, config, &job, &chosen.new))?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Added the blog `{id}` to the job `{job}`",
         "ブログ `{id}` をジョブ `{job}` に追加しました",
         id = &new.id
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 async fn remove(id: &str, yes: bool, context: &Context) -> Result {
@@ -237,11 +236,10 @@ async fn remove(id: &str, yes: bool, context: &Context) -> Result {
         return Err(Error::unconfirmed(what, format_args!("blog rm {id}")));
     }
     edit_file(context, |file| file.document.remove_table(job.as_str(), "blog", id).map(drop))?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Removed the blog `{id}` from the job `{job}`",
         "ブログ `{id}` をジョブ `{job}` から削除しました"
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 async fn set_pause(id: &str, span: Option<Span>, reason: String, context: &Context) -> Result {
@@ -269,11 +267,10 @@ pub(super) async fn resume(id: &str, context: &Context) -> Result {
     let db = context.db().await?;
     refuse_unknown(events::BLOG, id, db, context).await?;
     if db.write(move |tx| store::resume(tx, &blog, now)).await? {
-        context.out.note(phrase!(
+        return context.out.done(phrase!(
             "`{id}` is checked again with the next run",
             "`{id}` は次の実行から再び確認されます"
         ));
-        return Ok(Exit::Fine);
     }
     Err(Error::failed(phrase!("the blog `{id}` is not paused", "ブログ `{id}` は一時停止していません")).hint(
         phrase!("`tsuzuki why {id}` explains what happened", "経緯は `tsuzuki why {id}` で確認できます"),

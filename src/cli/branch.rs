@@ -139,11 +139,10 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
             event::add(tx, None, &subject, BranchCode::Added, &serde_json::json!({}), now)
         })
         .await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "`{path}` {branch} is collected from the next run on; `tsuzuki bulk start` is one.",
         "`{path}` の {branch} は次の収集から対象になります（`tsuzuki bulk start` で収集できます）。"
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 async fn remove(project: &str, branch: String, context: &Context) -> Result {
@@ -162,11 +161,10 @@ async fn remove(project: &str, branch: String, context: &Context) -> Result {
         })
         .await?;
     if removed {
-        context.out.note(phrase!(
+        context.out.done(phrase!(
             "`{project}` {branch} is not collected any more; its commits stay.",
             "`{project}` の {branch} の収集をやめました（コミットは残ります）。"
-        ));
-        Ok(Exit::Fine)
+        ))
     } else {
         Err(Error::failed(phrase!(
             "`{project}` {branch} is not collected",
@@ -262,9 +260,8 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
             return Ok(Exit::Interrupted);
         }
     }
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Deleted {what}. It is not collected any more.",
         "{what}を削除しました。以後は収集しません。"
-    ));
-    Ok(Exit::Fine)
+    ))
 }

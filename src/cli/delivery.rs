@@ -263,7 +263,7 @@ async fn decide_job(job: String, choice: Choice, context: &Context) -> Result {
             }
         })
         .await?;
-    context.out.note(match choice {
+    context.out.done(match choice {
         Choice::Skip => phrase!(
             "Discarded {count held message} of job {job}",
             "ジョブ {job} の確認待ち {count} 件を破棄しました"
@@ -272,8 +272,7 @@ async fn decide_job(job: String, choice: Choice, context: &Context) -> Result {
             "Released {count held message} of job {job}",
             "ジョブ {job} の確認待ち {count} 件を送信します"
         ),
-    });
-    Ok(Exit::Fine)
+    })
 }
 
 async fn resume(channel: String, context: &Context) -> Result {
@@ -284,7 +283,7 @@ async fn resume(channel: String, context: &Context) -> Result {
     let name = channel.clone();
     let (was_paused, due) =
         context.db().await?.write(move |tx| outbox::resume_channel(tx, &name, tx.now())).await?;
-    context.out.note(if was_paused {
+    context.out.done(if was_paused {
         phrase!(
             "channel {channel} was resumed; {due message} rescheduled for now",
             "チャンネル {channel} を再開しました。{due} 件をすぐに送ります"
@@ -294,8 +293,7 @@ async fn resume(channel: String, context: &Context) -> Result {
             "channel {channel} was not paused; {due message} rescheduled for now",
             "チャンネル {channel} は停止していません。{due} 件をすぐに送ります"
         )
-    });
-    Ok(Exit::Fine)
+    })
 }
 
 fn missing(id: i64) -> Error {

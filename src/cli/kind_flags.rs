@@ -9,7 +9,6 @@ use crate::app;
 use crate::channel;
 use crate::config::Flag;
 use crate::phrase;
-use crate::text::nearest;
 
 /// Flags with what was given for each.
 pub(super) type Given = Vec<(&'static Flag, Vec<String>)>;
@@ -81,10 +80,7 @@ impl<K: Kinds> KindFlags<K> {
             "there is no kind of {what} `{kind}`",
             "{what} の種類 `{kind}` はありません"
         ));
-        Err(match nearest(kind, kinds.iter().copied()) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？")),
-            None => error.hint(usage::<K>()),
-        })
+        Err(error.hint_nearest(kind, kinds, usage::<K>()))
     }
 
     /// The flags that make one of a kind, for whoever lacks one.

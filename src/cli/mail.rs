@@ -12,7 +12,6 @@ use crate::channel::MAIL;
 use crate::config;
 use crate::id::JobName;
 use crate::phrase;
-use crate::text::nearest;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -110,13 +109,10 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     let Some(job) = books_jobs(config).find(|job| job.name == *name) else {
         let error =
             Error::usage(phrase!("there is no books job `{name}`", "books ジョブ `{name}` はありません"));
-        return Err(match nearest(name.as_str(), books_jobs(config).map(|job| job.name.as_str())) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？")),
-            None => error.hint(phrase!(
-                "`tsuzuki job ls` lists the jobs",
-                "ジョブの一覧は `tsuzuki job ls` で確認できます"
-            )),
-        });
+        let known = books_jobs(config).map(|job| job.name.as_str());
+        let all =
+            phrase!("`tsuzuki job ls` lists the jobs", "ジョブの一覧は `tsuzuki job ls` で確認できます");
+        return Err(error.hint_nearest(name.as_str(), known, all));
     };
     let books = Books::new(job, &app.env)?;
     let plan = books.deliver_plan();
@@ -157,12 +153,11 @@ async fn reset(job: Option<JobName>, since: &SinceArgs, yes: bool, context: &Con
     refuse_unknown_if_given("job", name, context.db().await?, context).await?;
     let forgotten =
         context.db().await?.write(move |tx| view::reset_mail(tx, job.as_ref(), since, now)).await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Reset {count delivered book} of {whose}",
         "{whose}の送信済みの書籍 {count} 件を取り消しました",
         count = forgotten
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 fn books_jobs(config: &config::Config) -> impl Iterator<Item = &config::Job> {

@@ -9,7 +9,6 @@ use crate::engine::pipeline::Thing;
 use crate::ledger::{cursor, event, quota};
 use crate::phrase;
 use crate::phrase::Phrase;
-use crate::text::nearest;
 
 /// Refuses a name that nothing has: an empty answer would look like one about it. What has left the config but still
 /// has rows is known.
@@ -46,13 +45,9 @@ pub(super) async fn refuse_unknown_if_given(
 pub(super) fn no_such<'a>(word: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
     let kind = called(word);
     let error = Error::usage(phrase!("there is no {kind} `{name}`", "{kind} `{name}` はありません"));
-    let listed_by = app::things().find(|thing| thing.word == word).map(|thing| thing.listed_by);
-    match (nearest(name, known), listed_by) {
-        (Some(near), _) => error.hint(did_you_mean(near)),
-        (None, Some(command)) => error
-            .hint(phrase!("`tsuzuki {command}` lists what there is", "`tsuzuki {command}` で一覧できます")),
-        (None, None) => error,
-    }
+    let command = app::things().find(|thing| thing.word == word).map_or("status", |thing| thing.listed_by);
+    let all = phrase!("`tsuzuki {command}` lists what there is", "`tsuzuki {command}` で一覧できます");
+    error.hint_nearest(name, known, all)
 }
 
 /// What a sort of thing is called.
@@ -70,11 +65,6 @@ pub(super) fn called(word: &str) -> Phrase {
         "run" => phrase!("run", "実行"),
         other => Phrase::verbatim(other),
     }
-}
-
-/// What was probably meant.
-pub(super) fn did_you_mean(near: &str) -> Phrase {
-    phrase!("did you mean `{near}`?", "`{near}` ではありませんか？")
 }
 
 /// Every name that a person may have meant.

@@ -172,6 +172,12 @@ impl Output {
         }
     }
 
+    /// Says what was done, and ends the command well.
+    pub fn done(&self, text: impl Into<Phrase>) -> Result<Exit> {
+        self.note(text);
+        Ok(Exit::Fine)
+    }
+
     /// Asks something; the answer comes in the same line.
     pub(super) fn prompt(&self, question: &Phrase) {
         let text = text::printable(&self.speech().phrase(question));

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::names::{refuse_unknown, refuse_unknown_if_given};
 use super::table::row;
-use super::{Column, Context, Error, Exit, Result};
+use super::{Column, Context, Error, Result};
 use crate::app;
 use crate::ledger::{Subject, pause, quota};
 use crate::phrase;
@@ -124,10 +124,9 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
             quota::reset_usage(tx, &name, &day)
         })
         .await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Reset {count request} of {provider} on {date}",
         "{provider} の {date} のリクエスト {count} 件をリセットしました",
         count = forgotten.unwrap_or(0)
-    ));
-    Ok(Exit::Fine)
+    ))
 }

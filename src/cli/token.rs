@@ -80,12 +80,11 @@ async fn create(name: String, scope: Scope, context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     context.out.line(secret)?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Token `{name}` may {what}; it is not shown again",
         "トークン `{name}` の権限：{what}（二度と表示されません）",
         what = what(scope)
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 fn what(scope: Scope) -> Phrase {
@@ -162,12 +161,11 @@ async fn revoke(prefix: String, context: &Context) -> Result {
     let token = match answer {
         Revoked::Done(token) => token,
         Revoked::Before(token) => {
-            context.out.note(phrase!(
+            return context.out.done(phrase!(
                 "Token {token} was revoked before",
                 "トークン {token} はすでに失効しています",
                 token = &token.token
             ));
-            return Ok(Exit::Fine);
         }
         Revoked::Missing => {
             return Err(Error::failed(phrase!(

@@ -1,6 +1,6 @@
 //! `why`: what is known about one thing, how it got there, and what can be done.
 
-use super::names::{self, did_you_mean};
+use super::names;
 use super::{Context, Error, Exit, Result, view};
 use crate::app;
 use crate::db::{self, Db, Tx};
@@ -8,7 +8,6 @@ use crate::engine::finder::read_address;
 use crate::engine::table::{After, Cell, TableFilter};
 use crate::engine::{Finder, View};
 use crate::phrase;
-use crate::text::nearest;
 
 /// Letters that a part of a title has at least.
 const SHORTEST_PART: usize = 3;
@@ -108,13 +107,12 @@ async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
     let error =
         Error::failed(phrase!("nothing is known about `{thing}`", "`{thing}` についての記録はありません"));
     let known = names::list_all(db, context).await?;
-    Ok(match nearest(thing, known.iter().map(String::as_str).filter(|known| *known != thing)) {
-        Some(near) => error.hint(did_you_mean(near)),
-        None => error.hint(phrase!(
-            "`tsuzuki status` lists the jobs; `why JOB` shows what they work on",
-            "`tsuzuki status` でジョブを一覧し、`why JOB` で対象を確認できます"
-        )),
-    })
+    let known = known.iter().map(String::as_str).filter(|known| *known != thing);
+    let all = phrase!(
+        "`tsuzuki status` lists the jobs; `why JOB` shows what they work on",
+        "`tsuzuki status` でジョブを一覧し、`why JOB` で対象を確認できます"
+    );
+    Ok(error.hint_nearest(thing, known, all))
 }
 
 fn ambiguous(thing: &str, views: &[View]) -> Error {

@@ -182,8 +182,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
             )));
         }
         Ok(None) => {
-            context.out.note(phrase!("There is nothing left to do.", "残りはありません。"));
-            return Ok(Exit::Fine);
+            return context.out.done(phrase!("There is nothing left to do.", "残りはありません。"));
         }
         Err(Failure::Interrupted) => {
             context.out.note(phrase!(
@@ -269,12 +268,11 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
             } else {
                 context.out.line(sentence(&summary))?;
             }
-            context.out.note(phrase!(
+            context.out.done(phrase!(
                 "`tsuzuki bulk resume {run_id}` does what is pending in a new run.",
                 "残りは `tsuzuki bulk resume {run_id}` で新しい収集として行えます。",
                 run_id = summary.run.run_id.to_string()
-            ));
-            Ok(Exit::Fine)
+            ))
         }
     }
 }

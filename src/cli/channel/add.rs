@@ -2,7 +2,7 @@
 
 use super::super::job::key_and_value;
 use super::super::kind_flags::{Channels, KindFlags, usage};
-use super::super::{Context, Error, Exit, Result};
+use super::super::{Context, Error, Result};
 use crate::app::new_table::{AddError, NewTable};
 use crate::channel::KINDS;
 use crate::phrase;
@@ -37,10 +37,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let own = args.own.of(kind.keys.name)?;
     let channel = NewTable { set: args.set.clone(), ..NewTable::channel(kind, name, own) };
     add_table(&channel, context).await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Next: `tsuzuki channel test {name}`, then `tsuzuki job update JOB --set 'deliver=[\"{name}\"]'`",
-        "次は `tsuzuki channel test {name}` で試し、`tsuzuki job update JOB --set 'deliver=[\"{name}\"]'` で通知先にします"));
-    Ok(Exit::Fine)
+        "次は `tsuzuki channel test {name}` で試し、`tsuzuki job update JOB --set 'deliver=[\"{name}\"]'` で通知先にします"))
 }
 
 /// Writes a table into the config file, or says why not; shows what it wrote, and what it still needs.

@@ -126,12 +126,11 @@ fn size_of(place: &DbUrl) -> Option<u64> {
 
 async fn migrate(context: &Context) -> Result {
     let schema = context.db().await?.read(SchemaState::find).await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "The database has schema version {found}",
         "データベースのスキーマはバージョン {found} です",
         found = schema.found.to_string()
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 async fn check(context: &Context) -> Result {
@@ -143,8 +142,7 @@ async fn check(context: &Context) -> Result {
         problems.iter().try_for_each(|problem| context.out.line(problem))?;
     }
     if problems.is_empty() {
-        context.out.note(phrase!("The database is sound", "データベースに異常はありません"));
-        Ok(Exit::Fine)
+        context.out.done(phrase!("The database is sound", "データベースに異常はありません"))
     } else {
         Err(Error::failed(phrase!(
             "the database has {count problem}",
@@ -183,12 +181,11 @@ async fn backup(file: Option<PathBuf>, keep: Option<NonZeroUsize>, context: &Con
 
 async fn write_backup(place: &DbUrl, file: &Path, context: &Context) -> Result {
     let report = db::backup(place, file, &context.clock).await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Wrote {file} ({size})",
         "{file} に書き出しました（{size}）",
         size = Value::Bytes(report.bytes)
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
@@ -233,19 +230,17 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
 async fn prune(keep: Option<Span>, context: &Context) -> Result {
     let keep = keep.or(context.config().await?.store.keep_history);
     let Some(keep) = keep else {
-        context.out.note(phrase!(
+        return context.out.done(phrase!(
             "Nothing is pruned: [store] keep_history is not set, so history is kept for ever",
             "何も削除しません：[store] の keep_history が未設定のため、履歴は無期限に残ります"
         ));
-        return Ok(Exit::Fine);
     };
     let before = context.clock.now().minus(keep.into());
     let pruned = app::prune(context.db().await?, before).await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Pruned {pruned row} older than {before}",
         "{before} より古い {pruned} 行を削除しました"
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 /// How to keep what is there, before it goes.
@@ -291,8 +286,7 @@ async fn reset(yes: bool, context: &Context) -> Result {
             )),
         other => other.into(),
     })?;
-    context.out.note(phrase!("{place} is empty again", "{place} を空にしました"));
-    Ok(Exit::Fine)
+    context.out.done(phrase!("{place} is empty again", "{place} を空にしました"))
 }
 
 /// Refuses a file that is not ours; one that only has another version of our schema is worth a copy.

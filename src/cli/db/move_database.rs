@@ -166,11 +166,10 @@ fn switch(
             shown = shown.to_string()
         )),
     }
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Restart `tsuzuki serve` where it runs",
         "動いている `tsuzuki serve` を再起動してください"
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 async fn plan(mover: DatabaseMove, context: &Context) -> Result {
@@ -210,8 +209,7 @@ async fn reopen(yes: bool, context: &Context) -> Result {
     let place = context.place().await?;
     let db = context.open_db(Open::Left).await?;
     let Some(left) = db.read(db::find_moved_away).await? else {
-        context.out.note(phrase!("{place} is in use already", "{place} はすでに使用中です"));
-        return Ok(Exit::Fine);
+        return context.out.done(phrase!("{place} is in use already", "{place} はすでに使用中です"));
     };
     if !yes {
         let words = format!("{place} was moved to {}: what happened there since is not known here", left.to);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use super::{Context, Error, Exit, Result};
+use super::{Context, Error, Result};
 use crate::app;
 use crate::config::FILE_NAME;
 use crate::config::value::Zone;
@@ -63,12 +63,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         return answered;
     }
     file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
-    context.out.note(if args.kinds.is_empty() { phrase!(
+    context.out.done(if args.kinds.is_empty() { phrase!(
             "Wrote {shown}: uncomment what you need, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`",
             "{shown} を作成しました。必要な箇所のコメントを外し、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください") } else { phrase!(
             "Wrote {shown}: fill in your own addresses, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`",
-            "{shown} を作成しました。URL などを書き換え、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください") });
-    Ok(Exit::Fine)
+            "{shown} を作成しました。URL などを書き換え、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください") })
 }
 
 /// What the machine says; UTC is what machines have that were told nothing.

@@ -1,7 +1,7 @@
 //! `job add`: a new job from flags, checked before it is written, without touching the rest of the file.
 
 use super::super::kind_flags::{Jobs, KindFlags, list_names, usage};
-use super::super::{Context, Error, Exit, Result, sending};
+use super::super::{Context, Error, Result, sending};
 use super::edit::key_and_value;
 use crate::app::new_table::{AddError, NewJob};
 use crate::config::value::Span;
@@ -54,11 +54,10 @@ pub(super) async fn save(job: &NewJob, context: &Context) -> Result {
         keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
     }
     sending::warn_without_channel(saved.find_job(name), &context.out);
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "`tsuzuki job test {name}` looks once; `tsuzuki run {name}` runs it now",
         "`tsuzuki job test {name}` で試せます。`tsuzuki run {name}` で今すぐ実行できます"
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 fn explain(error: AddError, kind: &str, name: &str) -> Error {

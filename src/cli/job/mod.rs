@@ -214,12 +214,11 @@ async fn resume(name: &str, context: &Context) -> Result {
     let now = context.clock.now();
     let was_paused =
         context.db().await?.write(move |tx| commands::resume(tx, &job, app::PIPELINES, now)).await?;
-    context.out.note(if was_paused {
+    context.out.done(if was_paused {
         phrase!("{name} runs again", "{name} を再開しました")
     } else {
         phrase!("{name} was not paused", "{name} は一時停止していません")
-    });
-    Ok(Exit::Fine)
+    })
 }
 
 async fn find(name: &str, context: &Context) -> Result<JobName> {

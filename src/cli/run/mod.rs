@@ -18,7 +18,6 @@ use crate::fail;
 use crate::id::JobName;
 use crate::phrase;
 use crate::phrase::Phrase;
-use crate::text::nearest;
 
 /// Options of `run-due`.
 #[derive(Debug, clap::Args)]
@@ -61,14 +60,9 @@ pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
     if let Some(kind) = args.kind.as_deref().filter(|kind| !app::job_kinds().any(|known| known == *kind)) {
         let error =
             Error::usage(phrase!("there is no kind of job `{kind}`", "ジョブの種類 `{kind}` はありません"));
-        return Err(match nearest(kind, app::job_kinds()) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？")),
-            None => error.hint(phrase!(
-                "known: {kinds}",
-                "種類：{kinds}",
-                kinds = app::job_kinds().collect::<Vec<_>>().join(", ")
-            )),
-        });
+        let kinds = app::job_kinds().collect::<Vec<_>>().join(", ");
+        let all = phrase!("known: {kinds}", "種類：{kinds}");
+        return Err(error.hint_nearest(kind, app::job_kinds(), all));
     }
     let selection = if args.force { Selection::Forced } else { Selection::Due };
     let choose = |app: &App| -> Result<Vec<Job>> {
