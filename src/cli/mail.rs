@@ -129,8 +129,8 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     }
     match (context.out.is_json(), part) {
         (true, _) => context.out.json(&mail)?,
-        (false, Part::Text) => context.out.text(&format!("{}\n\n{}", mail.subject, mail.text))?,
-        (false, Part::Html) => context.out.text(&mail.html)?,
+        (false, Part::Text) => context.out.line(format!("{}\n\n{}", mail.subject, mail.text))?,
+        (false, Part::Html) => context.out.line(&mail.html)?,
     }
     Ok(Exit::Fine)
 }

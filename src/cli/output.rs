@@ -82,11 +82,6 @@ impl Output {
         self.to_stdout(&text::printable(text.as_ref()))
     }
 
-    /// Writes a text of several lines.
-    pub fn text(&self, text: &str) -> Result<()> {
-        self.line(text)
-    }
-
     fn to_stdout(&self, text: &str) -> Result<()> {
         // Data for programs is no word to whoever reads the mails of cron.
         if !(self.json && self.quiet) {
