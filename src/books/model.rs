@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::db::{FromCell, SqlCell, ToValue, Value};
+use crate::db::{FromCell, ToValue, Value};
 use crate::phrase;
 use crate::phrase::Phrase;
 
@@ -109,7 +109,7 @@ impl ToValue for Isbn13 {
 impl FromCell for Isbn13 {
     const WANTED: &'static str = "an ISBN";
 
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
+    fn from_cell(cell: &Value<'_>) -> Option<Self> {
         String::from_cell(cell).map(Self)
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::store::{self, TokenTarget};
-use crate::db::{self, FromCell, SqlCell, Tx};
+use crate::db::{self, FromCell, Tx, Value};
 use crate::hash;
 use crate::time::Timestamp;
 
@@ -61,7 +61,7 @@ impl fmt::Debug for Token {
 impl FromCell for Token {
     const WANTED: &'static str = "a token";
 
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
+    fn from_cell(cell: &Value<'_>) -> Option<Self> {
         String::from_cell(cell)?.parse().ok()
     }
 }

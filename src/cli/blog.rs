@@ -89,8 +89,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
                 refuse_unknown(events::BLOG, &id, &context.view().await?, context).await?;
                 Err(Error::failed(phrase!(
                     "the blog `{id}` was never checked",
-                    "ブログ `{id}` はまだ一度も確認されていません",
-                    id
+                    "ブログ `{id}` はまだ一度も確認されていません"
                 ))
                 .hint(phrase!(
                     "`tsuzuki job test NAME` shows what a check would find",
@@ -157,7 +156,7 @@ async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
             row.next_check_at,
             row.last_change_at,
             match &row.why {
-                Some(why) => phrase!("{title} ({why})", "{title}（{why}）", title, why),
+                Some(why) => phrase!("{title} ({why})", "{title}（{why}）"),
                 None => Phrase::verbatim(title),
             },
         ]
@@ -165,9 +164,7 @@ async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
     if trouble > 0 && !failing {
         context.out.note(phrase!(
             "{trouble} of {all blog} need a look: `tsuzuki blog ls --failing`",
-            "{all} 件中 {trouble} 件に問題があります：`tsuzuki blog ls --failing`",
-            trouble,
-            all
+            "{all} 件中 {trouble} 件に問題があります：`tsuzuki blog ls --failing`"
         ));
     }
     Ok(Exit::Fine)
@@ -179,8 +176,7 @@ async fn add(candidate: &Candidate, job: Option<String>, context: &Context) -> R
     if let Some(id) = candidate.id.as_ref().filter(|id| known.iter().any(|blog| blog.id == **id)) {
         return Err(Error::usage(phrase!(
             "there is a blog `{id}` already",
-            "ブログ `{id}` はすでにあります",
-            id
+            "ブログ `{id}` はすでにあります"
         ))
         .hint(phrase!("choose another --id", "別の --id を指定してください")));
     }
@@ -202,7 +198,6 @@ async fn add(candidate: &Candidate, job: Option<String>, context: &Context) -> R
                 return Err(Error::usage(phrase!(
                     "`{job}` is a {kind} job",
                     "`{job}` は {kind} ジョブです",
-                    job,
                     kind = &found.kind
                 ))
                 .hint(phrase!("name a blogs job", "blogs ジョブを指定してください")));
@@ -217,13 +212,11 @@ async fn add(candidate: &Candidate, job: Option<String>, context: &Context) -> R
         (None, None, _) => KIND.to_owned(),
     };
     edit_file(context, |file| edit::add_blogs(&mut file.document, config, &job, &chosen.new))?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Added the blog `{id}` to the job `{job}`",
         "ブログ `{id}` をジョブ `{job}` に追加しました",
-        id = &new.id,
-        job
-    ));
-    Ok(Exit::Fine)
+        id = &new.id
+    ))
 }
 
 async fn remove(id: &str, yes: bool, context: &Context) -> Result {
@@ -238,19 +231,15 @@ async fn remove(id: &str, yes: bool, context: &Context) -> Result {
     if !yes {
         let what = phrase!(
             "removing `{id}` takes it out of the config file; what was seen on it stays in the database",
-            "`{id}` を設定ファイルから削除します（記録はデータベースに残ります）",
-            id
+            "`{id}` を設定ファイルから削除します（記録はデータベースに残ります）"
         );
         return Err(Error::unconfirmed(what, format_args!("blog rm {id}")));
     }
     edit_file(context, |file| file.document.remove_table(job.as_str(), "blog", id).map(drop))?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Removed the blog `{id}` from the job `{job}`",
-        "ブログ `{id}` をジョブ `{job}` から削除しました",
-        id,
-        job
-    ));
-    Ok(Exit::Fine)
+        "ブログ `{id}` をジョブ `{job}` から削除しました"
+    ))
 }
 
 async fn set_pause(id: &str, span: Option<Span>, reason: String, context: &Context) -> Result {
@@ -261,14 +250,12 @@ async fn set_pause(id: &str, span: Option<Span>, reason: String, context: &Conte
     db.write(move |tx| commands::pause(tx, &blog, until, &Phrase::verbatim(&reason), now)).await?;
     match until {
         Some(until) => {
-            let said =
-                phrase!("paused {id} until {until}", "{id} を {until} まで一時停止しました", id, until);
+            let said = phrase!("paused {id} until {until}", "{id} を {until} まで一時停止しました");
             context.out.note(said);
         }
         None => context.out.note(phrase!(
             "paused {id} until `tsuzuki blog resume {id}`",
-            "{id} を一時停止しました。`tsuzuki blog resume {id}` で再開します",
-            id
+            "{id} を一時停止しました。`tsuzuki blog resume {id}` で再開します"
         )),
     }
     Ok(Exit::Fine)
@@ -280,17 +267,12 @@ pub(super) async fn resume(id: &str, context: &Context) -> Result {
     let db = context.db().await?;
     refuse_unknown(events::BLOG, id, db, context).await?;
     if db.write(move |tx| store::resume(tx, &blog, now)).await? {
-        context.out.note(phrase!(
+        return context.out.done(phrase!(
             "`{id}` is checked again with the next run",
-            "`{id}` は次の実行から再び確認されます",
-            id
+            "`{id}` は次の実行から再び確認されます"
         ));
-        return Ok(Exit::Fine);
     }
-    Err(Error::failed(phrase!("the blog `{id}` is not paused", "ブログ `{id}` は一時停止していません", id))
-        .hint(phrase!(
-            "`tsuzuki why {id}` explains what happened",
-            "経緯は `tsuzuki why {id}` で確認できます",
-            id
-        )))
+    Err(Error::failed(phrase!("the blog `{id}` is not paused", "ブログ `{id}` は一時停止していません")).hint(
+        phrase!("`tsuzuki why {id}` explains what happened", "経緯は `tsuzuki why {id}` で確認できます"),
+    ))
 }

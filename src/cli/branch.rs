@@ -112,8 +112,7 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
         host::Error::Missing { .. } => Error::failed(phrase!(
             "{host} has no project `{project}`",
             "{host} にプロジェクト `{project}` はありません",
-            host = &source.host,
-            project
+            host = &source.host
         ))
         .hint(phrase!(
             "check the path, and whether the token may see it",
@@ -126,7 +125,6 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
             "`{path}` has no branch `{branch}` at this moment: {error}",
             "`{path}` に今はブランチ `{branch}` がありません：{error}",
             path = &remote.path,
-            branch = &branch,
             error = error.to_string()
         ));
     }
@@ -141,13 +139,10 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
             event::add(tx, None, &subject, BranchCode::Added, &serde_json::json!({}), now)
         })
         .await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "`{path}` {branch} is collected from the next run on; `tsuzuki bulk start` is one.",
-        "`{path}` の {branch} は次の収集から対象になります（`tsuzuki bulk start` で収集できます）。",
-        path,
-        branch
-    ));
-    Ok(Exit::Fine)
+        "`{path}` の {branch} は次の収集から対象になります（`tsuzuki bulk start` で収集できます）。"
+    ))
 }
 
 async fn remove(project: &str, branch: String, context: &Context) -> Result {
@@ -166,19 +161,14 @@ async fn remove(project: &str, branch: String, context: &Context) -> Result {
         })
         .await?;
     if removed {
-        context.out.note(phrase!(
+        context.out.done(phrase!(
             "`{project}` {branch} is not collected any more; its commits stay.",
-            "`{project}` の {branch} の収集をやめました（コミットは残ります）。",
-            project,
-            branch
-        ));
-        Ok(Exit::Fine)
+            "`{project}` の {branch} の収集をやめました（コミットは残ります）。"
+        ))
     } else {
         Err(Error::failed(phrase!(
             "`{project}` {branch} is not collected",
-            "`{project}` の {branch} は収集の対象ではありません",
-            project,
-            branch
+            "`{project}` の {branch} は収集の対象ではありません"
         ))
         .hint(phrase!("`tsuzuki branch ls` lists what is", "一覧は `tsuzuki branch ls` で確認できます")))
     }
@@ -202,9 +192,7 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
     let Some(found) = found else {
         return Err(Error::failed(phrase!(
             "`{project}` has no branch `{branch}` that was collected",
-            "`{project}` に収集済みのブランチ `{branch}` はありません",
-            project,
-            branch
+            "`{project}` に収集済みのブランチ `{branch}` はありません"
         ))
         .hint(phrase!("`tsuzuki branch ls` lists what is", "一覧は `tsuzuki branch ls` で確認できます")));
     };
@@ -212,12 +200,10 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
         "{commits commit} of `{project}` {branch}, {only_here} of them on no other branch",
         "`{project}` の {branch} のコミット {commits} 件（うち {only_here} 件はほかのブランチにない）",
         commits = found.commits,
-        project,
-        branch = &branch,
         only_here = found.only_here
     );
     if !yes {
-        return Err(Error::usage(phrase!("this deletes {what}", "{what}を削除します", what)).hint(phrase!(
+        return Err(Error::usage(phrase!("this deletes {what}", "{what}を削除します")).hint(phrase!(
             "add `--yes` if that is what you want; statistics then no longer count them",
             "実行するには `--yes` を付けてください（以後、統計には含まれません）"
         )));
@@ -245,9 +231,7 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
             Exit::Held,
             phrase!(
                 "a run is reading `{project}` {branch} right now",
-                "`{project}` の {branch} は収集中です",
-                project,
-                branch
+                "`{project}` の {branch} は収集中です"
             ),
         )
         .hint(phrase!(
@@ -277,10 +261,8 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
             return Ok(Exit::Interrupted);
         }
     }
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Deleted {what}. It is not collected any more.",
-        "{what}を削除しました。以後は収集しません。",
-        what
-    ));
-    Ok(Exit::Fine)
+        "{what}を削除しました。以後は収集しません。"
+    ))
 }

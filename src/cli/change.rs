@@ -112,8 +112,7 @@ async fn list(filter: ChangeFilter, since: &SinceArgs, limit: usize, context: &C
     if held > 0 {
         context.out.note(phrase!(
             "{held} held: `tsuzuki change approve ID` or `skip ID`",
-            "確認待ち {held} 件：`tsuzuki change approve ID` または `skip ID`",
-            held
+            "確認待ち {held} 件：`tsuzuki change approve ID` または `skip ID`"
         ));
     }
     Ok(Exit::Fine)
@@ -147,26 +146,19 @@ async fn decide(ids: Vec<i64>, choice: ChangeChoice, context: &Context) -> Resul
         if done == 0 {
             let message = phrase!(
                 "change {id} has no message that waits for a decision",
-                "変更 {id} に確認待ちのメッセージはありません",
-                id
+                "変更 {id} に確認待ちのメッセージはありません"
             );
             return Err(Error::failed(message).hint(phrase!(
                 "`tsuzuki change show {id}` says what became of it",
-                "`tsuzuki change show {id}` で結果を確認できます",
-                id
+                "`tsuzuki change show {id}` で結果を確認できます"
             )));
         }
         context.out.note(match choice {
             ChangeChoice::Approve => {
-                phrase!("change {id}: released {done message}", "変更 {id}：{done} 件を送信します", id, done)
+                phrase!("change {id}: released {done message}", "変更 {id}：{done} 件を送信します")
             }
             ChangeChoice::Skip => {
-                phrase!(
-                    "change {id}: discarded {done message}",
-                    "変更 {id}：{done} 件を破棄しました",
-                    id,
-                    done
-                )
+                phrase!("change {id}: discarded {done message}", "変更 {id}：{done} 件を破棄しました")
             }
         });
     }
@@ -174,7 +166,7 @@ async fn decide(ids: Vec<i64>, choice: ChangeChoice, context: &Context) -> Resul
 }
 
 fn missing(id: i64) -> Error {
-    Error::failed(phrase!("there is no change {id}", "変更 {id} はありません", id))
+    Error::failed(phrase!("there is no change {id}", "変更 {id} はありません"))
         .hint(phrase!("`tsuzuki change ls` lists them", "`tsuzuki change ls` で一覧できます"))
 }
 

@@ -56,28 +56,18 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     }
     let needed = match needed {
         0 => "".into(),
-        needed => phrase!(
-            ", needs setup: {needed secret} not set",
-            "、設定不足：未設定の秘密情報 {needed} 件",
-            needed
-        ),
+        needed => {
+            phrase!(", needs setup: {needed secret} not set", "、設定不足：未設定の秘密情報 {needed} 件")
+        }
     };
     let path = path.display().to_string();
     context.out.note(match errors {
         0 => phrase!(
             "{path}: {jobs job}, no errors{needed}",
             "{path}：ジョブ {jobs} 件、エラーなし{needed}",
-            path,
-            jobs = jobs.len(),
-            needed
+            jobs = jobs.len()
         ),
-        errors => phrase!(
-            "{path}: {errors error}{needed}",
-            "{path}：エラー {errors} 件{needed}",
-            path,
-            errors,
-            needed
-        ),
+        errors => phrase!("{path}: {errors error}{needed}", "{path}：エラー {errors} 件{needed}"),
     });
     Ok(exit)
 }

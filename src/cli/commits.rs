@@ -189,16 +189,16 @@ pub(super) async fn find_project(name: &str, db: &Db) -> Result<i64> {
     let found = db.read(move |tx| projects::find_named(tx, &wanted)).await?;
     match found.as_slice() {
         [one] => Ok(one.project_id),
-        [] => Err(Error::usage(phrase!(
-            "there is no project `{name}`",
-            "プロジェクト `{name}` はありません",
-            name
-        ))
-        .hint(phrase!("`tsuzuki project ls` lists them", "一覧は `tsuzuki project ls` で確認できます"))),
+        [] => {
+            Err(Error::usage(phrase!("there is no project `{name}`", "プロジェクト `{name}` はありません"))
+                .hint(phrase!(
+                    "`tsuzuki project ls` lists them",
+                    "一覧は `tsuzuki project ls` で確認できます"
+                )))
+        }
         several => Err(Error::usage(phrase!(
             "`{name}` can be {several} projects",
             "`{name}` に当てはまるプロジェクトが {several} 件あります",
-            name,
             several = several.len().to_string()
         ))
         .hint(phrase!(

@@ -71,8 +71,7 @@ pub(super) fn man(args: &ManArgs, context: &Context) -> Result {
             clap_mangen::generate_to(tree(), dir)?;
             context.out.note(phrase!(
                 "Wrote the manual pages to {dir}",
-                "マニュアルページを {dir} に書き出しました",
-                dir = dir.display().to_string()
+                "マニュアルページを {dir} に書き出しました"
             ));
         }
     }

@@ -70,7 +70,7 @@ fn list_origins(context: &Context) -> Result {
     add_of_file(&config.masked_json(), String::new(), &mut origins);
     for (variable, key) in crate::config::list_overrides(app::kinds(), &context.env) {
         origins.retain(|origin: &Origin| origin.key != key);
-        let origin = phrase!("environment: {variable}", "環境変数 {variable}", variable);
+        let origin = phrase!("environment: {variable}", "環境変数 {variable}");
         origins.push(Origin { key, value: "…".to_owned(), origin });
     }
     let of_machine = phrase!("the machine (TZ, /etc/localtime)", "マシンの設定（TZ、/etc/localtime）");

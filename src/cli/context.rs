@@ -210,7 +210,7 @@ pub(super) fn place_of(config: &Config) -> Result<DbUrl> {
             }
             None => {
                 let why = error.phrase();
-                Error::new(exit, phrase!("`url` in [store]: {why}", "[store] の `url`：{why}", why))
+                Error::new(exit, phrase!("`url` in [store]: {why}", "[store] の `url`：{why}"))
             }
         }
     })?;

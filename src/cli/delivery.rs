@@ -159,15 +159,13 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
     if failed > 0 {
         context.out.note(phrase!(
             "{failed} failed: `tsuzuki delivery retry ID` tries again",
-            "失敗 {failed} 件：`tsuzuki delivery retry ID` で再送します",
-            failed
+            "失敗 {failed} 件：`tsuzuki delivery retry ID` で再送します"
         ));
     }
     if held > 0 {
         context.out.note(phrase!(
             "{held} held: `tsuzuki delivery approve ID`, `skip ID` or, if it has arrived, `confirm ID`",
-            "確認待ち {held} 件：`tsuzuki delivery approve ID`、`skip ID`、届いている場合は `confirm ID`",
-            held
+            "確認待ち {held} 件：`tsuzuki delivery approve ID`、`skip ID`、届いている場合は `confirm ID`"
         ));
     }
     Ok(Exit::Fine)
@@ -230,17 +228,14 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
         match &answer {
             Answer::Done { id, state } => {
                 let (id, state) = (*id, delivery::phrase_of(*state));
-                context.out.note(phrase!("Delivery {id}: {state}", "配信 {id}：{state}", id, state));
+                context.out.note(phrase!("Delivery {id}: {state}", "配信 {id}：{state}"));
             }
             Answer::Missing => refused = Some(missing(id)),
             Answer::NotNow { state, why } => {
                 let state = delivery::phrase_of(*state);
                 refused = Some(Error::failed(phrase!(
                     "delivery {id} stays as it is ({state}): {why}",
-                    "配信 {id} はそのままです（{state}）：{why}",
-                    id,
-                    state,
-                    why
+                    "配信 {id} はそのままです（{state}）：{why}"
                 )));
             }
         }
@@ -268,21 +263,16 @@ async fn decide_job(job: String, choice: Choice, context: &Context) -> Result {
             }
         })
         .await?;
-    context.out.note(match choice {
+    context.out.done(match choice {
         Choice::Skip => phrase!(
             "Discarded {count held message} of job {job}",
-            "ジョブ {job} の確認待ち {count} 件を破棄しました",
-            count,
-            job
+            "ジョブ {job} の確認待ち {count} 件を破棄しました"
         ),
         Choice::Approve | Choice::Confirm | Choice::Retry { .. } => phrase!(
             "Released {count held message} of job {job}",
-            "ジョブ {job} の確認待ち {count} 件を送信します",
-            count,
-            job
+            "ジョブ {job} の確認待ち {count} 件を送信します"
         ),
-    });
-    Ok(Exit::Fine)
+    })
 }
 
 async fn resume(channel: String, context: &Context) -> Result {
@@ -293,25 +283,20 @@ async fn resume(channel: String, context: &Context) -> Result {
     let name = channel.clone();
     let (was_paused, due) =
         context.db().await?.write(move |tx| outbox::resume_channel(tx, &name, tx.now())).await?;
-    context.out.note(if was_paused {
+    context.out.done(if was_paused {
         phrase!(
             "channel {channel} was resumed; {due message} rescheduled for now",
-            "チャンネル {channel} を再開しました。{due} 件をすぐに送ります",
-            channel,
-            due
+            "チャンネル {channel} を再開しました。{due} 件をすぐに送ります"
         )
     } else {
         phrase!(
             "channel {channel} was not paused; {due message} rescheduled for now",
-            "チャンネル {channel} は停止していません。{due} 件をすぐに送ります",
-            channel,
-            due
+            "チャンネル {channel} は停止していません。{due} 件をすぐに送ります"
         )
-    });
-    Ok(Exit::Fine)
+    })
 }
 
 fn missing(id: i64) -> Error {
-    Error::failed(phrase!("there is no delivery {id}", "配信 {id} はありません", id))
+    Error::failed(phrase!("there is no delivery {id}", "配信 {id} はありません"))
         .hint(phrase!("`tsuzuki delivery ls` lists them", "`tsuzuki delivery ls` で一覧できます"))
 }

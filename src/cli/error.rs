@@ -6,6 +6,7 @@ use crate::config::Problems;
 use crate::engine::Failure;
 use crate::phrase;
 use crate::phrase::Phrase;
+use crate::text::nearest;
 use crate::{app, db, fetch, web};
 
 /// How the program ends. The numbers are a promise.
@@ -135,6 +136,19 @@ impl Error {
     pub fn hint(mut self, hint: impl Into<Phrase>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// Adds which of `known` was probably meant by `name`, or else another way out.
+    pub(super) fn hint_nearest<'a>(
+        self,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+        otherwise: impl Into<Phrase>,
+    ) -> Self {
+        match nearest(name, known) {
+            Some(near) => self.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？")),
+            None => self.hint(otherwise),
+        }
     }
 
     /// The same for programs.

@@ -110,26 +110,16 @@ async fn change(which: &Which, change: Change, context: &Context) -> Result {
     let item = find(which, db).await?;
     let (title, id) = (text::one_line(&item.title), item.id);
     match db.write(move |tx| change(tx, &item, now)).await? {
-        ItemAnswer::Done { status } => {
-            context.out.note(phrase!(
-                "item {id} is now {status}: {title}",
-                "記事 {id} を {status} にしました：{title}",
-                id,
-                status = status.word(),
-                title
-            ));
-            Ok(Exit::Fine)
-        }
+        ItemAnswer::Done { status } => context.out.done(phrase!(
+            "item {id} is now {status}: {title}",
+            "記事 {id} を {status} にしました：{title}",
+            status = status.word()
+        )),
         ItemAnswer::NotNow { why, hint } => {
             let speech = context.speech().await?;
             let why = speech.phrase(&why);
-            Err(Error::failed(phrase!(
-                "item {id} stays as it is: {why}",
-                "記事 {id} は変わりません：{why}",
-                id,
-                why
-            ))
-            .hint(speech.phrase(&hint)))
+            Err(Error::failed(phrase!("item {id} stays as it is: {why}", "記事 {id} は変わりません：{why}"))
+                .hint(speech.phrase(&hint)))
         }
     }
 }

@@ -1,15 +1,17 @@
 //! The options of `job add` and `channel add` that belong to one kind of job or channel, as the kinds name them.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use clap::{Arg, ArgAction};
 
-use super::{Error, Result};
+use super::{Error, Output, Result};
 use crate::app;
+use crate::app::new_table::AddError;
 use crate::channel;
 use crate::config::Flag;
 use crate::phrase;
-use crate::text::nearest;
+use crate::phrase::Phrase;
 
 /// Flags with what was given for each.
 pub(super) type Given = Vec<(&'static Flag, Vec<String>)>;
@@ -63,11 +65,7 @@ impl<K: Kinds> KindFlags<K> {
                 let what = K::WHAT;
                 return Err(Error::usage(phrase!(
                     "--{name} is for {owners} {what}s, this is a {kind} {what}",
-                    "--{name} は {owners} 用です（これは {kind} の {what} です）",
-                    name,
-                    owners,
-                    what,
-                    kind
+                    "--{name} は {owners} 用です（これは {kind} の {what} です）"
                 )));
             };
             given.push((flag, values.clone()));
@@ -83,22 +81,38 @@ impl<K: Kinds> KindFlags<K> {
         }
         let error = Error::usage(phrase!(
             "there is no kind of {what} `{kind}`",
-            "{what} の種類 `{kind}` はありません",
-            what,
-            kind
+            "{what} の種類 `{kind}` はありません"
         ));
-        Err(match nearest(kind, kinds.iter().copied()) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
-            None => error.hint(usage::<K>()),
-        })
+        Err(error.hint_nearest(kind, kinds, usage::<K>()))
+    }
+
+    /// Why one of `kind` was not added; the ways out are those for a name that is taken, and for one that would not work.
+    pub(super) fn explain(error: AddError, kind: &str, if_known: Phrase, if_refused: Phrase) -> Error {
+        let refused: Error = match error {
+            AddError::Known { .. } => return Error::usage(error.phrase()).hint(if_known),
+            AddError::Value(why) => return Error::usage(why),
+            AddError::Edit(error) => error.into(),
+            AddError::App(error) => error.into(),
+            AddError::Db(error) => error.into(),
+        };
+        Self::hint(kind).into_iter().fold(refused.hint(if_refused), Error::hint)
     }
 
     /// The flags that make one of a kind, for whoever lacks one.
-    pub(super) fn hint(kind: &str) -> Option<String> {
+    fn hint(kind: &str) -> Option<String> {
         let (_, flags) = K::list().into_iter().find(|(known, _)| *known == kind)?;
         let flags: Vec<String> = flags.iter().map(|flag| format!("--{} {}", flag.name, flag.value)).collect();
         Some(format!("a {kind} {} is made with {}, or --set KEY=VALUE", K::WHAT, flags.join(", ")))
     }
+}
+
+/// Prints the keys of a table that was added.
+pub(super) fn print_added(header: &str, keys: &[(String, toml::Value)], out: &Output) -> Result<()> {
+    if out.is_json() {
+        return out.json(&keys.iter().cloned().collect::<BTreeMap<_, _>>());
+    }
+    out.line(header)?;
+    keys.iter().try_for_each(|(key, value)| out.line(format!("{key} = {value}")))
 }
 
 /// The names of the kinds.

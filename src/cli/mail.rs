@@ -12,7 +12,6 @@ use crate::channel::MAIL;
 use crate::config;
 use crate::id::JobName;
 use crate::phrase;
-use crate::text::nearest;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -108,25 +107,19 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     let app = context.read_only_app().await?;
     let config = context.config().await?;
     let Some(job) = books_jobs(config).find(|job| job.name == *name) else {
-        let error = Error::usage(phrase!(
-            "there is no books job `{name}`",
-            "books ジョブ `{name}` はありません",
-            name
-        ));
-        return Err(match nearest(name.as_str(), books_jobs(config).map(|job| job.name.as_str())) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
-            None => error.hint(phrase!(
-                "`tsuzuki job ls` lists the jobs",
-                "ジョブの一覧は `tsuzuki job ls` で確認できます"
-            )),
-        });
+        let error =
+            Error::usage(phrase!("there is no books job `{name}`", "books ジョブ `{name}` はありません"));
+        let known = books_jobs(config).map(|job| job.name.as_str());
+        let all =
+            phrase!("`tsuzuki job ls` lists the jobs", "ジョブの一覧は `tsuzuki job ls` で確認できます");
+        return Err(error.hint_nearest(name.as_str(), known, all));
     };
     let books = Books::new(job, &app.env)?;
     let plan = books.deliver_plan();
     let (job, limits, now) = (name.clone(), plan.limits.clone(), context.clock.now());
     let choice = app.env.db.read(move |tx| select::choose(tx, &job, &limits, now)).await?;
     if choice.books().is_empty() {
-        context.out.note(phrase!("{name} has nothing to send now", "{name} に今送るものはありません", name));
+        context.out.note(phrase!("{name} has nothing to send now", "{name} に今送るものはありません"));
         return context.out.nothing();
     }
     let mail = deliver::preview(plan, name, &choice, now);
@@ -136,8 +129,8 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     }
     match (context.out.is_json(), part) {
         (true, _) => context.out.json(&mail)?,
-        (false, Part::Text) => context.out.text(&format!("{}\n\n{}", mail.subject, mail.text))?,
-        (false, Part::Html) => context.out.text(&mail.html)?,
+        (false, Part::Text) => context.out.line(format!("{}\n\n{}", mail.subject, mail.text))?,
+        (false, Part::Html) => context.out.line(&mail.html)?,
     }
     Ok(Exit::Fine)
 }
@@ -146,13 +139,12 @@ async fn reset(job: Option<JobName>, since: &SinceArgs, yes: bool, context: &Con
     let since = since.find(context).await?;
     let whose = match &job {
         None => phrase!("all jobs", "全ジョブ"),
-        Some(job) => phrase!("job {job}", "ジョブ {job}", job),
+        Some(job) => phrase!("job {job}", "ジョブ {job}"),
     };
     if !yes {
         return Err(Error::usage(phrase!(
             "resetting forgets deliveries of {whose}: their books will be mailed again",
-            "{whose}の送信の記録を取り消します（書籍がもう一度メールで送られます）",
-            whose
+            "{whose}の送信の記録を取り消します（書籍がもう一度メールで送られます）"
         ))
         .hint(phrase!("add `--yes` if that is what you want", "実行するには `--yes` を付けてください")));
     }
@@ -161,13 +153,11 @@ async fn reset(job: Option<JobName>, since: &SinceArgs, yes: bool, context: &Con
     refuse_unknown_if_given("job", name, context.db().await?, context).await?;
     let forgotten =
         context.db().await?.write(move |tx| view::reset_mail(tx, job.as_ref(), since, now)).await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Reset {count delivered book} of {whose}",
         "{whose}の送信済みの書籍 {count} 件を取り消しました",
-        count = forgotten,
-        whose
-    ));
-    Ok(Exit::Fine)
+        count = forgotten
+    ))
 }
 
 fn books_jobs(config: &config::Config) -> impl Iterator<Item = &config::Job> {

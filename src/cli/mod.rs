@@ -82,41 +82,28 @@ pub struct Cli {
 
 /// Options that every command takes.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
     /// The config file [default: $TSUZUKI_CONFIG, ./tsuzuki.toml, the XDG directory, /etc/tsuzuki]
-    #[arg(short, long, global = true, value_name = "FILE", help_heading = "Global options")]
+    #[arg(short, long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print data as JSON
-    #[arg(long, global = true, help_heading = "Global options")]
+    #[arg(long, global = true)]
     json: bool,
     /// Print nothing when all is well
-    #[arg(short, long, global = true, help_heading = "Global options")]
+    #[arg(short, long, global = true)]
     quiet: bool,
     /// Say more about what is being done
-    #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = "Global options")]
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
     verbose: bool,
     /// When to use colour
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value_t,
-        value_name = "WHEN",
-        help_heading = "Global options"
-    )]
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     color: Color,
     /// How log lines look
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT",
-        help_heading = "Global options"
-    )]
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: LogFormat,
     /// The language of what is shown [default: `language` in [app], then $LANG]
-    #[arg(long, global = true, value_name = "LANG", help_heading = "Global options")]
+    #[arg(long, global = true, value_name = "LANG")]
     lang: Option<Language>,
     /// Run as if it were this moment, e.g. 2026-01-15T00:00:00Z
     #[arg(long, global = true, hide = true, env = "TSUZUKI_NOW", value_name = "TIME")]

@@ -8,8 +8,6 @@ use crate::db::{self, Db, Tx};
 use crate::engine::pipeline::Thing;
 use crate::ledger::{Subject, cursor, event, quota};
 use crate::phrase;
-use crate::phrase::Phrase;
-use crate::text::nearest;
 
 /// Refuses a name that nothing has: an empty answer would look like one about it. What has left the config but still
 /// has rows is known.
@@ -45,23 +43,10 @@ pub(super) async fn refuse_unknown_if_given(
 /// That there is no such thing, and which of `known` may be meant.
 pub(super) fn no_such<'a>(word: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
     let kind = Subject::called(word);
-    let error =
-        Error::usage(phrase!("there is no {kind} `{name}`", "{kind} `{name}` はありません", kind, name));
-    let listed_by = app::things().find(|thing| thing.word == word).map(|thing| thing.listed_by);
-    match (nearest(name, known), listed_by) {
-        (Some(near), _) => error.hint(did_you_mean(near)),
-        (None, Some(command)) => error.hint(phrase!(
-            "`tsuzuki {command}` lists what there is",
-            "`tsuzuki {command}` で一覧できます",
-            command
-        )),
-        (None, None) => error,
-    }
-}
-
-/// What was probably meant.
-pub(super) fn did_you_mean(near: &str) -> Phrase {
-    phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)
+    let error = Error::usage(phrase!("there is no {kind} `{name}`", "{kind} `{name}` はありません"));
+    let command = app::things().find(|thing| thing.word == word).map_or("status", |thing| thing.listed_by);
+    let all = phrase!("`tsuzuki {command}` lists what there is", "`tsuzuki {command}` で一覧できます");
+    error.hint_nearest(name, known, all)
 }
 
 /// Every name that a person may have meant.

@@ -91,11 +91,6 @@ impl Output {
             .try_for_each(|line| self.line(line))
     }
 
-    /// Writes a text of several lines.
-    pub fn text(&self, text: &str) -> Result<()> {
-        self.line(text)
-    }
-
     fn to_stdout(&self, text: &str) -> Result<()> {
         // Data for programs is no word to whoever reads the mails of cron.
         if !(self.json && self.quiet) {
@@ -179,6 +174,12 @@ impl Output {
         if !self.quiet {
             self.to_stderr(&text::printable(&self.speech().phrase(&text.into())));
         }
+    }
+
+    /// Says what was done, and ends the command well.
+    pub fn done(&self, text: impl Into<Phrase>) -> Result<Exit> {
+        self.note(text);
+        Ok(Exit::Fine)
     }
 
     /// Asks something; the answer comes in the same line.

@@ -50,14 +50,9 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     for preview in previews {
-        context.out.text(&preview.text)?;
+        context.out.line(&preview.text)?;
         if let (Some(length), Some(limit)) = (preview.length, preview.limit) {
-            context.out.note(phrase!(
-                "{length} of {limit} characters",
-                "{limit} 文字中 {length} 文字",
-                length,
-                limit
-            ));
+            context.out.note(phrase!("{length} of {limit} characters", "{limit} 文字中 {length} 文字"));
         }
     }
     Ok(Exit::Fine)

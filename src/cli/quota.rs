@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::names::{refuse_unknown, refuse_unknown_if_given};
 use super::table::row;
-use super::{Column, Context, Error, Exit, Result};
+use super::{Column, Context, Error, Result};
 use crate::app;
 use crate::ledger::{Subject, pause, quota};
 use crate::phrase;
@@ -107,9 +107,7 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     if !yes {
         let what = phrase!(
             "resetting forgets what `{provider}` was used on {date}",
-            "`{provider}` の {date} の使用量をリセットします",
-            provider = &provider,
-            date = &date
+            "`{provider}` の {date} の使用量をリセットします"
         );
         return Err(Error::unconfirmed(what, format_args!("quota reset {provider} --date {date}")));
     }
@@ -126,12 +124,9 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
             quota::reset_usage(tx, &name, &day)
         })
         .await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Reset {count request} of {provider} on {date}",
         "{provider} の {date} のリクエスト {count} 件をリセットしました",
-        count = forgotten.unwrap_or(0),
-        provider,
-        date
-    ));
-    Ok(Exit::Fine)
+        count = forgotten.unwrap_or(0)
+    ))
 }

@@ -22,15 +22,14 @@ pub(super) fn report(sent: &Sent, out: &Output) {
     if let Some(at) = sent.next_at.filter(|at| sent.waits.iter().all(|wait| wait.until != Some(*at))) {
         out.note(phrase!(
             "messages wait; the next leaves at {at}, or later",
-            "送信待ちのメッセージがあります。次の送信は {at} 以降です",
-            at
+            "送信待ちのメッセージがあります。次の送信は {at} 以降です"
         ));
     }
     for wait in &sent.waits {
         let said = wait.sentence();
         let sentence = match wait.until {
             None => {
-                phrase!("{said} (see `tsuzuki doctor`)", "{said}（`tsuzuki doctor` で確認できます）", said)
+                phrase!("{said} (see `tsuzuki doctor`)", "{said}（`tsuzuki doctor` で確認できます）")
             }
             Some(_) => said,
         };
@@ -41,8 +40,7 @@ pub(super) fn report(sent: &Sent, out: &Output) {
     for channel in &sent.orphans {
         out.warn(phrase!(
             "messages wait for channel `{channel}`, which the config does not name",
-            "設定にないチャンネル `{channel}` 宛のメッセージが残っています",
-            channel
+            "設定にないチャンネル `{channel}` 宛のメッセージが残っています"
         ));
     }
 }

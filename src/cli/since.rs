@@ -38,8 +38,7 @@ fn parse(text: &str, zone: &Zone, now: Timestamp) -> Result<Timestamp> {
     text.parse::<Span>().map(|ago| now.minus(ago.duration())).map_err(|_| {
         let message = phrase!(
             "`{text}` is neither a moment nor a day nor a duration",
-            "`{text}` は日時・日付・期間のいずれでもありません",
-            text
+            "`{text}` は日時・日付・期間のいずれでもありません"
         );
         Error::usage(message).hint(phrase!(
             "write for example 2026-01-15, 2026-01-15T09:00:00+09:00 or 7d",

@@ -92,11 +92,10 @@ async fn find(args: &Args, app: &App, context: &Context) -> Result<Overview> {
 
 fn show_jobs(jobs: &[JobOverview], context: &Context) -> Result {
     if jobs.is_empty() && !context.out.is_json() {
-        context.out.note(phrase!(
+        return context.out.done(phrase!(
             "No jobs to show. `tsuzuki job add` or an editor adds one to the config file.",
             "表示するジョブはありません。`tsuzuki job add` またはエディターで設定ファイルに追加できます。"
         ));
-        return Ok(Exit::Fine);
     }
     context.out.listing(&list_columns(), jobs, list_cells)
 }
@@ -171,10 +170,7 @@ fn summarise(overview: &Overview) -> Vec<(State, Phrase)> {
             let (all, state_words) = (overview.jobs.len(), state.phrase());
             let summary = phrase!(
                 "{state_words}: {many} of {all job}: `tsuzuki status --failing`",
-                "{state_words}：{all} 件中 {many} 件：`tsuzuki status --failing`",
-                state_words,
-                many,
-                all
+                "{state_words}：{all} 件中 {many} 件：`tsuzuki status --failing`"
             );
             lines.push((state, summary));
         }

@@ -72,13 +72,11 @@ async fn create(name: String, scope: Scope, context: &Context) -> Result {
     if !is_new {
         return Err(Error::failed(phrase!(
             "there is a token named `{name}` already",
-            "トークン `{name}` はすでにあります",
-            name = &name
+            "トークン `{name}` はすでにあります"
         ))
         .hint(phrase!(
             "choose another name, or end it with `tsuzuki token revoke {name}`",
-            "別の名前にするか、`tsuzuki token revoke {name}` で失効させてください",
-            name = &name
+            "別の名前にするか、`tsuzuki token revoke {name}` で失効させてください"
         )));
     }
     if context.out.is_json() {
@@ -86,13 +84,11 @@ async fn create(name: String, scope: Scope, context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     context.out.line(secret)?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Token `{name}` may {what}; it is not shown again",
         "トークン `{name}` の権限：{what}（二度と表示されません）",
-        name,
         what = what(scope)
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 fn what(scope: Scope) -> Phrase {
@@ -169,35 +165,30 @@ async fn revoke(prefix: String, context: &Context) -> Result {
     let token = match answer {
         Revoked::Done(token) => token,
         Revoked::Before(token) => {
-            context.out.note(phrase!(
+            return context.out.done(phrase!(
                 "Token {token} was revoked before",
                 "トークン {token} はすでに失効しています",
                 token = &token.token
             ));
-            return Ok(Exit::Fine);
         }
         Revoked::Missing => {
             return Err(Error::failed(phrase!(
                 "no token begins with `{prefix}`",
-                "`{prefix}` で始まるトークンはありません",
-                prefix
+                "`{prefix}` で始まるトークンはありません"
             ))
             .hint(list));
         }
         Revoked::Ambiguous => {
             return Err(Error::failed(phrase!(
                 "several tokens begin with `{prefix}`",
-                "`{prefix}` で始まるトークンが複数あります",
-                prefix
+                "`{prefix}` で始まるトークンが複数あります"
             ))
             .hint(phrase!("write more of it", "もう少し長く書いてください")));
         }
         Revoked::Malformed => {
             return Err(Error::usage(phrase!(
                 "no program has a token named `{prefix}`, and a link is named by its first eight characters or more, each 0-9 or a-f",
-                "`{prefix}` という名前のプログラム用トークンはありません。リンクは先頭の 8 文字以上（0-9、a-f）で指定します",
-                prefix
-            ))
+                "`{prefix}` という名前のプログラム用トークンはありません。リンクは先頭の 8 文字以上（0-9、a-f）で指定します"))
             .hint(list));
         }
     };

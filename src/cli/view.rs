@@ -34,7 +34,7 @@ pub(super) async fn show(subject: &Subject, context: &Context) -> Result<bool> {
         render(view, &context.speech().await?).iter().try_for_each(|line| context.out.prose(line))?;
         if let Some((_, text)) = &view.text {
             context.out.line("")?;
-            context.out.text(text)?;
+            context.out.line(text)?;
         }
     }
     Ok(true)

@@ -14,11 +14,7 @@ const MAX_LISTED: usize = 1_000;
 /// What to say of messages that are held, if any are.
 pub(super) fn held_sentence(waiting: Waiting) -> Option<Phrase> {
     let said = waiting.held_phrase()?;
-    Some(phrase!(
-        "{said}: `tsuzuki delivery ls --state held`",
-        "{said}：`tsuzuki delivery ls --state held`",
-        said
-    ))
+    Some(phrase!("{said}: `tsuzuki delivery ls --state held`", "{said}：`tsuzuki delivery ls --state held`"))
 }
 
 /// What to say of messages that failed, if any did.
@@ -26,8 +22,7 @@ pub(super) fn failed_sentence(waiting: Waiting) -> Option<Phrase> {
     let said = waiting.failed_phrase()?;
     Some(phrase!(
         "{said}: `tsuzuki delivery ls --state failed`",
-        "{said}：`tsuzuki delivery ls --state failed`",
-        said
+        "{said}：`tsuzuki delivery ls --state failed`"
     ))
 }
 

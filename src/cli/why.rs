@@ -1,6 +1,6 @@
 //! `why`: what is known about one thing, how it got there, and what can be done.
 
-use super::names::{self, did_you_mean};
+use super::names;
 use super::{Context, Error, Exit, Result, view};
 use crate::app;
 use crate::db::{self, Db, Tx};
@@ -9,7 +9,7 @@ use crate::engine::table::{After, Cell, TableFilter};
 use crate::engine::{Finder, View};
 use crate::ledger::Subject;
 use crate::phrase;
-use crate::text::{nearest, width};
+use crate::text::width;
 
 /// Columns that a part of a title has at least: three letters, or two of Japanese, which are a word.
 const SHORTEST_PART: usize = 3;
@@ -99,41 +99,34 @@ async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
         let message = phrase!(
             "the {word} `{name}` is in the config, but no run has come to it yet",
             "{word} `{name}` は設定にありますが、まだ一度も実行されていません",
-            word = Subject::called(of.word),
-            name
+            word = Subject::called(of.word)
         );
         return Ok(Error::failed(message).hint(phrase!(
             "`tsuzuki status` says when the jobs run; `tsuzuki run-due --force` runs them now",
             "実行予定は `tsuzuki status` で確認できます。今すぐ実行するには `tsuzuki run-due --force`"
         )));
     }
-    let error = Error::failed(phrase!(
-        "nothing is known about `{thing}`",
-        "`{thing}` についての記録はありません",
-        thing
-    ));
+    let error =
+        Error::failed(phrase!("nothing is known about `{thing}`", "`{thing}` についての記録はありません"));
     let known = names::list_all(db, context).await?;
+    let known = known.iter().map(String::as_str).filter(|known| *known != thing);
     let kind = thing.split_once(':').and_then(|(word, _)| app::things().find(|of| of.word == word));
-    let near = nearest(thing, known.iter().map(String::as_str).filter(|known| *known != thing));
-    Ok(match (near, kind.map(|of| of.listed_by)) {
-        (Some(near), _) => error.hint(did_you_mean(near)),
-        (None, Some(command)) => error.hint(phrase!(
-            "`tsuzuki {command}` lists what there is",
-            "一覧は `tsuzuki {command}` で確認できます",
-            command
-        )),
-        (None, None) => error.hint(phrase!(
+    let all = match kind.map(|of| of.listed_by) {
+        Some(command) => {
+            phrase!("`tsuzuki {command}` lists what there is", "一覧は `tsuzuki {command}` で確認できます")
+        }
+        None => phrase!(
             "`tsuzuki status` lists the jobs; `why JOB` shows what they work on",
             "`tsuzuki status` でジョブを一覧し、`why JOB` で対象を確認できます"
-        )),
-    })
+        ),
+    };
+    Ok(error.hint_nearest(thing, known, all))
 }
 
 fn ambiguous(thing: &str, views: &[View]) -> Error {
     let error = Error::usage(phrase!(
         "`{thing}` can be {count thing}",
         "`{thing}` に当てはまるものが {count} 件あります",
-        thing,
         count = views.len()
     ));
     views.iter().fold(error, |error, view| error.hint(format!("`tsuzuki why {}`", view.name)))

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::Response;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
+
+use super::server::answer;
 
 /// Something that goes wrong with one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,16 +35,8 @@ impl Fault {
     /// Plays the fault: an answer, or none.
     pub async fn play(self) -> Response<Body> {
         match self {
-            Fault::Status(status, headers) => {
-                let mut answer = Response::builder().status(status);
-                for (name, value) in headers {
-                    answer = answer.header(name, value);
-                }
-                answer.body(Body::from("{\"error\":\"as requested\"}")).unwrap_or_default()
-            }
-            Fault::DoneBut(status) => {
-                Response::builder().status(status).body(Body::from("oops")).unwrap_or_default()
-            }
+            Fault::Status(status, headers) => answer(status, &headers, "{\"error\":\"as requested\"}"),
+            Fault::DoneBut(status) => answer(status, &[], "oops"),
             Fault::Hang | Fault::DoneThenHang => std::future::pending().await,
             // Unwinding drops the connection without an answer; no panic message is printed.
             Fault::Cut | Fault::DoneThenCut => std::panic::resume_unwind(Box::new("cut")),
@@ -63,29 +57,25 @@ struct Plan {
 impl Script {
     /// The next request meets `fault`.
     pub fn next(&self, fault: Fault) {
-        self.lock().next.push_back(Some(fault));
+        self.0.lock().next.push_back(Some(fault));
     }
 
     /// The next request that is not spoken for goes well.
     pub fn next_well(&self) {
-        self.lock().next.push_back(None);
+        self.0.lock().next.push_back(None);
     }
 
     /// Every request that is not spoken for meets `fault`; `None` ends it.
     pub fn always(&self, fault: Option<Fault>) {
-        self.lock().always = fault;
+        self.0.lock().always = fault;
     }
 
     /// What the present request meets.
     pub fn draw(&self) -> Option<Fault> {
-        let mut plan = self.lock();
+        let mut plan = self.0.lock();
         match plan.next.pop_front() {
             Some(fault) => fault,
             None => plan.always.clone(),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Plan> {
-        self.0.lock()
     }
 }

@@ -118,10 +118,10 @@ impl Press {
         let (worth, not_worth) = (self.worth - before.worth, self.not_worth - before.not_worth);
         let (not_ready, failed) = (self.not_ready - before.not_ready, self.failed - before.failed);
         let decided: Vec<Value> = [
-            (worth, phrase!("{worth} worth a post", "投稿対象 {worth} 件", worth)),
-            (not_worth, phrase!("{not_worth} rejected", "対象外 {not_worth} 件", not_worth)),
-            (not_ready, phrase!("{not_ready} not ready yet", "資料待ち {not_ready} 件", not_ready)),
-            (failed, phrase!("{failed} failed", "失敗 {failed} 件", failed)),
+            (worth, phrase!("{worth} worth a post", "投稿対象 {worth} 件")),
+            (not_worth, phrase!("{not_worth} rejected", "対象外 {not_worth} 件")),
+            (not_ready, phrase!("{not_ready} not ready yet", "資料待ち {not_ready} 件")),
+            (failed, phrase!("{failed} failed", "失敗 {failed} 件")),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
@@ -137,7 +137,6 @@ impl Press {
             "新着 {found} 件（既知 {known} 件）／{decided}／投稿 {posted} 件",
             found = self.found - before.found,
             known = before.items,
-            decided,
             posted = self.posted - before.posted
         )
     }
@@ -163,18 +162,12 @@ impl Blogs {
     fn render(&self, before: &Blogs) -> Phrase {
         let checks = self.checks - before.checks;
         let checked = match self.failed - before.failed {
-            0 => phrase!("{checks check}", "確認 {checks} 回", checks),
-            failed => phrase!(
-                "{checks check}, {failed} failed",
-                "確認 {checks} 回（失敗 {failed}）",
-                checks,
-                failed
-            ),
+            0 => phrase!("{checks check}", "確認 {checks} 回"),
+            failed => phrase!("{checks check}, {failed} failed", "確認 {checks} 回（失敗 {failed}）"),
         };
         phrase!(
             "{checked}, {entries new entry} ({known} known before); read by feed: {feed}, sitemap: {sitemap}, page: {page}; {mails mail} sent",
             "{checked}、新しい記事 {entries} 件（既知 {known} 件）／フィード {feed}、サイトマップ {sitemap}、ページ {page}／メール {mails} 通",
-            checked,
             entries = self.entries - before.entries,
             known = before.entries,
             feed = self.by_feed,
@@ -190,19 +183,16 @@ impl Commits {
     fn render(&self, before: &Commits) -> Phrase {
         let (new, distinct) = (self.on_branches - before.on_branches, self.commits - before.commits);
         let new = if new == distinct {
-            phrase!("{new new commit}", "新しいコミット {new} 件", new)
+            phrase!("{new new commit}", "新しいコミット {new} 件")
         } else {
             phrase!(
                 "{new new commit}, {distinct} without repeats,",
-                "新しいコミット {new} 件（重複を除くと {distinct} 件）",
-                new,
-                distinct
+                "新しいコミット {new} 件（重複を除くと {distinct} 件）"
             )
         };
         phrase!(
             "{new} on {branches branch} of {projects project}; {complete branch} complete; {posts post} sent",
             "{projects} プロジェクト・{branches} ブランチに{new}／完了 {complete} ブランチ／投稿 {posts} 件",
-            new,
             branches = self.branches,
             projects = self.projects,
             complete = self.closed,

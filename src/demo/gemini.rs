@@ -6,15 +6,15 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, Response, header};
-use parking_lot::{Mutex, MutexGuard};
+use axum::http::{HeaderMap, Method, Response};
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 use url::Url;
 
 use super::faults::Fault;
 use super::opinion::think;
-use super::server::{self, Serving};
+use super::server::{self, Serving, answer_json, header};
 
 /// The API key that it accepts.
 pub const KEY: &str = "loopback-gemini-key-0123456789";
@@ -95,8 +95,7 @@ pub struct Gemini {
     _serving: Serving,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Server(Arc<Mutex<Inner>>);
+type Server = Arc<Mutex<Inner>>;
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -151,16 +150,10 @@ impl Gemini {
     }
 }
 
-impl Server {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock()
-    }
-}
-
 async fn serve(State(server): State<Server>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
-    let key = text(&parts.headers, "x-goog-api-key");
+    let key = header(&parts.headers, "x-goog-api-key");
     let asked = Asked {
         line: format!("{} {}", parts.method, parts.uri),
         key: key.clone(),
@@ -238,25 +231,18 @@ fn unknown_model(path: &str) -> Response<Body> {
     error(404, "NOT_FOUND", &message, &json!([]))
 }
 
-fn text(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers.get(name)?.to_str().ok().map(str::to_owned)
-}
-
 fn begin_upload(headers: &HeaderMap) -> Response<Body> {
-    let is_start = text(headers, "x-goog-upload-command").as_deref() == Some("start");
-    let host = text(headers, "host").unwrap_or_default();
+    let is_start = header(headers, "x-goog-upload-command").as_deref() == Some("start");
+    let host = header(headers, "host").unwrap_or_default();
     if !is_start {
         error(400, "INVALID_ARGUMENT", "an upload begins with `start`", &json!([]))
     } else {
-        Response::builder()
-            .header("x-goog-upload-url", format!("http://{host}/upload/session"))
-            .body(Body::empty())
-            .unwrap_or_default()
+        server::answer(200, &[("x-goog-upload-url", format!("http://{host}/upload/session"))], Body::empty())
     }
 }
 
 fn end_upload(server: &Server, headers: &HeaderMap, bytes: &Bytes) -> Response<Body> {
-    if text(headers, "x-goog-upload-command").as_deref() != Some("upload, finalize") {
+    if header(headers, "x-goog-upload-command").as_deref() != Some("upload, finalize") {
         return error(400, "INVALID_ARGUMENT", "an upload ends with `finalize`", &json!([]));
     }
     let mut inner = server.lock();
@@ -313,7 +299,7 @@ async fn answer(reply: Reply, asked: &Asked) -> Response<Body> {
             error(400, "INVALID_ARGUMENT", &why, &details)
         }
         Reply::BadRequest(message) => error(400, "INVALID_ARGUMENT", message, &json!([])),
-        Reply::Garbage => Response::builder().body(Body::from("<html>proxy</html>")).unwrap_or_default(),
+        Reply::Garbage => Response::new(Body::from("<html>proxy</html>")),
         Reply::Fault(fault) => fault.play().await,
     }
 }
@@ -358,17 +344,10 @@ fn finished(text: &str, finish: &str) -> Json {
 }
 
 fn good(body: &Json) -> Response<Body> {
-    Response::builder()
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Body::from(body.to_string()))
-        .unwrap_or_default()
+    answer_json(200, body)
 }
 
 fn error(status: u16, code: &str, message: &str, details: &Json) -> Response<Body> {
     let body = json!({ "error": { "code": status, "status": code, "message": message, "details": details } });
-    Response::builder()
-        .status(status)
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Body::from(body.to_string()))
-        .unwrap_or_default()
+    answer_json(status, &body)
 }

@@ -76,8 +76,7 @@ impl GoogleBooks {
 
     /// Starts on `listener`, with `volumes` to be found by any search.
     pub fn start_on(listener: TcpListener, volumes: Vec<Json>) -> std::io::Result<Self> {
-        let address = format!("http://{}/books/v1/volumes", listener.local_addr()?);
-        let url = Url::parse(&address).map_err(std::io::Error::other)?;
+        let url = server::url(&listener, "/books/v1/volumes")?;
         let server = Arc::new(Mutex::new(Server { volumes, ..Server::default() }));
         let router = Router::new().route("/books/v1/volumes", get(answer)).with_state(Arc::clone(&server));
         let _serving = server::start(listener, router);
@@ -127,13 +126,7 @@ async fn answer(
     match reply {
         Reply::Volumes => send_page(page, Some(total)),
         Reply::Total(total) => send_page(page, total),
-        Reply::Raw { status, headers, body } => {
-            let mut answer = Response::builder().status(status);
-            for (name, value) in headers {
-                answer = answer.header(name, value);
-            }
-            answer.body(Body::from(body)).unwrap_or_default()
-        }
+        Reply::Raw { status, headers, body } => server::answer(status, &headers, body),
         Reply::Silence => std::future::pending().await,
         Reply::Cut => {
             let pieces =
@@ -152,8 +145,8 @@ fn send_page(page: Vec<Json>, total: Option<i64>) -> Response<Body> {
     if !page.is_empty() {
         body["items"] = page.into();
     }
-    let answer = Response::builder().header("content-type", "application/json; charset=UTF-8");
-    answer.body(Body::from(body.to_string())).unwrap_or_default()
+    let kind = ("content-type", "application/json; charset=UTF-8".to_owned());
+    server::answer(200, &[kind], body.to_string())
 }
 
 /// The ISBN-13 of the made-up book `number`.

@@ -18,7 +18,7 @@ use url::Url;
 use super::faults::Script;
 use super::journal::{Memory, Record};
 use super::open::{CountingListener, OpenCount};
-use super::server::{self, Serving};
+use super::server::{self, Serving, answer_json, header};
 use crate::time::{Clock, Timestamp};
 
 /// The access token that the server accepts.
@@ -117,22 +117,13 @@ impl MastodonServer {
     }
 }
 
-fn answer(status: u16, body: &Value) -> Response<Body> {
-    Response::builder()
-        .status(status)
-        .header("content-type", "application/json")
-        .body(Body::from(body.to_string()))
-        .unwrap_or_default()
-}
-
 fn is_ours(headers: &HeaderMap) -> bool {
-    let sent = headers.get("authorization").and_then(|value| value.to_str().ok());
-    sent == Some(format!("Bearer {TOKEN}").as_str())
+    header(headers, "authorization") == Some(format!("Bearer {TOKEN}"))
 }
 
 async fn make(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     if !is_ours(&headers) {
-        return answer(401, &json!({ "error": "The access token is invalid" }));
+        return answer_json(401, &json!({ "error": "The access token is invalid" }));
     }
     let fault = server.posts.draw();
     let made = match &fault {
@@ -142,24 +133,24 @@ async fn make(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> 
     match (fault, made) {
         (Some(fault), _) => fault.play().await,
         (None, Some(made)) => made,
-        (None, None) => answer(500, &Value::Null),
+        (None, None) => answer_json(500, &Value::Null),
     }
 }
 
 impl Server {
     fn make(&self, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
         let Ok(request) = serde_json::from_slice::<Value>(body) else {
-            return answer(400, &json!({ "error": "not JSON" }));
+            return answer_json(400, &json!({ "error": "not JSON" }));
         };
         let now = self.clock.now();
-        let key = headers.get("idempotency-key").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let key = header(headers, "idempotency-key");
         let mut inner = self.inner.lock();
         if let Some(key) = key.as_ref().filter(|_| inner.honours_keys)
             && let Some((id, at)) = inner.keys.get(key)
             && now.since(*at) < KEY_LIFE
             && let Some(known) = inner.toots.iter().find(|toot| toot.id == *id)
         {
-            return answer(200, &show(known));
+            return answer_json(200, &show(known));
         }
         let text = request["status"].as_str().unwrap_or_default();
         let price = |word: &str| if word.starts_with("https://") { 23 } else { word.chars().count() };
@@ -168,18 +159,18 @@ impl Server {
         });
         let length = length.sum::<usize>() as u64;
         if text.trim().is_empty() || length > inner.max_characters {
-            return answer(422, &json!({ "error": "Validation failed: Text character limit exceeded" }));
+            return answer_json(422, &json!({ "error": "Validation failed: Text character limit exceeded" }));
         }
         let toot = Toot { id: inner.toots.len() as u64 + 1, created_at: now, request, key };
         if self.record.note(&toot).is_err() {
-            return answer(500, &json!({ "error": "the post cannot be kept" }));
+            return answer_json(500, &json!({ "error": "the post cannot be kept" }));
         }
         if let Some(key) = &toot.key {
             inner.keys.insert(key.clone(), (toot.id, now));
         }
         let shown = show(&toot);
         inner.toots.push(toot);
-        answer(200, &shown)
+        answer_json(200, &shown)
     }
 }
 
@@ -213,9 +204,9 @@ async fn who(State(server): State<Server>, headers: HeaderMap) -> Response<Body>
         return fault.play().await;
     }
     if is_ours(&headers) {
-        answer(200, &json!({ "id": "1", "acct": "bot", "username": "bot" }))
+        answer_json(200, &json!({ "id": "1", "acct": "bot", "username": "bot" }))
     } else {
-        answer(401, &json!({ "error": "The access token is invalid" }))
+        answer_json(401, &json!({ "error": "The access token is invalid" }))
     }
 }
 
@@ -229,13 +220,13 @@ async fn list(
         return fault.play().await;
     }
     if !is_ours(&headers) {
-        return answer(401, &json!({ "error": "The access token is invalid" }));
+        return answer_json(401, &json!({ "error": "The access token is invalid" }));
     }
     let limit = query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(20_usize).min(40);
     let before = query.get("max_id").and_then(|id| id.parse().ok()).unwrap_or(u64::MAX);
     let inner = server.inner.lock();
     let page = inner.toots.iter().rev().filter(|toot| toot.id < before).take(limit).map(show);
-    answer(200, &page.collect())
+    answer_json(200, &page.collect())
 }
 
 async fn instance(State(server): State<Server>) -> Json<Value> {

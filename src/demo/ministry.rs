@@ -10,13 +10,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Method, Response, header};
-use parking_lot::{Mutex, MutexGuard};
+use axum::http::{HeaderValue, Method, Response};
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use url::Url;
 
 use super::faults::{Fault, Script};
-use super::server::{self, Serving};
+use super::server::{self, Serving, answer, header};
 use crate::hash;
 use crate::time::Timestamp;
 
@@ -62,10 +62,7 @@ pub struct Ministry {
     _serving: Serving,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Server {
-    inner: Arc<Mutex<Inner>>,
-}
+type Server = Arc<Mutex<Inner>>;
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -140,20 +137,11 @@ impl Ministry {
     }
 }
 
-impl Server {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock()
-    }
-}
-
 async fn serve(State(server): State<Server>, request: Request) -> Response<Body> {
     let path = request.uri().path().to_owned();
-    let base = request
-        .headers()
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok())
-        .map_or_else(|| "http://127.0.0.1".to_owned(), |host| format!("http://{host}"));
-    let (fault, answer) = {
+    let host = header(request.headers(), "host");
+    let base = format!("http://{}", host.as_deref().unwrap_or("127.0.0.1"));
+    let (fault, found) = {
         let mut inner = server.lock();
         inner.log.push(format!("{} {path}", request.method()));
         let fault = inner.faults.get(&path).and_then(Script::draw);
@@ -161,27 +149,17 @@ async fn serve(State(server): State<Server>, request: Request) -> Response<Body>
     };
     if let Some(fault) = fault {
         let mut response = Fault::play(fault).await;
-        response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/html"));
+        response.headers_mut().insert("content-type", HeaderValue::from_static("text/html"));
         return response;
     }
-    let Some((media_type, body)) = answer else {
-        return Response::builder().status(404).body(Body::from("not found")).unwrap_or_default();
-    };
-    let tag = format!("\"{}\"", hash::short(&hash::sha256_hex(&body)));
-    let builder = Response::builder()
-        .header(header::CONTENT_TYPE, media_type)
-        .header(header::ETAG, &tag)
-        .header(header::CONTENT_LENGTH, body.len());
-    let is_known = request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| *known == *tag);
-    if is_known {
-        return Response::builder()
-            .status(304)
-            .header(header::ETAG, tag)
-            .body(Body::empty())
-            .unwrap_or_default();
+    let Some((media_type, body)) = found else { return answer(404, &[], "not found") };
+    let tag = ("etag", format!("\"{}\"", hash::short(&hash::sha256_hex(&body))));
+    if header(request.headers(), "if-none-match").as_ref() == Some(&tag.1) {
+        return answer(304, &[tag], Body::empty());
     }
+    let headers = [("content-type", media_type), tag, ("content-length", body.len().to_string())];
     let body = if request.method() == Method::HEAD { Body::empty() } else { Body::from(body) };
-    builder.body(body).unwrap_or_default()
+    answer(200, &headers, body)
 }
 
 fn find(inner: &Inner, path: &str, base: &str) -> Option<(String, Vec<u8>)> {

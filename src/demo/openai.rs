@@ -6,13 +6,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, header};
-use parking_lot::{Mutex, MutexGuard};
+use axum::http::{HeaderMap, Response};
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 use url::Url;
 
-use super::server::{self, Serving};
+use super::server::{self, Serving, answer_json, header};
 
 /// One request that came in.
 #[derive(Clone, Debug)]
@@ -33,8 +33,7 @@ pub struct OpenAi {
     _serving: Serving,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Server(Arc<Mutex<Inner>>);
+type Server = Arc<Mutex<Inner>>;
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -83,12 +82,6 @@ impl OpenAi {
     }
 }
 
-impl Server {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock()
-    }
-}
-
 async fn list_models(State(server): State<Server>) -> Response<Body> {
     let models = server.lock().models.clone();
     let (status, body) = if models.is_empty() {
@@ -98,13 +91,12 @@ async fn list_models(State(server): State<Server>) -> Response<Body> {
             models.iter().map(|id| json!({ "id": id, "object": "model", "owned_by": "loopback" })).collect();
         (200, json!({ "object": "list", "data": data }))
     };
-    respond(status, &body)
+    answer_json(status, &body)
 }
 
 async fn serve(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response<Body> {
-    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let asked = Asked {
-        authorization: authorization.map(str::to_owned),
+        authorization: header(&headers, "authorization"),
         body: serde_json::from_slice(&body).unwrap_or_default(),
         text: String::from_utf8_lossy(&body).into_owned(),
     };
@@ -113,13 +105,5 @@ async fn serve(State(server): State<Server>, headers: HeaderMap, body: Bytes) ->
         inner.log.push(asked);
         inner.next.pop_front().unwrap_or((503, json!({ "error": { "message": "nothing to say" } })))
     };
-    respond(status, &answer)
-}
-
-fn respond(status: u16, body: &Json) -> Response<Body> {
-    Response::builder()
-        .status(status)
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Body::from(body.to_string()))
-        .unwrap_or_default()
+    answer_json(status, &answer)
 }

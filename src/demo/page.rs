@@ -52,9 +52,7 @@ fn view(posts: &[Toot], mails: &[Kept]) -> PageView {
 }
 
 fn empty(title: &Phrase) -> Block {
-    Block::Empty {
-        text: phrase!("{title}: nothing yet", "{title}：まだありません", title), command: None
-    }
+    Block::Empty { text: phrase!("{title}: nothing yet", "{title}：まだありません"), command: None }
 }
 
 /// A mail as a frame of its number.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Response, header};
+use axum::http::{HeaderMap, Response};
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use url::Url;
 
 use super::faults::Fault;
-use super::server::{self, Serving};
+use super::server::{self, Serving, header};
 use crate::hash;
 use crate::time::Timestamp;
 
@@ -236,7 +236,7 @@ impl Site {
     /// Starts on `listener`.
     pub fn start_on(listener: TcpListener, content: Content) -> std::io::Result<Self> {
         let base = format!("http://{}", listener.local_addr()?);
-        let url = Url::parse(&base).map_err(std::io::Error::other)?;
+        let url = server::url(&listener, "/")?;
         let server = Arc::new(Mutex::new(Server { base, content, log: Vec::new() }));
         let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
         let _serving = server::start(listener, router);
@@ -256,7 +256,7 @@ impl Site {
 
 async fn answer(State(server): State<Arc<Mutex<Server>>>, request: Request) -> Response<Body> {
     let path = request.uri().path().to_owned();
-    let if_none_match = text(request.headers(), &header::IF_NONE_MATCH);
+    let if_none_match = header(request.headers(), "if-none-match");
     let (fault, response) = {
         let mut server = server.lock();
         let fault = server.content.fault.clone();
@@ -276,43 +276,30 @@ async fn answer(State(server): State<Arc<Mutex<Server>>>, request: Request) -> R
     }
 }
 
-fn text(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
-    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
-}
-
 fn respond(server: &Server, path: &str, known: Option<&str>, headers: &HeaderMap) -> Response<Body> {
     let content = &server.content;
     if let Some((name, value)) = &content.wants
         && headers.get(name).is_none_or(|found| found != value)
     {
-        return Response::builder().status(401).body(Body::empty()).unwrap_or_default();
+        return server::answer(401, &[], Body::empty());
     }
     if let Some((status, to)) = content.redirects.get(path) {
-        return Response::builder()
-            .status(*status)
-            .header("location", to)
-            .body(Body::empty())
-            .unwrap_or_default();
+        return server::answer(*status, &[("location", to.clone())], Body::empty());
     }
     let Some((status, media_type, body)) = content.answer(path, &server.base) else {
-        let body = Body::from("<h1>Not found</h1>");
-        return Response::builder()
-            .status(404)
-            .header("content-type", "text/html")
-            .body(body)
-            .unwrap_or_default();
+        return server::answer(404, &[("content-type", "text/html".to_owned())], "<h1>Not found</h1>");
     };
     let tag = format!("\"{}\"", hash::short(&hash::sha256_hex(&body)));
-    let conditional = known.is_some() || headers.contains_key(header::IF_MODIFIED_SINCE);
-    let mut response = Response::builder();
+    let conditional = known.is_some() || headers.contains_key("if-modified-since");
     let unchanged = match content.versions {
         Versions::Tags => known == Some(tag.as_str()),
         Versions::Always304 => conditional,
         Versions::TagsWithout304 | Versions::Nothing => false,
     };
+    let mut headers = vec![("content-type", media_type)];
     if content.versions != Versions::Nothing && status == 200 {
-        response = response.header("etag", tag);
+        headers.push(("etag", tag));
     }
     let (status, body) = if unchanged { (304, Body::empty()) } else { (status, Body::from(body)) };
-    response.status(status).header("content-type", media_type).body(body).unwrap_or_default()
+    server::answer(status, &headers, body)
 }

@@ -190,7 +190,7 @@ pub(super) fn step(world: &World, number: usize, at: Timestamp) -> Phrase {
         _ => match number % 6 {
             2 => {
                 let (release, commits) = (release(world, count, at), commits(world, count, at));
-                phrase!("{release} and {commits}", "{release}と{commits}", release, commits)
+                phrase!("{release} and {commits}", "{release}と{commits}")
             }
             3 => article(&world.feed_blog, "example", count, at),
             4 => commits(world, count, at),
@@ -235,7 +235,7 @@ fn article(site: &super::site::Site, id: &str, number: u32, at: Timestamp) -> Ph
         before => format!("{}, part {}", pick(&NEW_ARTICLES, number), before + 1),
     };
     site.edit(|blog| blog.publish(&format!("entry-{number}"), &title, at));
-    phrase!("an entry of the blog `{id}`", "ブログ `{id}` の記事 1 件", id)
+    phrase!("an entry of the blog `{id}`", "ブログ `{id}` の記事 1 件")
 }
 
 fn commits(world: &World, number: u32, at: Timestamp) -> Phrase {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::db::{FromCell, SqlCell, ToValue, Value};
+use crate::db::{FromCell, ToValue, Value};
 use crate::phrase;
 use crate::phrase::Phrase;
 
@@ -105,7 +105,7 @@ impl ToValue for Subject {
 impl FromCell for Subject {
     const WANTED: &'static str = String::WANTED;
 
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
+    fn from_cell(cell: &Value<'_>) -> Option<Self> {
         String::from_cell(cell).map(Self)
     }
 }

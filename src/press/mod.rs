@@ -294,7 +294,8 @@ impl Collector for Press {
         let mut checks = Vec::new();
         for feed in self.feeds() {
             let fetcher = &self.env.fetcher;
-            let reached = fetcher.reach(phrase!("feed", "フィード"), feed, &self.allow_private, Wanted::Document).await;
+            let reached =
+                fetcher.reach(phrase!("feed", "フィード"), feed, &self.allow_private, Wanted::Document).await;
             let page = if reached.is_fine { preview::check_page(self, feed).await } else { None };
             checks.extend([Some(reached), page].into_iter().flatten());
         }

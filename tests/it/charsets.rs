@@ -140,5 +140,5 @@ fn one_bad_byte_does_not_turn_a_text_into_another_encoding() {
     let decoded = decode(&bytes, None, Kind::Plain);
     assert_eq!(decoded.text, format!("{JAPANESE}\u{fffd}"));
     assert_eq!(decode(b"a\0b", None, Kind::Plain).text, "ab");
-    assert_eq!(decode(b"", None, Kind::Xml), Decoded { text: String::new(), encoding: "utf-8" });
+    assert_eq!(decode(b"", None, Kind::Xml), Decoded { text: String::new(), encoding: "utf-8".to_owned() });
 }

@@ -61,7 +61,7 @@ impl ConfigSource {
 
     /// Line and column, counted from 1 in characters, of a place in the text.
     pub(super) fn line_and_column(&self, at: usize) -> (usize, usize) {
-        let before = &self.text[..floor_boundary(&self.text, at)];
+        let before = &self.text[..self.text.floor_char_boundary(at)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }
@@ -103,7 +103,8 @@ pub struct Problem {
 impl Problem {
     /// An error at `span` of `source`.
     pub fn at(source: &ConfigSource, span: Range<usize>, message: Phrase) -> Self {
-        let span = Some(floor_boundary(&source.text, span.start)..ceil_boundary(&source.text, span.end));
+        let text = &source.text;
+        let span = Some(text.floor_char_boundary(span.start)..text.ceil_char_boundary(span.end));
         Self { source: source.clone(), span, severity: Severity::Error, message, label: None, hint: None }
     }
 
@@ -379,19 +380,3 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
-
-fn floor_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
-}

@@ -36,9 +36,7 @@ pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
         let words = known.iter().map(|word| Value::from(format!("`{word}`"))).collect::<Vec<_>>();
         let problem = problem(phrase!(
             "`{word}` is not one of {words}",
-            "`{word}` は指定できません（{words} のいずれか）",
-            word,
-            words
+            "`{word}` は指定できません（{words} のいずれか）"
         ));
         return match nearest(word, known.iter().copied()) {
             Some(near) => problem.with_label(did_you_mean(near)),
@@ -52,9 +50,7 @@ pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
             let (expected, found) = (plain_expected(expected), plain_found(found));
             return problem(phrase!(
                 "expected {expected}, found {found}",
-                "{expected}が必要ですが、{found}が書かれています",
-                expected,
-                found
+                "{expected}が必要ですが、{found}が書かれています"
             ));
         }
     }
@@ -65,13 +61,13 @@ pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
 
 /// What is wrong with a key that nobody reads.
 pub(super) fn unknown_key_phrase(key: &str) -> Phrase {
-    phrase!("unknown key `{key}`", "不明なキー `{key}`", key)
+    phrase!("unknown key `{key}`", "不明なキー `{key}`")
 }
 
 /// The problem of a table at `span` that lacks a key.
 pub(super) fn missing_key(section: &Section, span: &Range<usize>, key: &str) -> Problem {
-    let message = phrase!("the key `{key}` is missing", "キー `{key}` がありません", key);
-    let label = phrase!("`{key}` belongs here", "ここに `{key}` が必要です", key);
+    let message = phrase!("the key `{key}` is missing", "キー `{key}` がありません");
+    let label = phrase!("`{key}` belongs here", "ここに `{key}` が必要です");
     Problem::at(&section.file.source, span.clone(), message).with_label(label)
 }
 
@@ -97,7 +93,6 @@ fn unknown_key(
         return problem.with_hint(phrase!(
             "`{key}` belongs to the {what} itself: move it up, before any line that opens a table inside it",
             "`{key}` は{what}自体のキーです。内側の表を始める行より前に移してください",
-            key,
             what = place.noun()
         ));
     }
@@ -107,9 +102,7 @@ fn unknown_key(
         let owners = either(owners.iter().map(|owner| format!("\"{owner}\"")));
         return problem.with_hint(phrase!(
             "`{key}` belongs to kind = {owners}",
-            "`{key}` は kind = {owners} のキーです",
-            key,
-            owners
+            "`{key}` は kind = {owners} のキーです"
         ));
     }
     match list_homes(key, kinds).as_slice() {
@@ -121,12 +114,12 @@ fn unknown_key(
 /// Where a key belongs.
 pub(super) fn belongs_in(key: &str, homes: &[String]) -> Phrase {
     let homes = either(homes.iter().cloned());
-    phrase!("`{key}` belongs in {homes}", "`{key}` は {homes} に書きます", key, homes)
+    phrase!("`{key}` belongs in {homes}", "`{key}` は {homes} に書きます")
 }
 
 /// One of several.
 fn either(words: impl Iterator<Item = String>) -> Phrase {
-    let more = |before, word: String| phrase!("{before} or {word}", "{before} または {word}", before, word);
+    let more = |before, word: String| phrase!("{before} or {word}", "{before} または {word}");
     words.map(Phrase::verbatim).reduce(|before, word| more(before, word.to_string())).unwrap_or("".into())
 }
 
@@ -172,15 +165,15 @@ fn plain_expected(expected: &str) -> Phrase {
 
 /// serde's words for what was found, in TOML's words.
 fn plain_found(found: &str) -> Phrase {
-    let number = |number: &str| phrase!("the number {number}", "数値 {number} ", number);
+    let number = |number: &str| phrase!("the number {number}", "数値 {number} ");
     match found {
         "map" => phrase!("a table", "表"),
         "sequence" => phrase!("an array", "配列"),
         found => match found.split_once(' ') {
-            Some(("string", text)) => phrase!("the text {text}", "文字列 {text} ", text),
+            Some(("string", text)) => phrase!("the text {text}", "文字列 {text} "),
             Some(("integer", text)) => number(text),
             Some(("floating", text)) => number(text.trim_start_matches("point ")),
-            Some(("boolean", value)) => phrase!("{value}", "{value} ", value),
+            Some(("boolean", value)) => phrase!("{value}", "{value} "),
             _ => Phrase::verbatim(found),
         },
     }

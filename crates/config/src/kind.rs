@@ -192,7 +192,6 @@ impl Kind {
             let message = phrase!(
                 "`{key}` has no effect in a {what} of kind `{kind}`",
                 "種類 `{kind}` の{what}では `{key}` は無視されます",
-                key = *key,
                 what = self.place.noun(),
                 kind = self.name
             );

@@ -273,7 +273,7 @@ fn load_text(path: &Path) -> Result<String, Problems> {
                 ),
                 _ => Phrase::verbatim(err.to_string()),
             };
-            let message = phrase!("the file cannot be read: {why}", "ファイルを読み込めません：{why}", why);
+            let message = phrase!("the file cannot be read: {why}", "ファイルを読み込めません：{why}");
             Err(Problem::of_file(path, message).into())
         }
     }

@@ -112,8 +112,7 @@ pub(super) fn parse_parts(text: &str, context: &Surroundings) -> Result<Vec<Secr
                 let reference = format!("${{{name}}}");
                 return bad(phrase!(
                     "`{reference}` is no reference that is known",
-                    "`{reference}` という参照の書き方はありません",
-                    reference
+                    "`{reference}` という参照の書き方はありません"
                 ));
             }
         });

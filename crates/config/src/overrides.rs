@@ -97,7 +97,7 @@ pub(super) fn write(root: &mut TomlTable, kinds: &[Kind], env: &Env) -> Problems
             let source = ConfigSource::new(format!("${}", over.env), value.as_str());
             let mut problem = Problem::at(&source, 0..value.len(), bad.message().clone());
             problem.label =
-                Some(phrase!("the environment sets `{key}`", "環境変数が `{key}` を設定しています", key));
+                Some(phrase!("the environment sets `{key}`", "環境変数が `{key}` を設定しています"));
             problem.hint = bad.hint().cloned();
             problems.push(problem);
         }

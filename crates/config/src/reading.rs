@@ -113,8 +113,7 @@ impl Reading<'_> {
                 return Err(Misfit::custom(
                     phrase!(
                         "expected a secret in quotes, found {found}",
-                        "引用符で囲んだ秘密情報が必要ですが、{found}が書かれています",
-                        found
+                        "引用符で囲んだ秘密情報が必要ですが、{found}が書かれています"
                     )
                     .to_stored(),
                 ));

@@ -78,17 +78,14 @@ impl MissingSecret {
     /// What is missing, in one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
-            Self::Env(name) => phrase!("{name} is not set", "{name} が設定されていません", name),
+            Self::Env(name) => phrase!("{name} is not set", "{name} が設定されていません"),
             Self::File { path, why } => phrase!(
                 "the secret file `{path}` cannot be read: {why}",
-                "秘密情報のファイル `{path}` を読み込めません：{why}",
-                path,
-                why
+                "秘密情報のファイル `{path}` を読み込めません：{why}"
             ),
             Self::NoCredentials(name) => phrase!(
                 "the credential `{name}` is not there: `$CREDENTIALS_DIRECTORY` is not set",
-                "クレデンシャル `{name}` がありません（`$CREDENTIALS_DIRECTORY` が設定されていません）",
-                name
+                "クレデンシャル `{name}` がありません（`$CREDENTIALS_DIRECTORY` が設定されていません）"
             ),
         }
     }
@@ -150,9 +147,7 @@ impl Secret {
             {
                 warnings.push(phrase!(
                     "everyone on this machine can read the secret file `{path}`; `chmod 600 {path}` ends that",
-                    "秘密情報のファイル `{path}` はこのマシンの誰でも読めます。`chmod 600 {path}` で制限できます",
-                    path = path.display().to_string()
-                ));
+                    "秘密情報のファイル `{path}` はこのマシンの誰でも読めます。`chmod 600 {path}` で制限できます"));
             }
         }
         if self.hides == Hides::Whole

@@ -52,9 +52,7 @@ impl BadLocation {
             Self::Secret(missing) => missing.phrase(),
             Self::Address { shown, why } => phrase!(
                 "`{shown}` is not a database address: {why}",
-                "`{shown}` はデータベースのアドレスではありません：{why}",
-                shown,
-                why
+                "`{shown}` はデータベースのアドレスではありません：{why}"
             ),
         }
     }

@@ -13,7 +13,7 @@ use super::kind::{Kind, TableKind};
 use super::lookup::Surroundings;
 use super::model::HEAD_KEYS;
 use super::reading::SeenSecret;
-use super::tree::{Data, TomlTable};
+use super::tree::{TomlTable, TomlValue};
 use super::value::BadValue;
 use stdx::phrase;
 use stdx::phrase::Phrase;
@@ -93,10 +93,10 @@ impl Section {
 
     fn find_table<'a>(&self, root: &'a TomlTable) -> Option<&'a TomlTable> {
         match self.place {
-            TableKind::Job => match &root.find(self.place.word())?.data {
-                Data::Array(jobs) => jobs.iter().find(|job| job.span == self.span)?.as_table(),
-                _ => None,
-            },
+            TableKind::Job => {
+                let jobs = root.find(self.place.word())?.items();
+                jobs.iter().find(|job| job.span == self.span)?.as_table()
+            }
             place @ (TableKind::Quota | TableKind::Llm | TableKind::Channel) => {
                 root.find_table(place.word())?.find_table(&self.name)
             }
@@ -133,16 +133,13 @@ impl Section {
         known: impl IntoIterator<Item = &'a str>,
     ) -> Problem {
         let known: Vec<&str> = known.into_iter().collect();
-        let problem = self.problem(
-            key,
-            phrase!("there is no {what} `{name}`", "{what} `{name}` はありません", what = &what, name),
-        );
+        let problem =
+            self.problem(key, phrase!("there is no {what} `{name}`", "{what} `{name}` はありません"));
         match stdx::text::nearest(name, known.iter().copied()) {
             Some(near) => problem.with_label(did_you_mean(near)),
             None if known.is_empty() => problem.with_hint(phrase!(
                 "this file defines no {what} at all",
-                "この設定ファイルには{what}が 1 つも定義されていません",
-                what
+                "この設定ファイルには{what}が 1 つも定義されていません"
             )),
             None => {
                 problem.with_hint(phrase!("known: {names}", "定義済み：{names}", names = known.join(", ")))
@@ -154,11 +151,7 @@ impl Section {
     /// on tables with problems, too.
     pub fn list_repeats(&self, list: &str, key: &str) -> Vec<(String, [usize; 2])> {
         let root = self.file.tree();
-        let Some(Data::Array(items)) =
-            self.find_table(&root).and_then(|own| own.find(list)).map(|value| &value.data)
-        else {
-            return Vec::new();
-        };
+        let items = self.find_table(&root).and_then(|own| own.find(list)).map_or(&[][..], TomlValue::items);
         let mut seen = HashMap::new();
         let repeats = items.iter().enumerate().filter_map(|(number, item)| {
             let text = item.as_table()?.find_text(key)?;
@@ -207,7 +200,7 @@ impl Section {
 
 /// The word that is meant, probably.
 pub fn did_you_mean(word: &str) -> Phrase {
-    phrase!("did you mean `{word}`?", "`{word}` ではありませんか？", word)
+    phrase!("did you mean `{word}`?", "`{word}` ではありませんか？")
 }
 
 impl fmt::Debug for Section {

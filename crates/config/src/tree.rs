@@ -234,6 +234,19 @@ impl TomlValue {
         }
     }
 
+    /// The value of a key, if this is a table.
+    pub(super) fn find(&self, key: &str) -> Option<&TomlValue> {
+        self.as_table()?.find(key)
+    }
+
+    /// The items, if this is an array.
+    pub(super) fn items(&self) -> &[TomlValue] {
+        match &self.data {
+            Data::Array(items) => items,
+            _ => &[],
+        }
+    }
+
     fn find_table_at(&self, span: &Range<usize>) -> Option<&TomlTable> {
         match &self.data {
             Data::TomlTable(inner) if self.span == *span => Some(inner),

@@ -60,7 +60,7 @@ fn check(section: &Section) -> Problems {
         Some(name) if !is_header(name) => section
             .problem(
                 "sso_header",
-                phrase!("`{name}` is not the name of a header", "`{name}` はヘッダー名ではありません", name),
+                phrase!("`{name}` is not the name of a header", "`{name}` はヘッダー名ではありません"),
             )
             .with_hint(phrase!("write one such as \"Remote-User\"", "\"Remote-User\" のように書きます")),
         Some(_) if web.trusted_proxies.is_empty() => section

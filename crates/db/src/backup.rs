@@ -50,38 +50,25 @@ impl BackupError {
     pub fn phrase(&self) -> Phrase {
         match self {
             BackupError::Exists(path) => {
-                phrase!("{path} exists already", "{path} はすでにあります", path = path.display().to_string())
+                phrase!("{path} exists already", "{path} はすでにあります")
             }
-            BackupError::NoDirectory(path) => phrase!(
-                "there is no directory {path}",
-                "ディレクトリ {path} がありません",
-                path = path.display().to_string()
-            ),
-            BackupError::NoBackup(path) => phrase!(
-                "there is no file {path}",
-                "ファイル {path} がありません",
-                path = path.display().to_string()
-            ),
+            BackupError::NoDirectory(path) => {
+                phrase!("there is no directory {path}", "ディレクトリ {path} がありません")
+            }
+            BackupError::NoBackup(path) => phrase!("there is no file {path}", "ファイル {path} がありません"),
             BackupError::NotABackup { path, why } => phrase!(
                 "{path} is no backup that can be used: {why}",
-                "{path} はバックアップとして使えません：{why}",
-                path = path.display().to_string(),
-                why = why.phrase()
+                "{path} はバックアップとして使えません：{why}"
             ),
-            BackupError::Itself(path) => phrase!(
-                "{path} is the database itself",
-                "{path} はデータベースそのものです",
-                path = path.display().to_string()
-            ),
-            BackupError::InUse(path) => phrase!(
-                "{path} is in use by another process",
-                "{path} は別のプロセスが使用中です",
-                path = path.display().to_string()
-            ),
+            BackupError::Itself(path) => {
+                phrase!("{path} is the database itself", "{path} はデータベースそのものです")
+            }
+            BackupError::InUse(path) => {
+                phrase!("{path} is in use by another process", "{path} は別のプロセスが使用中です")
+            }
             BackupError::NotAFile(place) => phrase!(
                 "{place} is not a SQLite file, and only those are copied",
-                "{place} は SQLite のファイルではありません（コピーできるのは SQLite だけです）",
-                place
+                "{place} は SQLite のファイルではありません（コピーできるのは SQLite だけです）"
             ),
             BackupError::Db(error) => error.phrase(),
         }

@@ -103,68 +103,54 @@ impl Error {
             Error::BadAddress(why) => Phrase::verbatim(why),
             Error::Foreign(why) => why.clone(),
             Error::Missing(place) => {
-                phrase!("there is no database at {place}", "{place} にデータベースがありません", place)
+                phrase!("there is no database at {place}", "{place} にデータベースがありません")
             }
             Error::NotOurs { place, why } => phrase!(
                 "{place} is not a tsuzuki database: {why}",
-                "{place} は tsuzuki のデータベースではありません：{why}",
-                place,
-                why
+                "{place} は tsuzuki のデータベースではありません：{why}"
             ),
             Error::Newer { found, known } => phrase!(
                 "the database has schema version {found}, this program knows only up to {known}",
-                "データベースのスキーマはバージョン {found} ですが、このプログラムが対応しているのは {known} までです",
-                found = *found,
-                known = *known
+                "データベースのスキーマはバージョン {found} ですが、このプログラムが対応しているのは {known} までです"
             ),
             Error::Outdated { found, known } => phrase!(
                 "the database has schema version {found}, this program needs {known}",
-                "データベースのスキーマはバージョン {found} ですが、このプログラムには {known} が必要です",
-                found = *found,
-                known = *known
+                "データベースのスキーマはバージョン {found} ですが、このプログラムには {known} が必要です"
             ),
             Error::Altered { version } => phrase!(
                 "migration {version} in the database is not the one this program has",
-                "データベースのマイグレーション {version} がこのプログラムのものと異なります",
-                version = *version
+                "データベースのマイグレーション {version} がこのプログラムのものと異なります"
             ),
             Error::Arriving { from } => phrase!(
                 "the database is being filled by a move from {from} that has not ended",
-                "{from} からの移行が終わっていないデータベースです",
-                from
+                "{from} からの移行が終わっていないデータベースです"
             ),
             Error::MovedAway { to, at } => phrase!(
                 "everything in this database was moved to {to} at {at}",
-                "このデータベースの内容はすべて {to} に移行されました（{at}）",
-                to,
-                at
+                "このデータベースの内容はすべて {to} に移行されました（{at}）"
             ),
-            Error::Damaged(why) => phrase!(
-                "the database file is damaged: {why}",
-                "データベースのファイルが壊れています：{why}",
-                why
-            ),
+            Error::Damaged(why) => {
+                phrase!("the database file is damaged: {why}", "データベースのファイルが壊れています：{why}")
+            }
             Error::NotADatabase(why) => phrase!(
                 "the file is not a SQLite database: {why}",
-                "SQLite のデータベースではありません：{why}",
-                why
+                "SQLite のデータベースではありません：{why}"
             ),
             Error::ReadOnly(why) => {
-                phrase!("the database cannot be written: {why}", "データベースに書き込めません：{why}", why)
+                phrase!("the database cannot be written: {why}", "データベースに書き込めません：{why}")
             }
             Error::Full(why) => phrase!(
                 "the disk is full: nothing was changed ({why})",
-                "ディスクの空きがないため、何も変更していません（{why}）",
-                why
+                "ディスクの空きがないため、何も変更していません（{why}）"
             ),
             Error::Disk(why) => {
-                phrase!("the disk reports an error: {why}", "ディスクのエラーです：{why}", why)
+                phrase!("the disk reports an error: {why}", "ディスクのエラーです：{why}")
             }
             Error::CannotOpen(why) => {
-                phrase!("cannot open the database: {why}", "データベースを開けません：{why}", why)
+                phrase!("cannot open the database: {why}", "データベースを開けません：{why}")
             }
             Error::Busy(Some(who)) => {
-                phrase!("{who} keeps the database locked", "{who} がデータベースをロックしています", who)
+                phrase!("{who} keeps the database locked", "{who} がデータベースをロックしています")
             }
             Error::Busy(None) => phrase!(
                 "another process keeps the database locked",
@@ -172,34 +158,28 @@ impl Error {
             ),
             Error::Replaced(place) => phrase!(
                 "{place} was removed or replaced while it was open",
-                "{place} が使用中に削除されたか、置き換えられました",
-                place
+                "{place} が使用中に削除されたか、置き換えられました"
             ),
             Error::Unreachable(why) => {
-                phrase!("no connection to the database: {why}", "データベースに接続できません：{why}", why)
+                phrase!("no connection to the database: {why}", "データベースに接続できません：{why}")
             }
             Error::UnknownOutcome(why) => phrase!(
                 "the connection broke during COMMIT and its outcome is not known: {why}",
-                "COMMIT の途中で接続が切れ、結果が分かりません：{why}",
-                why
+                "COMMIT の途中で接続が切れ、結果が分かりません：{why}"
             ),
             Error::Collided(why) => phrase!(
                 "the transaction collided with others too often: {why}",
-                "トランザクションの競合が続きました：{why}",
-                why
+                "トランザクションの競合が続きました：{why}"
             ),
             Error::Constraint(why) => {
-                phrase!("the database refused a row: {why}", "データベースが行を拒否しました：{why}", why)
+                phrase!("the database refused a row: {why}", "データベースが行を拒否しました：{why}")
             }
             Error::Unexpected { column, wanted, found } => phrase!(
                 "column {column} holds {found}, not {wanted}",
-                "{column} 列目の値は {wanted} ではなく {found} です",
-                column = *column,
-                found,
-                wanted = *wanted
+                "{column} 列目の値は {wanted} ではなく {found} です"
             ),
             Error::Statement(why) => {
-                phrase!("statement failed: {why}", "SQL の実行に失敗しました：{why}", why)
+                phrase!("statement failed: {why}", "SQL の実行に失敗しました：{why}")
             }
             Error::OpenedReadOnly => phrase!(
                 "this run changes nothing, so the database refuses writes",

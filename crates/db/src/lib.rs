@@ -57,9 +57,10 @@ pub use restored::{Restore, list_restores, notice_restore};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
 pub use tx::{FromRow, Row, Tx, analyze, keep_more_pages};
-pub use value::{FromCell, SqlCell, ToValue, Value};
+pub use value::{FromCell, ToValue, Value};
 
 use config::Location;
+use stdx::phrase::AsValue;
 use stdx::time::{Clock, Timestamp};
 use unit::{Pending, TxAccess, Unit};
 
@@ -90,6 +91,12 @@ impl std::fmt::Display for DbUrl {
             DbUrl::Memory => f.write_str("sqlite::memory:"),
             DbUrl::Server(url) => f.write_str(&session::without_password(url)),
         }
+    }
+}
+
+impl AsValue for DbUrl {
+    fn as_value(&self) -> stdx::phrase::Value {
+        self.to_string().into()
     }
 }
 

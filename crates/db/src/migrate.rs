@@ -209,17 +209,10 @@ fn migrate_postgres_locked(session: &mut Session, clock: &Clock) -> Result<()> {
     state_of_postgres(session)?;
     loop {
         session.execute_text("BEGIN")?;
-        match apply_next(&mut Tx::on_postgres(session, clock.now()), Dialect::Postgres) {
-            Ok(more) => {
-                session.execute_text("COMMIT")?;
-                if !more {
-                    return Ok(());
-                }
-            }
-            Err(error) => {
-                session.execute_text("ROLLBACK")?;
-                return Err(error);
-            }
+        let applied = apply_next(&mut Tx::on_postgres(session, clock.now()), Dialect::Postgres);
+        session.execute_text(if applied.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+        if !applied? {
+            return Ok(());
         }
     }
 }

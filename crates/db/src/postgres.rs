@@ -152,10 +152,8 @@ impl Worker {
             return Err(Error::MovedAway { to, at });
         }
         let now = if self.shared.clock.is_system() { begun.now } else { self.shared.clock.now() };
-        if let Err(error) = unit.run(&mut Tx::on_postgres(session, now).asked_at(asked_at)) {
-            session.rollback();
-            return Err(error);
-        }
+        let ran = unit.run(&mut Tx::on_postgres(session, now).asked_at(asked_at));
+        ran.inspect_err(|_| session.rollback())?;
         match session.execute_text("COMMIT") {
             Err(Error::Unreachable(why)) if access != TxAccess::Read => {
                 self.session = None;

@@ -10,7 +10,7 @@ use postgres::types::{Format, IsNull, ToSql, Type};
 use postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::unit::TxAccess;
-use super::{Error, Result, Sql, SqlCell, Value, tls};
+use super::{Error, Result, Sql, Value, tls};
 use stdx::time::Timestamp;
 
 /// What a transaction says first; the same round trip brings its number and the server's time.
@@ -70,6 +70,9 @@ pub(super) struct Session {
     texts: HashMap<String, Statement>,
 }
 
+/// What takes the rows of an answer.
+pub(super) type EachRow<'a> = &'a mut dyn FnMut(&postgres::Row) -> Result<ControlFlow<()>>;
+
 /// A transaction that has begun.
 pub(super) struct Begun {
     /// The server's number of it.
@@ -118,42 +121,35 @@ impl Session {
 
     pub(super) fn execute(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<u64> {
         let statement = self.prepare(sql)?;
-        let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
-        Ok(self.client.execute(&statement, &params)?)
-    }
-
-    pub(super) fn each(
-        &mut self,
-        sql: &'static Sql,
-        params: &[Value<'_>],
-        each: &mut dyn FnMut(&postgres::Row) -> Result<()>,
-    ) -> Result<()> {
-        let statement = self.prepare(sql)?;
-        let mut rows =
-            self.client.query_raw(&statement, params.iter().map(|value| value as &(dyn ToSql + Sync)))?;
-        while let Some(row) = rows.next()? {
-            each(&row)?;
-        }
-        Ok(())
+        self.run(&statement, params)
     }
 
     /// Runs a text that is not a constant, prepared once per connection.
     pub(super) fn execute_dynamic(&mut self, text: &str, params: &[Value<'_>]) -> Result<u64> {
         let statement = self.prepare_dynamic(text)?;
-        let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
-        Ok(self.client.execute(&statement, &params)?)
+        self.run(&statement, params)
     }
 
-    /// Hands the rows of a text that is not a constant to `each`, until it has enough.
-    pub(super) fn each_dynamic(
-        &mut self,
-        text: &str,
-        params: &[Value<'_>],
-        each: &mut dyn FnMut(&postgres::Row) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    fn run(&mut self, statement: &Statement, params: &[Value<'_>]) -> Result<u64> {
+        let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
+        Ok(self.client.execute(statement, &params)?)
+    }
+
+    /// Hands the rows to `each`, until it has enough.
+    pub(super) fn each(&mut self, sql: &'static Sql, params: &[Value<'_>], each: EachRow<'_>) -> Result<()> {
+        let statement = self.prepare(sql)?;
+        self.query(&statement, params, each)
+    }
+
+    /// The same for a text that is not a constant, prepared once per connection.
+    pub(super) fn each_dynamic(&mut self, text: &str, params: &[Value<'_>], each: EachRow<'_>) -> Result<()> {
         let statement = self.prepare_dynamic(text)?;
-        let mut rows =
-            self.client.query_raw(&statement, params.iter().map(|value| value as &(dyn ToSql + Sync)))?;
+        self.query(&statement, params, each)
+    }
+
+    fn query(&mut self, statement: &Statement, params: &[Value<'_>], each: EachRow<'_>) -> Result<()> {
+        let params = params.iter().map(|value| value as &(dyn ToSql + Sync));
+        let mut rows = self.client.query_raw(statement, params)?;
         while let Some(row) = rows.next()? {
             if each(&row)?.is_break() {
                 break;
@@ -169,18 +165,6 @@ impl Session {
         let statement = self.client.prepare(text)?;
         self.texts.insert(text.to_owned(), statement.clone());
         Ok(statement)
-    }
-
-    pub(super) fn each_text(
-        &mut self,
-        text: &str,
-        each: &mut dyn FnMut(&postgres::Row) -> Result<()>,
-    ) -> Result<()> {
-        let mut rows = self.client.query_raw(text, std::iter::empty::<&(dyn ToSql + Sync)>())?;
-        while let Some(row) = rows.next()? {
-            each(&row)?;
-        }
-        Ok(())
     }
 
     pub(super) fn execute_text(&mut self, text: &str) -> Result<()> {
@@ -201,19 +185,16 @@ impl Session {
     }
 }
 
-pub(super) fn cell(row: &postgres::Row, index: usize) -> Result<SqlCell<'_>> {
+pub(super) fn cell(row: &postgres::Row, index: usize) -> Result<Value<'_>> {
     let column = row.columns().get(index).ok_or_else(|| Error::Statement(format!("no column {index}")))?;
-    Ok(match *column.type_() {
-        Type::INT8 => row.try_get::<_, Option<i64>>(index)?.map_or(SqlCell::Null, SqlCell::Int),
-        Type::INT4 => {
-            row.try_get::<_, Option<i32>>(index)?.map_or(SqlCell::Null, |value| SqlCell::Int(value.into()))
-        }
-        Type::BOOL => {
-            row.try_get::<_, Option<bool>>(index)?.map_or(SqlCell::Null, |value| SqlCell::Int(value.into()))
-        }
-        Type::FLOAT8 => row.try_get::<_, Option<f64>>(index)?.map_or(SqlCell::Null, SqlCell::Real),
-        _ => row.try_get::<_, Option<&str>>(index)?.map_or(SqlCell::Null, SqlCell::Text),
-    })
+    let value = match *column.type_() {
+        Type::INT8 => row.try_get::<_, Option<i64>>(index)?.map(Value::Int),
+        Type::INT4 => row.try_get::<_, Option<i32>>(index)?.map(|value| Value::Int(value.into())),
+        Type::BOOL => row.try_get::<_, Option<bool>>(index)?.map(|value| Value::Int(value.into())),
+        Type::FLOAT8 => row.try_get::<_, Option<f64>>(index)?.map(Value::Real),
+        _ => row.try_get::<_, Option<&str>>(index)?.map(|text| Value::Text(text.into())),
+    };
+    Ok(value.unwrap_or(Value::Null))
 }
 
 impl ToSql for Value<'_> {

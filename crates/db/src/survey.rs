@@ -1,10 +1,11 @@
 //! What is in a database: tables, row counts and checksums that are the same on both databases.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use sha2::{Digest, Sha256};
 
-use super::{Db, Dialect, Error, Result, SqlCell, Tx, copy};
+use super::{Db, Dialect, Error, Result, Tx, Value, copy};
 
 /// What one table holds.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -25,14 +26,8 @@ pub async fn count_rows(db: &Db) -> Result<BTreeMap<String, i64>> {
     db.read(|tx| {
         let mut counts = BTreeMap::new();
         for table in list_ours(tx)? {
-            let mut count = 0;
-            tx.each_text(&format!("SELECT count(*) FROM {table}"), |cells| {
-                if let [SqlCell::Int(rows)] = cells {
-                    count = *rows;
-                }
-                Ok(())
-            })?;
-            counts.insert(table, count);
+            let count = tx.list_dynamic(&format!("SELECT count(*) FROM {table}"), |row| row.get(0))?;
+            counts.insert(table, count.first().copied().unwrap_or(0));
         }
         Ok(counts)
     })
@@ -52,24 +47,24 @@ fn survey_table(tx: &mut Tx<'_>, table: &str) -> Result<TableSurvey> {
     let columns = list_columns(tx, table)?.join(", ");
     let mut rows = 0;
     let mut sum: u128 = 0;
-    tx.each_text(&format!("SELECT {columns} FROM {table}"), |cells| {
+    tx.each_dynamic(&format!("SELECT {columns} FROM {table}"), &[], |row| {
         rows += 1;
         // A sum does not depend on the order of the rows.
-        sum = sum.wrapping_add(digest(cells.iter().cloned()));
-        Ok(())
+        sum = sum.wrapping_add(digest(&row.cells()?));
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(TableSurvey::new(rows, sum))
 }
 
 /// What one row adds to the checksum of its table; the cells are in the order of their columns' names.
-pub(super) fn digest<'a>(cells: impl IntoIterator<Item = SqlCell<'a>>) -> u128 {
+pub(super) fn digest(cells: &[Value<'_>]) -> u128 {
     let mut hasher = Sha256::new();
     for cell in cells {
         match cell {
-            SqlCell::Null => hasher.update(b"n"),
-            SqlCell::Int(value) => hasher.update([b"i".as_slice(), &value.to_be_bytes()].concat()),
-            SqlCell::Real(value) => hasher.update([b"r".as_slice(), &value.to_be_bytes()].concat()),
-            SqlCell::Text(text) => {
+            Value::Null => hasher.update(b"n"),
+            Value::Int(value) => hasher.update([b"i".as_slice(), &value.to_be_bytes()].concat()),
+            Value::Real(value) => hasher.update([b"r".as_slice(), &value.to_be_bytes()].concat()),
+            Value::Text(text) => {
                 hasher.update([b"t".as_slice(), &(text.len() as u64).to_be_bytes()].concat());
                 hasher.update(text.as_bytes());
             }
@@ -122,14 +117,8 @@ fn list_sorted(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
 
 /// The words that a statement with one column answers, in its order.
 pub(super) fn list_words(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
-    let mut words = Vec::new();
-    tx.each_text(text, |cells| {
-        if let [SqlCell::Text(word)] = cells {
-            words.push((*word).to_owned());
-        }
-        Ok(())
-    })?;
-    Ok(words)
+    let words = tx.list_dynamic(text, |row| row.get::<Option<String>>(0))?;
+    Ok(words.into_iter().flatten().collect())
 }
 
 /// What SQLite's own full check finds wrong, and rows that point at nothing. Empty when all is well.
@@ -137,18 +126,11 @@ pub async fn check_integrity(db: &Db) -> Result<Vec<String>> {
     db.read(|tx| {
         let mut problems = Vec::new();
         if tx.dialect() == Dialect::Sqlite {
-            tx.each_text("PRAGMA integrity_check(20)", |cells| {
-                if let [SqlCell::Text(word)] = cells
-                    && *word != "ok"
-                {
-                    problems.push((*word).to_owned());
-                }
-                Ok(())
-            })?;
-            tx.each_text("PRAGMA foreign_key_check", |cells| {
-                problems.push(format!("a row points at nothing: {cells:?}"));
-                Ok(())
-            })?;
+            problems.extend(list_words(tx, "PRAGMA integrity_check(20)")?);
+            problems.retain(|word| word != "ok");
+            problems.extend(tx.list_dynamic("PRAGMA foreign_key_check", |row| {
+                Ok(format!("a row points at nothing: {:?}", row.cells()?))
+            })?);
         }
         Ok(problems)
     })

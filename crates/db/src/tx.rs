@@ -1,5 +1,6 @@
 //! A transaction as store functions see it: statements in, rows out, and the moment it began.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -7,7 +8,7 @@ use std::time::Instant;
 use rusqlite::types::ValueRef;
 
 use super::session::Session;
-use super::{Dialect, Error, FromCell, Result, Sql, SqlCell, Value};
+use super::{Dialect, Error, FromCell, Result, Sql, Value};
 use stdx::time::Timestamp;
 
 /// An open transaction. It is committed or rolled back by [`Db`](super::Db), never by its user.
@@ -150,19 +151,12 @@ impl<'a> Tx<'a> {
         params: &[Value<'_>],
         mut each: impl FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<()> {
+        let each = |row: &Row<'_>| each(row).map(ControlFlow::Continue);
         match &mut self.link {
             TxConnection::Sqlite(connection) => {
-                let mut statement = connection.prepare_cached(sql.render(Dialect::Sqlite))?;
-                let mut rows = statement.query(rusqlite::params_from_iter(params))?;
-                let names = Names::new();
-                while let Some(row) = rows.next()? {
-                    each(&Row::of(RowOf::Sqlite(row, &names)))?;
-                }
-                Ok(())
+                each_of_sqlite(connection, sql.render(Dialect::Sqlite), params, each)
             }
-            TxConnection::Postgres(session) => {
-                session.each(sql, params, &mut |row| each(&Row::of(RowOf::Postgres(row))))
-            }
+            TxConnection::Postgres(session) => session.each(sql, params, &mut of_postgres(each)),
         }
     }
 
@@ -216,31 +210,6 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Hands every row of a text that is not a constant to `each`: surveys and table copies, nothing else.
-    pub(super) fn each_text(
-        &mut self,
-        text: &str,
-        mut each: impl FnMut(&[SqlCell<'_>]) -> Result<()>,
-    ) -> Result<()> {
-        match &mut self.link {
-            TxConnection::Sqlite(connection) => {
-                let mut statement = connection.prepare(text)?;
-                let width = statement.column_count();
-                let mut rows = statement.query([])?;
-                let names = Names::new();
-                while let Some(row) = rows.next()? {
-                    let row = Row::of(RowOf::Sqlite(row, &names));
-                    each(&(0..width).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)?;
-                }
-                Ok(())
-            }
-            TxConnection::Postgres(session) => session.each_text(text, &mut |row| {
-                let row = Row::of(RowOf::Postgres(row));
-                each(&(0..row.width()).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)
-            }),
-        }
-    }
-
     /// Runs a text that is not a constant with parameters: table copies, nothing else.
     pub(super) fn execute_dynamic(&mut self, text: &str, params: &[Value<'_>]) -> Result<u64> {
         match &mut self.link {
@@ -252,29 +221,31 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Hands the rows of a text that is not a constant to `each`, until it has enough: table copies, nothing else.
+    /// Hands the rows of a text that is not a constant to `each`, until it has enough: surveys and table copies, nothing else.
     pub(super) fn each_dynamic(
         &mut self,
         text: &str,
         params: &[Value<'_>],
-        mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+        each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         match &mut self.link {
-            TxConnection::Sqlite(connection) => {
-                let mut statement = connection.prepare_cached(text)?;
-                let mut rows = statement.query(rusqlite::params_from_iter(params))?;
-                let names = Names::new();
-                while let Some(row) = rows.next()? {
-                    if each(&Row::of(RowOf::Sqlite(row, &names)))?.is_break() {
-                        break;
-                    }
-                }
-                Ok(())
-            }
-            TxConnection::Postgres(session) => {
-                session.each_dynamic(text, params, &mut |row| each(&Row::of(RowOf::Postgres(row))))
-            }
+            TxConnection::Sqlite(connection) => each_of_sqlite(connection, text, params, each),
+            TxConnection::Postgres(session) => session.each_dynamic(text, params, &mut of_postgres(each)),
         }
+    }
+
+    /// Every row of a text that is not a constant, read by `read`: surveys, nothing else.
+    pub(super) fn list_dynamic<T>(
+        &mut self,
+        text: &str,
+        read: impl Fn(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        self.each_dynamic(text, &[], |row| {
+            found.push(read(row)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
     }
 
     /// Checks that the statement can be prepared; used by the test that does so for all of them.
@@ -286,6 +257,29 @@ impl<'a> Tx<'a> {
             TxConnection::Postgres(session) => session.prepare(sql).map(drop),
         }
     }
+}
+
+fn each_of_sqlite(
+    connection: &rusqlite::Connection,
+    text: &str,
+    params: &[Value<'_>],
+    mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    let mut statement = connection.prepare_cached(text)?;
+    let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+    let names = Names::new();
+    while let Some(row) = rows.next()? {
+        if each(&Row::of(RowOf::Sqlite(row, &names)))?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn of_postgres(
+    mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+) -> impl FnMut(&postgres::Row) -> Result<ControlFlow<()>> {
+    move |row| each(&Row::of(RowOf::Postgres(row)))
 }
 
 /// A row of an answer.
@@ -359,7 +353,7 @@ impl<'a> Row<'a> {
     /// The text in the column at `index`, without a copy; for readings of very many rows.
     pub fn text(&self, index: usize) -> Result<&str> {
         match self.cell(index)? {
-            SqlCell::Text(text) => Ok(text),
+            Value::Text(Cow::Borrowed(text)) => Ok(text),
             _ => Err(unexpected(index, "something that is not text")),
         }
     }
@@ -371,14 +365,19 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn cell(&self, index: usize) -> Result<SqlCell<'_>> {
+    /// All values.
+    pub(super) fn cells(&self) -> Result<Vec<Value<'_>>> {
+        (0..self.width()).map(|index| self.cell(index)).collect()
+    }
+
+    fn cell(&self, index: usize) -> Result<Value<'_>> {
         match &self.of {
             RowOf::Sqlite(row, _) => match row.get_ref(index)? {
-                ValueRef::Null => Ok(SqlCell::Null),
-                ValueRef::Integer(value) => Ok(SqlCell::Int(value)),
-                ValueRef::Real(value) => Ok(SqlCell::Real(value)),
+                ValueRef::Null => Ok(Value::Null),
+                ValueRef::Integer(value) => Ok(Value::Int(value)),
+                ValueRef::Real(value) => Ok(Value::Real(value)),
                 ValueRef::Text(value) => match std::str::from_utf8(value) {
-                    Ok(value) => Ok(SqlCell::Text(value)),
+                    Ok(value) => Ok(Value::Text(value.into())),
                     Err(_) => Err(unexpected(index, "bytes that are not UTF-8")),
                 },
                 ValueRef::Blob(_) => Err(unexpected(index, "a blob")),

@@ -9,7 +9,7 @@ use stdx::id::{JobName, Owner, RunId};
 use stdx::phrase::Phrase;
 use stdx::time::Timestamp;
 
-/// A parameter of a statement.
+/// A parameter of a statement, or a cell of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// SQL NULL.
@@ -20,6 +20,33 @@ pub enum Value<'a> {
     Real(f64),
     /// Text; a NUL in it is dropped, because PostgreSQL cannot store one.
     Text(Cow<'a, str>),
+}
+
+impl Value<'_> {
+    /// The number, if it is one.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Value::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The text, if it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Value::Null => "NULL".into(),
+            Value::Int(value) => value.to_string(),
+            Value::Real(_) => "a fraction".into(),
+            Value::Text(text) => stdx::text::shorten(&format!("`{}`", stdx::text::one_line(text)), 60),
+        }
+    }
 }
 
 /// Anything that can be a parameter.
@@ -115,39 +142,16 @@ impl<T: ToValue + ?Sized> ToValue for &T {
     }
 }
 
-/// One value of a row.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SqlCell<'a> {
-    /// SQL NULL.
-    Null,
-    /// A whole number.
-    Int(i64),
-    /// A fraction.
-    Real(f64),
-    Text(&'a str),
-}
-
-impl SqlCell<'_> {
-    fn describe(&self) -> String {
-        match self {
-            SqlCell::Null => "NULL".into(),
-            SqlCell::Int(value) => value.to_string(),
-            SqlCell::Real(_) => "a fraction".into(),
-            SqlCell::Text(text) => stdx::text::shorten(&format!("`{}`", stdx::text::one_line(text)), 60),
-        }
-    }
-}
-
 /// Anything that can be read from a cell.
 pub trait FromCell: Sized {
     /// What is expected, for the error message.
     const WANTED: &'static str;
 
     /// The value, or `None` if the cell holds something else.
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self>;
+    fn from_cell(cell: &Value<'_>) -> Option<Self>;
 
     /// The value, or an error that names the column.
-    fn read(cell: &SqlCell<'_>, column: usize) -> Result<Self> {
+    fn read(cell: &Value<'_>, column: usize) -> Result<Self> {
         Self::from_cell(cell).ok_or_else(|| Error::Unexpected {
             column,
             wanted: Self::WANTED,
@@ -160,11 +164,8 @@ macro_rules! from_int {
     ($($kind:ty)+) => {$(
         impl FromCell for $kind {
             const WANTED: &'static str = "a number";
-            fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
-                match cell {
-                    SqlCell::Int(value) => Self::try_from(*value).ok(),
-                    _ => None,
-                }
+            fn from_cell(cell: &Value<'_>) -> Option<Self> {
+                Self::try_from(cell.as_int()?).ok()
             }
         }
     )+};
@@ -174,42 +175,32 @@ from_int!(i64 i32 u32 u64 usize);
 
 impl FromCell for bool {
     const WANTED: &'static str = "0 or 1";
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
-        match cell {
-            SqlCell::Int(value) => Some(*value != 0),
-            _ => None,
-        }
+    fn from_cell(cell: &Value<'_>) -> Option<Self> {
+        cell.as_int().map(|value| value != 0)
     }
 }
 
 impl FromCell for f64 {
     const WANTED: &'static str = "a fraction";
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
+    fn from_cell(cell: &Value<'_>) -> Option<Self> {
         match cell {
-            SqlCell::Real(value) => Some(*value),
-            SqlCell::Int(value) => Some(*value as f64),
-            _ => None,
+            Value::Real(value) => Some(*value),
+            cell => cell.as_int().map(|value| value as f64),
         }
     }
 }
 
 impl FromCell for Phrase {
     const WANTED: &'static str = "text";
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
-        match cell {
-            SqlCell::Text(value) => Some(Phrase::from_stored(value)),
-            _ => None,
-        }
+    fn from_cell(cell: &Value<'_>) -> Option<Self> {
+        cell.as_text().map(Phrase::from_stored)
     }
 }
 
 impl FromCell for String {
     const WANTED: &'static str = "text";
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
-        match cell {
-            SqlCell::Text(value) => Some((*value).to_owned()),
-            _ => None,
-        }
+    fn from_cell(cell: &Value<'_>) -> Option<Self> {
+        cell.as_text().map(str::to_owned)
     }
 }
 
@@ -220,11 +211,8 @@ macro_rules! from_text {
     ($($kind:ty = $wanted:literal)+) => {$(
         impl $crate::FromCell for $kind {
             const WANTED: &'static str = $wanted;
-            fn from_cell(cell: &$crate::SqlCell<'_>) -> Option<Self> {
-                match cell {
-                    $crate::SqlCell::Text(value) => value.parse().ok(),
-                    _ => None,
-                }
+            fn from_cell(cell: &$crate::Value<'_>) -> Option<Self> {
+                cell.as_text()?.parse().ok()
             }
         }
     )+};
@@ -254,11 +242,8 @@ macro_rules! from_code {
 
         impl $crate::FromCell for $kind {
             const WANTED: &'static str = $wanted;
-            fn from_cell(cell: &$crate::SqlCell<'_>) -> Option<Self> {
-                match cell {
-                    $crate::SqlCell::Int(value) => Self::from_code(*value),
-                    _ => None,
-                }
+            fn from_cell(cell: &$crate::Value<'_>) -> Option<Self> {
+                Self::from_code(cell.as_int()?)
             }
         }
     )+};
@@ -268,9 +253,9 @@ from_text!(Timestamp = "a time" JobName = "a job name" RunId = "a run id");
 
 impl<T: FromCell> FromCell for Option<T> {
     const WANTED: &'static str = T::WANTED;
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
+    fn from_cell(cell: &Value<'_>) -> Option<Self> {
         match cell {
-            SqlCell::Null => Some(None),
+            Value::Null => Some(None),
             cell => T::from_cell(cell).map(Some),
         }
     }
@@ -279,12 +264,12 @@ impl<T: FromCell> FromCell for Option<T> {
 /// One owned value of a row, for copying tables.
 impl FromCell for Value<'static> {
     const WANTED: &'static str = "a value";
-    fn from_cell(cell: &SqlCell<'_>) -> Option<Self> {
+    fn from_cell(cell: &Value<'_>) -> Option<Self> {
         Some(match cell {
-            SqlCell::Null => Value::Null,
-            SqlCell::Int(value) => Value::Int(*value),
-            SqlCell::Real(value) => Value::Real(*value),
-            SqlCell::Text(value) => Value::Text(Cow::Owned((*value).to_owned())),
+            Value::Null => Value::Null,
+            Value::Int(value) => Value::Int(*value),
+            Value::Real(value) => Value::Real(*value),
+            Value::Text(value) => Value::Text(Cow::Owned(value.clone().into_owned())),
         })
     }
 }

@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use stdx::phrase;
 use stdx::phrase::Phrase;
 use url::Host;
 
-use super::ranges::Range;
+use super::ranges::range;
 
 /// What a job may reach beyond the open internet: `allow_private = ["127.0.0.1", "10.0.0.0/8", "intra.example:8080"]`.
 ///
@@ -23,7 +24,7 @@ struct AllowRule {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum What {
-    Range(Range),
+    Range(IpNet),
     Host(String),
     Below(String),
 }
@@ -92,7 +93,7 @@ impl AllowPrivate {
     pub(super) fn names_address(&self, address: IpAddr) -> bool {
         let plain = address.to_canonical();
         self.0.iter().any(|entry| match &entry.what {
-            What::Range(range) => range.contains(address) || range.contains(plain),
+            What::Range(range) => range.contains(&address) || range.contains(&plain),
             What::Host(_) | What::Below(_) => false,
         })
     }
@@ -102,7 +103,7 @@ impl AllowRule {
     fn parse(text: &str) -> Result<Self, NotAnEntry> {
         let fail = || NotAnEntry(text.to_owned());
         let text = text.trim();
-        if let Ok(range) = text.parse::<Range>() {
+        if let Some(range) = range(text) {
             return Ok(Self { what: What::Range(range), port: None });
         }
         let (host, port) = match text.rsplit_once(':') {
@@ -113,7 +114,7 @@ impl AllowRule {
             _ => (text, None),
         };
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-        if let Ok(range) = bare.parse::<Range>() {
+        if let Some(range) = range(bare) {
             return Ok(Self { what: What::Range(range), port });
         }
         let (below, name) = match host.strip_prefix("*.") {

@@ -69,17 +69,11 @@ pub async fn call(
     max_bytes: usize,
 ) -> Result<ApiReply, NoAnswer> {
     let host = request.url().host_str().unwrap_or_default().to_owned();
-    let too_slow = || {
-        phrase!(
-            "no answer from {host} within {timeout}",
-            "{host} から{timeout}以内に応答がありません",
-            host = &host,
-            timeout
-        )
-    };
+    let too_slow =
+        || phrase!("no answer from {host} within {timeout}", "{host} から{timeout}以内に応答がありません");
     let broke = |error: &reqwest::Error| {
         let why = deepest(error);
-        phrase!("no answer from {host}: {why}", "{host} から応答がありません：{why}", host = &host, why)
+        phrase!("no answer from {host}: {why}", "{host} から応答がありません：{why}")
     };
     let deadline = Instant::now() + timeout;
     let mut response = match tokio::time::timeout_at(deadline, client.execute(request)).await {

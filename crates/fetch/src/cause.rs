@@ -122,10 +122,10 @@ fn in_words(error: &(dyn StdError + 'static)) -> Phrase {
         "network unreachable" => phrase!("network unreachable", "ネットワークに到達できません"),
         "unexpected end of file" => phrase!("unexpected end of file", "途中で終わっています"),
         words if words.contains("Name or service not known") => {
-            phrase!("{words}", "名前が見つかりません（{words}）", words)
+            phrase!("{words}", "名前が見つかりません（{words}）")
         }
         words if words.contains("Temporary failure in name resolution") => {
-            phrase!("{words}", "名前が見つかりません（{words}）", words)
+            phrase!("{words}", "名前が見つかりません（{words}）")
         }
         words => Phrase::verbatim(quote(words, 200)),
     }

@@ -52,14 +52,11 @@ impl BadCoding {
         match self {
             BadCoding::Unknown(word) => phrase!(
                 "its content coding `{word}` is not one we asked for",
-                "要求していない圧縮方式 `{word}` です",
-                word
+                "要求していない圧縮方式 `{word}` です"
             ),
-            BadCoding::TooMany(most) => phrase!(
-                "it is encoded more than {most} times over",
-                "{most} 重を超えて圧縮されています",
-                most = *most
-            ),
+            BadCoding::TooMany(most) => {
+                phrase!("it is encoded more than {most} times over", "{most} 重を超えて圧縮されています")
+            }
             BadCoding::Mismatch => {
                 phrase!("it says that it is gzip, and is not", "gzip とされていますが、そうではありません")
             }

@@ -112,7 +112,7 @@ impl Why {
     fn phrase(self) -> Phrase {
         match self {
             Why::Status(status) | Why::Asked(status) => {
-                phrase!("it answered with status {status}", "HTTP {status} の応答", status)
+                phrase!("it answered with status {status}", "HTTP {status} の応答")
             }
             Why::Unreachable => phrase!("it could not be reached", "接続できませんでした"),
         }
@@ -217,14 +217,12 @@ impl Error {
             Error::Later { host, after, why } => phrase!(
                 "{host} is to be left alone for {span}: {why}",
                 "{host} へのアクセスを {span}控えます（{why}）",
-                host,
                 span = span_phrase(*after),
                 why = why.phrase()
             ),
             Error::Refused { status } => phrase!(
                 "the server refused with status {status}",
-                "サーバーに拒否されました（HTTP {status}）",
-                status = *status
+                "サーバーに拒否されました（HTTP {status}）"
             ),
             Error::NotFound => phrase!(
                 "the server does not know this address (status 404)",
@@ -234,12 +232,7 @@ impl Error {
                 phrase!("the page is gone for good (status 410)", "ページは削除されました（HTTP 410）")
             }
             Error::Blocked { target, why, .. } => {
-                phrase!(
-                    "{target} is refused: {why}",
-                    "{target} への接続は許可されていません：{why}",
-                    target,
-                    why
-                )
+                phrase!("{target} is refused: {why}", "{target} への接続は許可されていません：{why}")
             }
             Error::TooBig { limit } => {
                 phrase!("too big: {limit}", "大きすぎます：{limit}", limit = limit.phrase())
@@ -248,42 +241,26 @@ impl Error {
                 phrase!("too slow: {limit}", "時間がかかりすぎです：{limit}", limit = limit.phrase())
             }
             Error::TooManyRedirects { limit } => {
-                phrase!(
-                    "more than {limit} redirects",
-                    "リダイレクトが {limit} 回を超えました",
-                    limit = *limit
-                )
+                phrase!("more than {limit} redirects", "リダイレクトが {limit} 回を超えました")
             }
-            Error::RedirectLoop { host } => phrase!(
-                "the redirects go in a circle at {host}",
-                "{host} でリダイレクトが循環しています",
-                host
-            ),
+            Error::RedirectLoop { host } => {
+                phrase!("the redirects go in a circle at {host}", "{host} でリダイレクトが循環しています")
+            }
             Error::BadTls { host, why } => phrase!(
                 "no trusted connection to {host}: {why}",
-                "{host} と信頼できる接続を確立できません（TLS）：{why}",
-                host,
-                why
+                "{host} と信頼できる接続を確立できません（TLS）：{why}"
             ),
             Error::BadUrl { why } => {
-                phrase!("not a web address we can fetch: {why}", "取得できない Web アドレスです：{why}", why)
+                phrase!("not a web address we can fetch: {why}", "取得できない Web アドレスです：{why}")
             }
-            Error::Dns { host, why } => phrase!(
-                "no address found for {host}: {why}",
-                "{host} の名前解決に失敗しました（DNS）：{why}",
-                host,
-                why
-            ),
+            Error::Dns { host, why } => {
+                phrase!("no address found for {host}: {why}", "{host} の名前解決に失敗しました（DNS）：{why}")
+            }
             Error::Connect { host, why } => {
-                phrase!("no connection to {host}: {why}", "{host} に接続できません：{why}", host, why)
+                phrase!("no connection to {host}: {why}", "{host} に接続できません：{why}")
             }
             Error::Broken { host, why } => {
-                phrase!(
-                    "the answer of {host} is broken: {why}",
-                    "{host} の応答が壊れています：{why}",
-                    host,
-                    why
-                )
+                phrase!("the answer of {host} is broken: {why}", "{host} の応答が壊れています：{why}")
             }
             Error::Disk(error) => phrase!(
                 "could not save what was fetched: {error}",
@@ -292,8 +269,7 @@ impl Error {
             ),
             Error::Setup { why } => phrase!(
                 "the HTTP client could not be set up: {why}",
-                "HTTP クライアントを準備できません：{why}",
-                why
+                "HTTP クライアントを準備できません：{why}"
             ),
         }
     }
@@ -312,7 +288,7 @@ impl Error {
     }
 
     fn with_hint(&self, hint: Phrase) -> Phrase {
-        phrase!("{error} ({hint})", "{error}（{hint}）", error = self.phrase(), hint)
+        phrase!("{error} ({hint})", "{error}（{hint}）", error = self.phrase())
     }
 
     /// What the user can do about it, as the text of a `hint:` line.
@@ -322,8 +298,7 @@ impl Error {
                 "if you trust it, add `allow_private = [\"{entry}\"]` where its address stands in the config: \
                  [[job]], [channel.NAME] or [llm.NAME]",
                 "信頼できる相手なら、設定ファイルでそのアドレスを書いた表（[[job]]、[channel.NAME]、[llm.NAME]）に \
-                 `allow_private = [\"{entry}\"]` を追加してください",
-                entry
+                 `allow_private = [\"{entry}\"]` を追加してください"
             )),
             Error::BadTls { .. } => Some(phrase!(
                 "check the address and this machine's clock; name the file of a private authority as `extra_ca` in \

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use url::Url;
@@ -72,7 +72,7 @@ impl Gate {
         let mut queued = None;
         loop {
             let freed = {
-                let mut hosts = self.lock();
+                let mut hosts = self.hosts.lock();
                 self.prune(&mut hosts, key);
                 let host = hosts.entry(key.into()).or_default();
                 let now = self.clock.now();
@@ -105,7 +105,7 @@ impl Gate {
 
     /// Tells the host's health how a request went; answers how long it is left alone now.
     fn record(&self, key: &str, outcome: HostAnswer) -> Option<Duration> {
-        let mut hosts = self.lock();
+        let mut hosts = self.hosts.lock();
         let host = hosts.get_mut(key)?;
         let pause = host.state.record(outcome, self.clock.now(), jitter());
         if pause.is_some() {
@@ -115,7 +115,7 @@ impl Gate {
     }
 
     fn leave(&self, key: &str) {
-        if let Some(host) = self.lock().get_mut(key) {
+        if let Some(host) = self.hosts.lock().get_mut(key) {
             host.state.in_flight = host.state.in_flight.saturating_sub(1);
             if host.waiting > 0 {
                 host.freed.notify_one();
@@ -132,10 +132,6 @@ impl Gate {
         if hosts.len() >= HOSTS {
             hosts.retain(|_, host| host.is_used());
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Host>> {
-        self.hosts.lock()
     }
 }
 
@@ -176,7 +172,7 @@ struct Queued<'a> {
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
-        if let Some(host) = self.gate.lock().get_mut(self.key) {
+        if let Some(host) = self.gate.hosts.lock().get_mut(self.key) {
             host.waiting = host.waiting.saturating_sub(1);
         }
     }
@@ -201,10 +197,10 @@ mod tests {
         for host in 2..HOSTS + 10 {
             drop(gate.enter(&url(host), &manners).await.unwrap());
         }
-        assert!(gate.lock().len() <= HOSTS, "{}", gate.lock().len());
+        assert!(gate.hosts.lock().len() <= HOSTS, "{}", gate.hosts.lock().len());
         assert!(matches!(gate.enter(&url(1), &manners).await, Err(Error::Later { .. })), "a pause is kept");
         drop(busy);
-        assert!(!gate.lock().values().any(Host::is_used));
+        assert!(!gate.hosts.lock().values().any(Host::is_used));
     }
 
     #[tokio::test]

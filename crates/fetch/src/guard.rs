@@ -53,7 +53,7 @@ pub(super) fn check_url(url: &Url, allow: &AllowPrivate) -> Result<(), Error> {
     let port = url.port_or_known_default().unwrap_or(80);
     if port == 0 || (BAD_PORTS.contains(&port) && !allow.names_port(port)) {
         return Err(Denied {
-            target: phrase!("port {port} of {host}", "{host} のポート {port}", port, host = host.to_string()),
+            target: phrase!("port {port} of {host}", "{host} のポート {port}", host = host.to_string()),
             why: phrase!("that port belongs to another protocol", "別のプロトコル用のポートです"),
             allow: (port != 0).then(|| format!("{host}:{port}")),
         }
@@ -153,7 +153,7 @@ fn judge(text: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPriva
     check_url(&url, allow)?;
     let Some(Host::Domain(host)) = url.host() else {
         let host = url.host_str().unwrap_or_default();
-        return Ok(phrase!("{host} may be reached", "{host} に接続できます", host));
+        return Ok(phrase!("{host} may be reached", "{host} に接続できます"));
     };
     let bare = |name: &str| name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     let addresses = if is_localhost(host) {
@@ -171,7 +171,7 @@ fn judge(text: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPriva
             })?
     };
     check_resolved(host, &addresses, &allow.for_port(url.port_or_known_default().unwrap_or(80)))?;
-    Ok(phrase!("every address of {host} may be reached", "{host} のどのアドレスにも接続できます", host))
+    Ok(phrase!("every address of {host} may be reached", "{host} のどのアドレスにも接続できます"))
 }
 
 /// What localhost names resolve to.

@@ -1,4 +1,4 @@
-//! Readers of the HTTP headers that say where to go on and when: `Retry-After`, `HeaderLink`, dates.
+//! Readers of the HTTP headers that say where to go on and when: `Retry-After`, `Link`, dates.
 
 use std::time::{Duration, UNIX_EPOCH};
 use stdx::phrase;
@@ -45,48 +45,16 @@ pub fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim).filter(|value| !value.is_empty())
 }
 
-/// One target of a `HeaderLink` header.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeaderLink {
-    /// Where it leads, resolved against the address of the response.
-    pub url: Url,
-    /// Its relations in lower case, such as `next` or `alternate`.
-    pub rels: Vec<String>,
-    /// Its `type` parameter.
-    pub media_type: Option<String>,
-}
-
-/// All targets of the `HeaderLink` headers (RFC 8288) that resolve against `base`; unreadable ones are left out.
-pub fn links(headers: &HeaderMap, base: &Url) -> Vec<HeaderLink> {
-    headers
-        .get_all(LINK)
-        .iter()
-        .filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
-        .flat_map(|value| split_outside_quotes(value, ','))
-        .filter_map(|part| one_link(part, base))
-        .collect()
-}
-
-/// The target of the first `HeaderLink` with relation `rel`.
+/// The first target of a `Link` header (RFC 8288) that has the relation `rel`, resolved against `base`.
 pub fn link(headers: &HeaderMap, base: &Url, rel: &str) -> Option<Url> {
-    links(headers, base).into_iter().find(|link| link.rels.iter().any(|own| own == rel)).map(|link| link.url)
-}
-
-fn one_link(part: &str, base: &Url) -> Option<HeaderLink> {
-    let (target, rest) = part.trim().strip_prefix('<')?.split_once('>')?;
-    let mut link = HeaderLink { url: base.join(target.trim()).ok()?, rels: Vec::new(), media_type: None };
-    for parameter in split_outside_quotes(rest, ';') {
-        let Some((name, value)) = parameter.split_once('=') else { continue };
-        let value = value.trim().trim_matches('"');
-        match name.trim().to_ascii_lowercase().as_str() {
-            "rel" if link.rels.is_empty() => {
-                link.rels = value.split_ascii_whitespace().map(str::to_ascii_lowercase).collect();
-            }
-            "type" if link.media_type.is_none() => link.media_type = Some(value.to_ascii_lowercase()),
-            _ => {}
-        }
-    }
-    Some(link)
+    let values = headers.get_all(LINK).iter().filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
+    values.flat_map(|value| split_outside_quotes(value, ',')).find_map(|part| {
+        let (target, rest) = part.trim().strip_prefix('<')?.split_once('>')?;
+        let parameters = split_outside_quotes(rest, ';').into_iter().filter_map(|one| one.split_once('='));
+        let (_, rels) = parameters.into_iter().find(|(name, _)| name.trim().eq_ignore_ascii_case("rel"))?;
+        let mut rels = rels.trim().trim_matches('"').split_ascii_whitespace();
+        rels.any(|own| own.eq_ignore_ascii_case(rel)).then(|| base.join(target.trim()).ok())?
+    })
 }
 
 /// Splits at `separator`, but not inside `"…"` or `<…>`.
@@ -150,11 +118,14 @@ mod tests {
             "link",
             "<https://git.example/a?x=1,2;3>; rel=\"next\", </feed>; rel=\"alternate foo\"; type=application/rss+xml; title=\"a, \\\"b\\\"; c\", <::bad; rel=x, <last>;rel=LAST",
         );
-        let found = links(&headers, &base);
-        assert_eq!(found.len(), 3, "{found:?}");
-        assert_eq!(link(&headers, &base, "next").unwrap().as_str(), "https://git.example/a?x=1,2;3");
-        assert_eq!(found[1].url.as_str(), "https://git.example/feed");
-        assert_eq!(found[1].rels, ["alternate", "foo"]);
-        assert_eq!(found[1].media_type.as_deref(), Some("application/rss+xml"));
+        for (rel, target) in [
+            ("next", Some("https://git.example/a?x=1,2;3")),
+            ("alternate", Some("https://git.example/feed")),
+            ("foo", Some("https://git.example/feed")),
+            ("x", None),
+            ("b", None),
+        ] {
+            assert_eq!(link(&headers, &base, rel).as_ref().map(Url::as_str), target, "{rel}");
+        }
     }
 }

@@ -86,9 +86,7 @@ impl Size {
             Size::Encodings(_) => "too_many_encodings",
         }
     }
-}
 
-impl Size {
     /// The limit in words.
     pub fn phrase(self) -> Phrase {
         match self {
@@ -104,8 +102,7 @@ impl Size {
             ),
             Size::Ratio(ratio) => phrase!(
                 "the body unpacks to more than {ratio} times its size",
-                "本文を展開すると {ratio} 倍を超えます",
-                ratio
+                "本文を展開すると {ratio} 倍を超えます"
             ),
             Size::Headers(bytes) => phrase!(
                 "the headers are larger than {most} or too many",
@@ -118,8 +115,7 @@ impl Size {
             ),
             Size::Encodings(count) => phrase!(
                 "the body is encoded more than {count} times over",
-                "本文が {count} 重を超えて圧縮されています",
-                count
+                "本文が {count} 重を超えて圧縮されています"
             ),
         }
     }
@@ -145,9 +141,7 @@ impl Pace {
             Pace::Speed(_) => "too_slow",
         }
     }
-}
 
-impl Pace {
     /// The limit in words.
     pub fn phrase(self) -> Phrase {
         match self {
@@ -171,10 +165,10 @@ fn bytes_phrase(bytes: u64) -> Phrase {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     for (size, unit) in UNITS {
         if bytes >= size && bytes.is_multiple_of(size) {
-            return phrase!("{count} {unit}", "{count} {unit} ", count = bytes / size, unit);
+            return phrase!("{count} {unit}", "{count} {unit} ", count = bytes / size);
         }
     }
-    phrase!("{bytes} bytes", "{bytes} バイト", bytes)
+    phrase!("{bytes} bytes", "{bytes} バイト")
 }
 
 /// A span for people: `30 s`, `250 ms`, `2 h 5 min`.
@@ -182,7 +176,7 @@ pub(super) fn span_phrase(span: Duration) -> Phrase {
     let secs = span.as_secs();
     match secs {
         0 => phrase!("{ms} ms", "{ms} ミリ秒", ms = span.subsec_millis()),
-        1..=119 => phrase!("{secs} s", "{secs} 秒", secs),
+        1..=119 => phrase!("{secs} s", "{secs} 秒"),
         120..=7199 => phrase!("{minutes} min", "{minutes} 分", minutes = secs / 60),
         _ if secs % 3600 < 60 => phrase!("{hours} h", "{hours} 時間", hours = secs / 3600),
         _ => phrase!(

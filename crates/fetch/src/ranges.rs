@@ -1,70 +1,15 @@
 //! Which addresses the open internet can reach: the special-purpose ranges, as a table.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::str::FromStr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::LazyLock;
 
+use ipnet::IpNet;
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-/// A range of addresses in CIDR form; a single address is the longest prefix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Range {
-    first: IpAddr,
-    prefix: u8,
-}
-
-impl Range {
-    /// Whether `address` lies in the range; the two families never match each other.
-    pub(super) fn contains(&self, address: IpAddr) -> bool {
-        match (self.first, address) {
-            (IpAddr::V4(first), IpAddr::V4(address)) => v4_in(address, first, self.prefix),
-            (IpAddr::V6(first), IpAddr::V6(address)) => v6_in(address, first, self.prefix),
-            _ => false,
-        }
-    }
-}
-
-impl FromStr for Range {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
-            None => (text, None),
-        };
-        let first: IpAddr = address.parse().map_err(|_| ())?;
-        let longest = if first.is_ipv4() { 32 } else { 128 };
-        let prefix = match prefix {
-            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().map_err(|_| ())?,
-            Some(_) => return Err(()),
-            None => longest,
-        };
-        if prefix > longest {
-            return Err(());
-        }
-        Ok(Self { first, prefix })
-    }
-}
-
-impl fmt::Display for Range {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.first, self.prefix) {
-            (IpAddr::V4(first), 32) => first.fmt(f),
-            (IpAddr::V6(first), 128) => first.fmt(f),
-            (first, prefix) => write!(f, "{first}/{prefix}"),
-        }
-    }
-}
-
-fn v4_in(address: Ipv4Addr, first: Ipv4Addr, prefix: u8) -> bool {
-    let shift = 32 - u32::from(prefix);
-    shift == 32 || address.to_bits() >> shift == first.to_bits() >> shift
-}
-
-fn v6_in(address: Ipv6Addr, first: Ipv6Addr, prefix: u8) -> bool {
-    let shift = 128 - u32::from(prefix);
-    shift == 128 || address.to_bits() >> shift == first.to_bits() >> shift
+/// A range of addresses; a single address is one, too.
+pub(super) fn range(text: &str) -> Option<IpNet> {
+    text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()
 }
 
 /// How the internet sees an address.
@@ -116,86 +61,70 @@ pub(super) fn special_phrase(what: &'static str) -> Phrase {
     }
 }
 
+/// Reachable islands inside special ranges, then the ranges; the first match decides. Of IPv6 only `2000::/3` is in public
+/// use, so everything outside it ends in the last row.
+const RANGES: &[(&str, Option<&str>)] = &[
+    ("192.0.0.9/32", None),
+    ("192.0.0.10/32", None),
+    ("0.0.0.0/8", Some("an address of \"this network\"")),
+    ("10.0.0.0/8", Some("a private address")),
+    ("100.64.0.0/10", Some("a shared address behind a provider's NAT")),
+    ("127.0.0.0/8", Some("this machine (loopback)")),
+    ("169.254.0.0/16", Some("a link-local address")),
+    ("172.16.0.0/12", Some("a private address")),
+    ("192.0.0.0/24", Some("an address for protocol assignments")),
+    ("192.0.2.0/24", Some("a documentation address")),
+    ("192.88.99.0/24", Some("a 6to4 relay")),
+    ("192.168.0.0/16", Some("a private address")),
+    ("198.18.0.0/15", Some("a benchmarking address")),
+    ("198.51.100.0/24", Some("a documentation address")),
+    ("203.0.113.0/24", Some("a documentation address")),
+    ("224.0.0.0/4", Some("a multicast address")),
+    ("255.255.255.255/32", Some("the broadcast address")),
+    ("240.0.0.0/4", Some("a reserved address")),
+    ("::/128", Some("the unspecified address")),
+    ("::1/128", Some("this machine (loopback)")),
+    ("::ffff:0:0/96", Some("an IPv4 address in IPv6 clothes (mapped)")),
+    ("::ffff:0:0:0/96", Some("an IPv4 address in IPv6 clothes (translated)")),
+    ("::/96", Some("an IPv4 address in IPv6 clothes (compatible)")),
+    ("64:ff9b:1::/48", Some("an address of a local NAT64 translator")),
+    ("100::/64", Some("a discard-only address")),
+    ("100:0:0:1::/64", Some("a dummy prefix")),
+    ("2001:1::1/128", None),
+    ("2001:1::2/128", None),
+    ("2001:1::3/128", None),
+    ("2001:3::/32", None),
+    ("2001:4:112::/48", None),
+    ("2001:20::/28", None),
+    ("2001:30::/28", None),
+    ("2001::/32", Some("a Teredo tunnel")),
+    ("2001:2::/48", Some("a benchmarking address")),
+    ("2001::/23", Some("an address for protocol assignments")),
+    ("2001:db8::/32", Some("a documentation address")),
+    ("2002::/16", Some("a 6to4 tunnel")),
+    ("3ffe::/16", Some("a reserved address")),
+    ("3fff::/20", Some("a documentation address")),
+    ("5f00::/16", Some("a segment-routing address")),
+    ("fc00::/7", Some("a private address")),
+    ("fe80::/10", Some("a link-local address")),
+    ("fec0::/10", Some("a site-local address")),
+    ("ff00::/8", Some("a multicast address")),
+    ("2000::/3", None),
+    ("::/0", Some("a reserved address")),
+];
+
 /// How the internet sees `address`.
 pub(super) fn reach(address: IpAddr) -> Reach {
-    match address {
-        IpAddr::V4(address) => reach_v4(address),
-        IpAddr::V6(address) => reach_v6(address),
+    static KNOWN: LazyLock<Vec<(IpNet, Option<&str>)>> = LazyLock::new(|| {
+        RANGES.iter().map(|(text, special)| (range(text).expect("every row is a range"), *special)).collect()
+    });
+    if let IpAddr::V6(address) = address
+        && let [0x64, 0xff9b, 0, 0, 0, 0, high, low] = address.segments()
+    {
+        return Reach::Translated(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
     }
-}
-
-/// Reachable islands inside special ranges, then the ranges; the first match decides.
-const V4: &[([u8; 4], u8, Option<&str>)] = &[
-    ([192, 0, 0, 9], 32, None),
-    ([192, 0, 0, 10], 32, None),
-    ([0, 0, 0, 0], 8, Some("an address of \"this network\"")),
-    ([10, 0, 0, 0], 8, Some("a private address")),
-    ([100, 64, 0, 0], 10, Some("a shared address behind a provider's NAT")),
-    ([127, 0, 0, 0], 8, Some("this machine (loopback)")),
-    ([169, 254, 0, 0], 16, Some("a link-local address")),
-    ([172, 16, 0, 0], 12, Some("a private address")),
-    ([192, 0, 0, 0], 24, Some("an address for protocol assignments")),
-    ([192, 0, 2, 0], 24, Some("a documentation address")),
-    ([192, 88, 99, 0], 24, Some("a 6to4 relay")),
-    ([192, 168, 0, 0], 16, Some("a private address")),
-    ([198, 18, 0, 0], 15, Some("a benchmarking address")),
-    ([198, 51, 100, 0], 24, Some("a documentation address")),
-    ([203, 0, 113, 0], 24, Some("a documentation address")),
-    ([224, 0, 0, 0], 4, Some("a multicast address")),
-    ([255, 255, 255, 255], 32, Some("the broadcast address")),
-    ([240, 0, 0, 0], 4, Some("a reserved address")),
-];
-
-fn reach_v4(address: Ipv4Addr) -> Reach {
-    V4.iter()
-        .find(|(first, prefix, _)| v4_in(address, Ipv4Addr::from(*first), *prefix))
-        .and_then(|(_, _, special)| *special)
-        .map_or(Reach::Global, Reach::Special)
-}
-
-/// As `V4`. Only `2000::/3` is in public use, so everything outside it ends in the last row.
-const V6: &[([u16; 8], u8, Option<&str>)] = &[
-    ([0, 0, 0, 0, 0, 0, 0, 0], 128, Some("the unspecified address")),
-    ([0, 0, 0, 0, 0, 0, 0, 1], 128, Some("this machine (loopback)")),
-    ([0, 0, 0, 0, 0, 0xffff, 0, 0], 96, Some("an IPv4 address in IPv6 clothes (mapped)")),
-    ([0, 0, 0, 0, 0xffff, 0, 0, 0], 96, Some("an IPv4 address in IPv6 clothes (translated)")),
-    ([0, 0, 0, 0, 0, 0, 0, 0], 96, Some("an IPv4 address in IPv6 clothes (compatible)")),
-    ([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48, Some("an address of a local NAT64 translator")),
-    ([0x100, 0, 0, 0, 0, 0, 0, 0], 64, Some("a discard-only address")),
-    ([0x100, 0, 0, 1, 0, 0, 0, 0], 64, Some("a dummy prefix")),
-    ([0x2001, 1, 0, 0, 0, 0, 0, 1], 128, None),
-    ([0x2001, 1, 0, 0, 0, 0, 0, 2], 128, None),
-    ([0x2001, 1, 0, 0, 0, 0, 0, 3], 128, None),
-    ([0x2001, 3, 0, 0, 0, 0, 0, 0], 32, None),
-    ([0x2001, 4, 0x112, 0, 0, 0, 0, 0], 48, None),
-    ([0x2001, 0x20, 0, 0, 0, 0, 0, 0], 28, None),
-    ([0x2001, 0x30, 0, 0, 0, 0, 0, 0], 28, None),
-    ([0x2001, 0, 0, 0, 0, 0, 0, 0], 32, Some("a Teredo tunnel")),
-    ([0x2001, 2, 0, 0, 0, 0, 0, 0], 48, Some("a benchmarking address")),
-    ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, Some("an address for protocol assignments")),
-    ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32, Some("a documentation address")),
-    ([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, Some("a 6to4 tunnel")),
-    ([0x3ffe, 0, 0, 0, 0, 0, 0, 0], 16, Some("a reserved address")),
-    ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20, Some("a documentation address")),
-    ([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16, Some("a segment-routing address")),
-    ([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7, Some("a private address")),
-    ([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, Some("a link-local address")),
-    ([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10, Some("a site-local address")),
-    ([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, Some("a multicast address")),
-    ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, None),
-    ([0, 0, 0, 0, 0, 0, 0, 0], 0, Some("a reserved address")),
-];
-
-fn reach_v6(address: Ipv6Addr) -> Reach {
-    if let [0x64, 0xff9b, 0, 0, 0, 0, high, low] = address.segments() {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        return Reach::Translated(Ipv4Addr::new(a, b, c, d));
-    }
-    V6.iter()
-        .find(|(first, prefix, _)| v6_in(address, Ipv6Addr::from(*first), *prefix))
-        .and_then(|(_, _, special)| *special)
-        .map_or(Reach::Global, Reach::Special)
+    let known = KNOWN.iter().find(|(range, _)| range.contains(&address));
+    known.and_then(|(_, special)| *special).map_or(Reach::Global, Reach::Special)
 }
 
 #[cfg(test)]
@@ -252,8 +181,7 @@ mod tests {
     #[test]
     fn every_special_purpose_has_japanese_words() {
         let japanese = Speech { language: Language::Ja, zone: None };
-        let named = V4.iter().filter_map(|(.., what)| *what).chain(V6.iter().filter_map(|(.., what)| *what));
-        for what in named {
+        for what in RANGES.iter().filter_map(|(_, what)| *what) {
             assert_ne!(japanese.phrase(&special_phrase(what)), what);
         }
     }
@@ -292,18 +220,21 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_read_and_written() {
-        for text in ["10.0.0.0/8", "127.0.0.1", "::1", "fd00::/8", "0.0.0.0/0", "::/0"] {
-            assert_eq!(text.parse::<Range>().unwrap().to_string(), text);
+    fn ranges_are_read_and_hold_their_own_family() {
+        for (text, inside, outside) in [
+            ("10.1.2.3/8", "10.255.0.1", "11.0.0.1"),
+            ("127.0.0.1", "127.0.0.1", "127.0.0.2"),
+            ("0.0.0.0/0", "1.2.3.4", "::1"),
+            ("::1", "::1", "::2"),
+            ("fd00::/8", "fd12::1", "fe80::1"),
+            ("::/0", "::1", "1.2.3.4"),
+        ] {
+            let range = range(text).unwrap();
+            assert!(range.contains(&inside.parse::<IpAddr>().unwrap()), "{text} {inside}");
+            assert!(!range.contains(&outside.parse::<IpAddr>().unwrap()), "{text} {outside}");
         }
         for text in ["", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/+8", "10.0.0.0/", "example"] {
-            assert!(text.parse::<Range>().is_err(), "{text}");
+            assert!(range(text).is_none(), "{text}");
         }
-        let range: Range = "10.1.2.3/8".parse().unwrap();
-        assert!(
-            range.contains("10.255.0.1".parse().unwrap()) && !range.contains("11.0.0.1".parse().unwrap())
-        );
-        assert!("0.0.0.0/0".parse::<Range>().unwrap().contains("1.2.3.4".parse().unwrap()));
-        assert!(!"0.0.0.0/0".parse::<Range>().unwrap().contains("::1".parse().unwrap()));
     }
 }

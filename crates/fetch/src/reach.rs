@@ -106,24 +106,17 @@ impl Fetcher {
                 let secs = PATIENCE.as_secs() * 2;
                 let detail = phrase!(
                     "{host} does not answer within {secs} s",
-                    "{host} から {secs} 秒以内に応答がありません",
-                    host,
-                    secs
+                    "{host} から {secs} 秒以内に応答がありません"
                 );
                 Check::bad(what, detail)
             }
             Ok(Err(error)) => Check::bad(what, error.with_its_hint()),
             Ok(Ok(answer)) if wanted == Wanted::Anything || answer.head.is_success() => {
-                Check::fine(what, phrase!("{host} answers", "{host} から応答あり", host))
+                Check::fine(what, phrase!("{host} answers", "{host} から応答あり"))
             }
             Ok(Ok(answer)) => {
                 let status = answer.head.status;
-                let detail = phrase!(
-                    "{host} answers with status {status}",
-                    "{host} の応答は HTTP {status}",
-                    host,
-                    status
-                );
+                let detail = phrase!("{host} answers with status {status}", "{host} の応答は HTTP {status}");
                 Check::bad(what, detail)
             }
         }

@@ -69,7 +69,7 @@ fn target(base: &Url, location: &[u8]) -> Result<Url, Error> {
         Err(_) => percent_encode(location, NOTHING_MORE).to_string(),
     };
     let bad = |why: Phrase| Error::BadUrl {
-        why: phrase!("a redirect leads nowhere: {why}", "リダイレクト先が正しくありません：{why}", why),
+        why: phrase!("a redirect leads nowhere: {why}", "リダイレクト先が正しくありません：{why}"),
     };
     let mut url = base.join(text.trim()).map_err(|error| bad(error.to_string().into()))?;
     if !matches!(url.scheme(), "http" | "https") {

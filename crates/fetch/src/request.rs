@@ -175,8 +175,7 @@ impl Request {
                 Err(_) => Self {
                     problem: Some(phrase!(
                         "`{name}` is not a header name",
-                        "`{name}` はヘッダー名ではありません",
-                        name = *name
+                        "`{name}` はヘッダー名ではありません"
                     )),
                     ..self
                 },

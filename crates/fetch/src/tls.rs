@@ -36,12 +36,7 @@ pub(super) fn config(extra_ca: Option<&Path>) -> Result<ClientConfig, Error> {
 
 fn add_authorities(roots: &mut RootCertStore, path: &Path) -> Result<(), Error> {
     let fail = |why: Phrase| Error::Setup {
-        why: phrase!(
-            "certificates in {path}: {why}",
-            "証明書 {path}：{why}",
-            path = path.display().to_string(),
-            why
-        ),
+        why: phrase!("certificates in {path}: {why}", "証明書 {path}：{why}"),
     };
     let mut count = 0;
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| fail(error.to_string().into()))? {

@@ -7,7 +7,7 @@ use proc_macro::{Delimiter, Span, TokenStream, TokenTree};
 
 /// Gives every place in the words of a phrase its value: that of the same name, unless another is given.
 ///
-/// `name_values! { path, "{count entry}", "{count} 件" }` becomes `path! { @ "{count entry}", "{count} 件", count = count }`.
+/// `name_values! { path, "{count entry}", "{count} 件" }` becomes `path! { @ "{count entry}", "{count} 件", count = &count }`.
 /// Words that name different values in the two languages do not compile.
 #[proc_macro]
 pub fn name_values(input: TokenStream) -> TokenStream {

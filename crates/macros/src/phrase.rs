@@ -33,9 +33,9 @@ pub(crate) fn name_values(input: TokenStream) -> Result<TokenStream, Mistake> {
         }
     }
     for name in places.iter().filter(|name| !given.contains(name)) {
-        // The span of the words makes this the variable that is known where they are written.
+        // The span of the words makes this the variable that is known where they are written; it is borrowed.
         let name = TokenTree::from(Ident::new(name, en.span()));
-        values.extend(code(",").into_iter().chain([name.clone()]).chain(code("=")).chain([name]));
+        values.extend(code(",").into_iter().chain([name.clone()]).chain(code("= &")).chain([name]));
     }
     let words = [code("@"), TokenTree::from(en).into(), code(","), TokenTree::from(ja).into(), values];
     let call = Group::new(Delimiter::Brace, words.into_iter().collect());

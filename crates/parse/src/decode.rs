@@ -25,7 +25,7 @@ pub struct Decoded {
     /// The text, without byte order mark and without NUL.
     pub text: String,
     /// The encoding that was used, by its WHATWG name in lower case.
-    pub encoding: &'static str,
+    pub encoding: String,
 }
 
 /// How far into a document its own declaration is looked for.
@@ -48,10 +48,10 @@ pub fn decode_in_place<'a>(
     bytes: &'a [u8],
     content_type: Option<&str>,
     kind: Kind,
-) -> (Cow<'a, str>, &'static str) {
+) -> (Cow<'a, str>, String) {
     let (text, encoding) = read(bytes, content_type, kind);
     let text = if memchr(0, text.as_bytes()).is_some() { Cow::Owned(text.replace('\0', "")) } else { text };
-    (text, encoding)
+    (text, encoding.to_ascii_lowercase())
 }
 
 fn read<'a>(bytes: &'a [u8], content_type: Option<&str>, kind: Kind) -> (Cow<'a, str>, &'static str) {
@@ -75,7 +75,7 @@ fn read<'a>(bytes: &'a [u8], content_type: Option<&str>, kind: Kind) -> (Cow<'a,
             Decoder::Page(_) => {}
             Decoder::Standard(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => {
                 if kind == Kind::Plain && bytes.len().is_multiple_of(2) && valid_utf8.is_none() {
-                    return (encoding.decode_without_bom_handling(bytes).0, lower_name(encoding));
+                    return (encoding.decode_without_bom_handling(bytes).0, encoding.name());
                 }
             }
             Decoder::Standard(encoding) => {
@@ -83,13 +83,13 @@ fn read<'a>(bytes: &'a [u8], content_type: Option<&str>, kind: Kind) -> (Cow<'a,
                     break;
                 }
                 if let Some(text) = believed(encoding, bytes, valid_utf8, beyond_ascii) {
-                    return (text, lower_name(encoding));
+                    return (text, encoding.name());
                 }
             }
         }
     }
     if looks_jis {
-        return (ISO_2022_JP.decode_without_bom_handling(bytes).0, lower_name(ISO_2022_JP));
+        return (ISO_2022_JP.decode_without_bom_handling(bytes).0, ISO_2022_JP.name());
     }
     if let Some(text) = valid_utf8 {
         return (Cow::Borrowed(text), "utf-8");
@@ -100,7 +100,7 @@ fn read<'a>(bytes: &'a [u8], content_type: Option<&str>, kind: Kind) -> (Cow<'a,
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(&bytes[..bytes.len().min(DETECTION_BYTES)], true);
     let encoding = detector.guess(None, Utf8Detection::Deny);
-    (encoding.decode_without_bom_handling(bytes).0, lower_name(encoding))
+    (encoding.decode_without_bom_handling(bytes).0, encoding.name())
 }
 
 /// A label resolved to something that can decode.
@@ -275,49 +275,4 @@ fn value_after(text: &[u8], name: &[u8]) -> Option<String> {
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack.windows(needle.len()).position(|window| window == needle)
-}
-
-/// The encoding's name in lower case, as a constant.
-fn lower_name(encoding: &'static Encoding) -> &'static str {
-    const NAMES: &[&str] = &[
-        "big5",
-        "euc-jp",
-        "euc-kr",
-        "gbk",
-        "gb18030",
-        "ibm866",
-        "iso-2022-jp",
-        "iso-8859-2",
-        "iso-8859-3",
-        "iso-8859-4",
-        "iso-8859-5",
-        "iso-8859-6",
-        "iso-8859-7",
-        "iso-8859-8",
-        "iso-8859-8-i",
-        "iso-8859-10",
-        "iso-8859-13",
-        "iso-8859-14",
-        "iso-8859-15",
-        "iso-8859-16",
-        "koi8-r",
-        "koi8-u",
-        "macintosh",
-        "shift_jis",
-        "utf-8",
-        "windows-874",
-        "windows-1250",
-        "windows-1251",
-        "windows-1252",
-        "windows-1253",
-        "windows-1254",
-        "windows-1255",
-        "windows-1256",
-        "windows-1257",
-        "windows-1258",
-        "x-mac-cyrillic",
-        "utf-16le",
-        "utf-16be",
-    ];
-    NAMES.iter().find(|name| name.eq_ignore_ascii_case(encoding.name())).copied().unwrap_or(encoding.name())
 }

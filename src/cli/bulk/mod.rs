@@ -99,7 +99,7 @@ pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc
         .filter(|found| found.kind == KIND && job.is_none_or(|job| found.name.as_str() == job))
         .collect();
     match (jobs.is_empty(), job) {
-        (true, Some(job)) => Err(Error::usage(phrase!("there is no job `{job}` of kind `{kind}`", "種類 `{kind}` のジョブ `{job}` はありません", job, kind = KIND))
+        (true, Some(job)) => Err(Error::usage(phrase!("there is no job `{job}` of kind `{kind}`", "種類 `{kind}` のジョブ `{job}` はありません", kind = KIND))
             .hint(phrase!("`tsuzuki job ls` lists the jobs", "ジョブの一覧は `tsuzuki job ls` で確認できます"))),
         (true, None) => Err(Error::new(Exit::Config, phrase!("the config has no job of kind `{kind}`", "設定に種類 `{kind}` のジョブがありません", kind = KIND))
             .hint(phrase!("add a [[job]] with kind = \"commits\", gitlab, token and projects; see docs/commits.md", "kind = \"commits\"、gitlab、token、projects を書いた [[job]] を追加してください（docs/commits.md を参照）"))),
@@ -190,8 +190,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
             )));
         }
         Ok(None) => {
-            context.out.note(phrase!("There is nothing left to do.", "残りはありません。"));
-            return Ok(Exit::Fine);
+            return context.out.done(phrase!("There is nothing left to do.", "残りはありません。"));
         }
         Err(Failure::Interrupted) => {
             context.out.note(phrase!(
@@ -228,8 +227,7 @@ fn print_outcome(outcome: &WorkedRun, context: &Context) -> Result<()> {
     if let Some(until) = outcome.waiting_until {
         context.out.note(phrase!(
             "The host asks to wait until {until}; `tsuzuki bulk resume` continues then.",
-            "ホストの指示により {until} まで待ちます。その後 `tsuzuki bulk resume` で再開できます。",
-            until
+            "ホストの指示により {until} まで待ちます。その後 `tsuzuki bulk resume` で再開できます。"
         ));
     }
     if outcome.run.run.failed_count > 0 {
@@ -280,12 +278,11 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
             } else {
                 context.out.line(sentence(&summary, context))?;
             }
-            context.out.note(phrase!(
+            context.out.done(phrase!(
                 "`tsuzuki bulk resume {run_id}` does what is pending in a new run.",
                 "残りは `tsuzuki bulk resume {run_id}` で新しい収集として行えます。",
                 run_id = summary.run.run_id.to_string()
-            ));
-            Ok(Exit::Fine)
+            ))
         }
     }
 }

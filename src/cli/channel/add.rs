@@ -1,9 +1,9 @@
 //! `channel add`: a new channel from flags, checked before it is written, without touching the rest of the file.
 
 use super::super::job::key_and_value;
-use super::super::kind_flags::{Channels, KindFlags, usage};
-use super::super::{Context, Error, Exit, Result};
-use crate::app::new_table::{AddError, NewTable};
+use super::super::kind_flags::{Channels, KindFlags, print_added, usage};
+use super::super::{Context, Error, Result};
+use crate::app::new_table::NewTable;
 use crate::channel::KINDS;
 use crate::phrase;
 
@@ -37,53 +37,32 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let own = args.own.of(kind.keys.name)?;
     let channel = NewTable { set: args.set.clone(), ..NewTable::channel(kind, name, own) };
     add_table(&channel, context).await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Next: `tsuzuki channel test {name}`, then `tsuzuki job update JOB --set 'deliver=[\"{name}\"]'`",
-        "次は `tsuzuki channel test {name}` で試し、`tsuzuki job update JOB --set 'deliver=[\"{name}\"]'` で通知先にします",
-        name
-    ));
-    Ok(Exit::Fine)
+        "次は `tsuzuki channel test {name}` で試し、`tsuzuki job update JOB --set 'deliver=[\"{name}\"]'` で通知先にします"))
 }
 
 /// Writes a table into the config file, or says why not; shows what it wrote, and what it still needs.
 pub(in crate::cli) async fn add_table(new: &NewTable, context: &Context) -> Result<()> {
     let (table, name) = (new.table, new.name.as_str());
     let added = new.add_to(&context.config_path()?, &context.env, &context.clock).await;
-    let saved = added.map_err(|error| explain(error, new))?;
-    context.out.note(phrase!("Added [{table}.{name}]:", "[{table}.{name}] を追加しました：", table, name));
+    let saved = added.map_err(|error| {
+        let if_known = phrase!(
+            "choose another name, or change its table in the config file",
+            "別の名前を選ぶか、設定ファイルの該当する表を編集してください"
+        );
+        let if_refused = phrase!(
+            "nothing was written; the table would have stood at the end of the file",
+            "何も書き込んでいません（表はファイルの末尾に追加されます）"
+        );
+        KindFlags::<Channels>::explain(error, new.kind, if_known, if_refused)
+    })?;
+    context.out.note(phrase!("Added [{table}.{name}]:", "[{table}.{name}] を追加しました："));
     let keys = new.keys().map_err(Error::usage)?;
-    if context.out.is_json() {
-        context.out.json(&keys.iter().cloned().collect::<std::collections::BTreeMap<_, _>>())?;
-    } else {
-        context.out.line(format!("[{table}.{name}]"))?;
-        keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
-    }
+    print_added(&format!("[{table}.{name}]"), &keys, &context.out)?;
     for missing in saved.list_missing_secrets().iter().filter(|missing| missing.owner == name) {
         let (key, why) = (missing.key.as_str(), &missing.why);
-        context.out.note(phrase!("needs setup: `{key}`: {why}", "設定不足：`{key}`：{why}", key, why));
+        context.out.note(phrase!("needs setup: `{key}`: {why}", "設定不足：`{key}`：{why}"));
     }
     Ok(())
-}
-
-fn explain(error: AddError, new: &NewTable) -> Error {
-    let error = match error {
-        AddError::Known { .. } => {
-            return Error::usage(error.phrase()).hint(phrase!(
-                "choose another name, or change its table in the config file",
-                "別の名前を選ぶか、設定ファイルの該当する表を編集してください"
-            ));
-        }
-        AddError::Value(why) => return Error::usage(why),
-        AddError::Edit(error) => Error::from(error),
-        AddError::App(error) => Error::from(error),
-        AddError::Db(error) => Error::from(error),
-    };
-    let error = error.hint(phrase!(
-        "nothing was written; the table would have stood at the end of the file",
-        "何も書き込んでいません（表はファイルの末尾に追加されます）"
-    ));
-    match KindFlags::<Channels>::hint(new.kind) {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
 }

@@ -40,16 +40,11 @@ pub(in crate::cli) async fn send_test(
             let said = match answer {
                 Some(answer) => phrase!(
                     "sent a test message to {name} ({recipient}); the server answered: {answer}",
-                    "テストメッセージを {name}（{recipient}）に送りました。サーバーの応答：{answer}",
-                    name,
-                    recipient,
-                    answer
+                    "テストメッセージを {name}（{recipient}）に送りました。サーバーの応答：{answer}"
                 ),
                 None => phrase!(
                     "sent a test message to {name} ({recipient})",
-                    "テストメッセージを {name}（{recipient}）に送りました",
-                    name,
-                    recipient
+                    "テストメッセージを {name}（{recipient}）に送りました"
                 ),
             };
             context.out.line(context.out.speech().phrase(&said))?;
@@ -64,17 +59,11 @@ fn explain(name: &str, recipient: &str, error: &SendError) -> Error {
     let said = match error {
         SendError::Unknown { .. } => phrase!(
             "the test message to {name} ({recipient}) may have been sent: {why}",
-            "{name}（{recipient}）へのテストメッセージは送信できたか不明です：{why}",
-            name,
-            recipient,
-            why
+            "{name}（{recipient}）へのテストメッセージは送信できたか不明です：{why}"
         ),
         _ => phrase!(
             "the test message to {name} ({recipient}) was not sent: {why}",
-            "{name}（{recipient}）へのテストメッセージを送れませんでした：{why}",
-            name,
-            recipient,
-            why
+            "{name}（{recipient}）へのテストメッセージを送れませんでした：{why}"
         ),
     };
     Error::new(exit, said).hint(phrase!(
@@ -95,18 +84,15 @@ pub(in crate::cli) fn choose<'a>(
     match (name, channels.as_slice()) {
         (_, []) => Err(Error::new(
             Exit::Config,
-            phrase!("the config has no {what} channel", "設定に {what} チャンネルがありません", what),
+            phrase!("the config has no {what} channel", "設定に {what} チャンネルがありません"),
         )
         .hint(phrase!("`tsuzuki channel add` adds one", "`tsuzuki channel add` で追加できます"))),
         (None, [only]) => Ok(only),
         (None, _) => {
             let names = names().collect::<Vec<_>>().join(", ");
-            let said = phrase!("which channel? {names}", "どのチャンネルですか？ {names}", names);
-            Err(Error::usage(said).hint(phrase!(
-                "name one of them: `{how}`",
-                "名前を指定してください：`{how}`",
-                how
-            )))
+            let said = phrase!("which channel? {names}", "どのチャンネルですか？ {names}");
+            Err(Error::usage(said)
+                .hint(phrase!("name one of them: `{how}`", "名前を指定してください：`{how}`")))
         }
         (Some(name), _) => {
             let found = channels.iter().find(|channel| channel.name == name).copied();

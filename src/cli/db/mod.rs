@@ -135,12 +135,11 @@ fn size_of(place: &DbUrl) -> Option<u64> {
 
 async fn migrate(context: &Context) -> Result {
     let schema = context.db().await?.read(SchemaState::find).await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "The database has schema version {found}",
         "データベースのスキーマはバージョン {found} です",
         found = schema.found.to_string()
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 async fn check(context: &Context) -> Result {
@@ -152,8 +151,7 @@ async fn check(context: &Context) -> Result {
         problems.iter().try_for_each(|problem| context.out.line(problem))?;
     }
     if problems.is_empty() {
-        context.out.note(phrase!("The database is sound", "データベースに異常はありません"));
-        Ok(Exit::Fine)
+        context.out.done(phrase!("The database is sound", "データベースに異常はありません"))
     } else {
         Err(Error::failed(phrase!(
             "the database has {count problem}",
@@ -192,13 +190,11 @@ async fn backup(file: Option<PathBuf>, keep: Option<NonZeroUsize>, context: &Con
 
 async fn write_backup(place: &DbUrl, file: &Path, context: &Context) -> Result {
     let report = db::backup(place, file, &context.clock).await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Wrote {file} ({size})",
         "{file} に書き出しました（{size}）",
-        file = file.display().to_string(),
         size = Value::Bytes(report.bytes)
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
@@ -210,9 +206,7 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
         let file = file.display().to_string();
         let what = phrase!(
             "restoring replaces {place} by {file}",
-            "復元すると {place} が {file} の内容に置き換わります",
-            place = place.to_string(),
-            file = &file
+            "復元すると {place} が {file} の内容に置き換わります"
         );
         return Err(Error::unconfirmed(what, format_args!("db restore {file}")));
     }
@@ -220,14 +214,12 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
     context.out.note(phrase!(
         "Restored {bytes} bytes to {place}",
         "{place} に {bytes} バイトを復元しました",
-        bytes = report.bytes.to_string(),
-        place = place.to_string()
+        bytes = report.bytes.to_string()
     ));
     if let Some(kept) = &report.kept {
         context.out.note(phrase!(
             "The database that was there is kept as {kept}",
-            "これまでのデータベースは {kept} に残しました",
-            kept = kept.display().to_string()
+            "これまでのデータベースは {kept} に残しました"
         ));
     }
     // What the backup shows as waiting may have been sent since. Whoever comes before us notices it, too.
@@ -250,21 +242,17 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
 async fn prune(keep: Option<Span>, context: &Context) -> Result {
     let keep = keep.or(context.config().await?.store.keep_history);
     let Some(keep) = keep else {
-        context.out.note(phrase!(
+        return context.out.done(phrase!(
             "Nothing is pruned: [store] keep_history is not set, so history is kept for ever",
             "何も削除しません：[store] の keep_history が未設定のため、履歴は無期限に残ります"
         ));
-        return Ok(Exit::Fine);
     };
     let before = context.clock.now().minus(keep.into());
     let pruned = app::prune(context.db().await?, before).await?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Pruned {pruned row} older than {before}",
-        "{before} より古い {pruned} 行を削除しました",
-        pruned,
-        before
-    ));
-    Ok(Exit::Fine)
+        "{before} より古い {pruned} 行を削除しました"
+    ))
 }
 
 /// How to keep what is there, before it goes.
@@ -285,8 +273,7 @@ async fn reset(yes: bool, context: &Context) -> Result {
     if !yes {
         return Err(Error::usage(phrase!(
             "resetting deletes everything in {place}",
-            "リセットすると {place} の内容がすべて削除されます",
-            place = place.to_string()
+            "リセットすると {place} の内容がすべて削除されます"
         ))
         .hint(phrase!(
             "{first}, then `tsuzuki db reset --yes`",
@@ -311,8 +298,7 @@ async fn reset(yes: bool, context: &Context) -> Result {
             )),
         other => other.into(),
     })?;
-    context.out.note(phrase!("{place} is empty again", "{place} を空にしました", place = place.to_string()));
-    Ok(Exit::Fine)
+    context.out.done(phrase!("{place} is empty again", "{place} を空にしました"))
 }
 
 /// Refuses a file that is not ours; one that only has another version of our schema is worth a copy.
@@ -333,11 +319,8 @@ impl From<BackupError> for Error {
                 "name a new file; a backup is never overwritten",
                 "新しいファイルを指定してください（バックアップは上書きしません）"
             )),
-            BackupError::NoDirectory(path) => Error::failed(words).hint(phrase!(
-                "make it with `mkdir -p {path}`",
-                "`mkdir -p {path}` で作ってください",
-                path = path.display().to_string()
-            )),
+            BackupError::NoDirectory(path) => Error::failed(words)
+                .hint(phrase!("make it with `mkdir -p {path}`", "`mkdir -p {path}` で作ってください")),
             BackupError::NoBackup(_) => Error::usage(words).hint(phrase!(
                 "name a file that `tsuzuki db backup` has written",
                 "`tsuzuki db backup` が書き出したファイルを指定してください"

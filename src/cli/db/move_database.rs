@@ -70,11 +70,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         Ok(report) => show(&report, context)?,
         // Only what comes after a move is missing.
         Err(MoveError::Ended { to, .. }) if args.switch => {
-            context.out.note(phrase!(
-                "Everything was moved to {to} before",
-                "すでにすべて {to} に移行済みです",
-                to = &to
-            ));
+            context
+                .out
+                .note(phrase!("Everything was moved to {to} before", "すでにすべて {to} に移行済みです"));
         }
         Err(error) => return Err(error.into()),
     }
@@ -98,7 +96,6 @@ fn show(report: &MoveReport, context: &Context) -> Result<()> {
     context.out.note(phrase!(
         "Moved {rows row} in {tables table} to {to}; rows and checksums are the same on both sides",
         "{tables} 個の表の {rows} 行を {to} に移行しました（行数とチェックサムは両側で一致）",
-        rows,
         tables = report.tables.len(),
         to = &report.to
     ));
@@ -170,15 +167,13 @@ fn switch(
         None => context.out.note(phrase!(
             "Now change the config file in {directory}, under [store]: url = {shown}",
             "{directory} の設定ファイルの [store] を url = {shown} に変更してください",
-            directory = directory.display().to_string(),
             shown = shown.to_string()
         )),
     }
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Restart `tsuzuki serve` where it runs",
         "動いている `tsuzuki serve` を再起動してください"
-    ));
-    Ok(Exit::Fine)
+    ))
 }
 
 async fn plan(mover: DatabaseMove, context: &Context) -> Result {
@@ -202,9 +197,7 @@ async fn plan(mover: DatabaseMove, context: &Context) -> Result {
         "Would move {rows row} from {from} to {target}, {state}",
         "{from} から {target} へ {rows} 行を移行します（{state}）",
         rows = plan.rows.values().sum::<u64>(),
-        from = &plan.from,
-        target,
-        state
+        from = &plan.from
     ));
     if !plan.busy.is_empty() {
         context.out.warn(phrase!(
@@ -220,12 +213,7 @@ async fn reopen(yes: bool, context: &Context) -> Result {
     let place = context.place().await?;
     let db = context.open_db(Open::Left).await?;
     let Some(left) = db.read(db::find_moved_away).await? else {
-        context.out.note(phrase!(
-            "{place} is in use already",
-            "{place} はすでに使用中です",
-            place = place.to_string()
-        ));
-        return Ok(Exit::Fine);
+        return context.out.done(phrase!("{place} is in use already", "{place} はすでに使用中です"));
     };
     if !yes {
         return Err(Error::usage(phrase!(
@@ -242,11 +230,7 @@ async fn reopen(yes: bool, context: &Context) -> Result {
     // Messages that wait here may have been sent from there.
     let suspected = db.write(|tx| outbox::suspect(tx, outbox::Suspicion::Reopened, tx.now())).await?;
     db::reopen(db).await?;
-    context.out.note(phrase!(
-        "{place} is in use again",
-        "{place} を再び使うようにしました",
-        place = place.to_string()
-    ));
+    context.out.note(phrase!("{place} is in use again", "{place} を再び使うようにしました"));
     if suspected > 0 {
         context.out.note(phrase!(
             "Looked into before anything is sent: {count message}",

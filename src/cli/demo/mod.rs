@@ -66,8 +66,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
                 let kept = kept.display().to_string();
                 context.out.note(phrase!(
                     "Interrupted; `tsuzuki demo --keep {kept}` continues.",
-                    "中断しました。`tsuzuki demo --keep {kept}` で続きから再開できます。",
-                    kept
+                    "中断しました。`tsuzuki demo --keep {kept}` で続きから再開できます。"
                 ));
             }
             Ok(Exit::Interrupted)
@@ -123,22 +122,9 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
     let Some(address) = listening.first() else { return Ok(round.exit) };
     let (address, path) = (address.to_string(), page::PATH);
     let config = place.path().join(FILE_NAME).display().to_string();
-    demo.say(phrase!(
-        "Dashboard:    http://{address}/",
-        "ダッシュボード：http://{address}/",
-        address = address.as_str()
-    ))?;
-    demo.say(phrase!(
-        "Messages:     http://{address}{path}",
-        "受信したメッセージ：http://{address}{path}",
-        address,
-        path
-    ))?;
-    demo.say(phrase!(
-        "Look inside:  tsuzuki -c {config} status",
-        "中を見る：tsuzuki -c {config} status",
-        config
-    ))?;
+    demo.say(phrase!("Dashboard:    http://{address}/", "ダッシュボード：http://{address}/"))?;
+    demo.say(phrase!("Messages:     http://{address}{path}", "受信したメッセージ：http://{address}{path}"))?;
+    demo.say(phrase!("Look inside:  tsuzuki -c {config} status", "中を見る：tsuzuki -c {config} status"))?;
     if args.world {
         pages.serve(&context.stop).await;
     } else {
@@ -194,14 +180,12 @@ impl Demo<'_> {
         self.say(if continued {
             phrase!(
                 "Since then: {news}. What the next run found, decided and sent:\n",
-                "その後の新着：{news}。次の実行で見つけ、判定し、送信したもの：\n",
-                news
+                "その後の新着：{news}。次の実行で見つけ、判定し、送信したもの：\n"
             )
         } else {
             phrase!(
                 "Then came: {news}. What the next run found, decided and sent:\n",
-                "続いて公開：{news}。次の実行で見つけ、判定し、送信したもの：\n",
-                news
+                "続いて公開：{news}。次の実行で見つけ、判定し、送信したもの：\n"
             )
         })?;
         let exit = self.run(|_| true).await?;
@@ -212,9 +196,7 @@ impl Demo<'_> {
         let (posts, mails) = (self.world.posts().len(), self.world.mails().len());
         self.say(phrase!(
             "\nMessages the demo servers received, in all: {posts post} and {mails mail}.",
-            "\nデモのサーバーが受信したメッセージ：投稿 {posts} 件、メール {mails} 通。",
-            posts,
-            mails
+            "\nデモのサーバーが受信したメッセージ：投稿 {posts} 件、メール {mails} 通。"
         ))?;
         let (directory, steps) = (place.path().to_owned(), self.world.steps());
         Ok(Round { directory, continued, steps, before, now, posts, mails, exit })
@@ -229,11 +211,10 @@ impl Demo<'_> {
         self.say(match place {
             DemoDirectory::Passing(_) => phrase!(
                 "Config and database: {path} (removed at the end; `--keep DIR` keeps them)\n",
-                "設定とデータベース：{path}（終了時に削除。`--keep DIR` で残せます）\n",
-                path
+                "設定とデータベース：{path}（終了時に削除。`--keep DIR` で残せます）\n"
             ),
             DemoDirectory::Kept(_) => {
-                phrase!("Config and database: {path}\n", "設定とデータベース：{path}\n", path)
+                phrase!("Config and database: {path}\n", "設定とデータベース：{path}\n")
             }
         })?;
         self.run(|job| [press::KIND, blogs::KIND].contains(&job.kind)).await?;

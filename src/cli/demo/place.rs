@@ -78,7 +78,6 @@ impl DemoDirectory {
                 out.warn(phrase!(
                     "{path} could not be removed: {error}",
                     "{path} を削除できません：{error}",
-                    path = path.display().to_string(),
                     error = error.to_string()
                 ));
             }
@@ -152,8 +151,7 @@ fn with_line(text: &str, key: &str, value: &str) -> Result<String> {
     if !text.lines().any(|line| line.starts_with(&start)) {
         return Err(Error::usage(phrase!(
             "the kept config has no line `{start}…` that could be changed",
-            "残された設定に、変更できる行 `{start}…` がありません",
-            start
+            "残された設定に、変更できる行 `{start}…` がありません"
         ))
         .hint(phrase!("change it in its tsuzuki.toml", "その tsuzuki.toml で変更してください")));
     }

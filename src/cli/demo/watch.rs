@@ -24,8 +24,7 @@ pub(super) async fn move_world(context: &Context, world: &World) {
             let why = error.to_string();
             context.out.warn(phrase!(
                 "the demo servers bring nothing new: {why}",
-                "デモのサーバーを進められません：{why}",
-                why
+                "デモのサーバーを進められません：{why}"
             ));
         }
     }
@@ -45,7 +44,7 @@ pub(super) async fn report_finds(demo: &Demo<'_>, mut reported: Figures) {
                 demo.context.clock.now().to_jiff().to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
             for line in now.render_news(&reported) {
                 // A reader who has gone away misses nothing that they asked for.
-                let _ = demo.say(phrase!("{time} {line}", "{time} {line}", time = time.as_str(), line));
+                let _ = demo.say(phrase!("{time} {line}", "{time} {line}"));
             }
             reported = now;
         }

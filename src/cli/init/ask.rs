@@ -42,9 +42,7 @@ pub(super) async fn look_once(pipeline: &Pipeline, path: &Path, context: &Contex
     let shown = path.display().to_string();
     context.out.note(phrase!(
         "Wrote {shown}. Next: `tsuzuki doctor`, then `tsuzuki run-due` from cron or `tsuzuki serve`",
-        "{shown} を作成しました。次は `tsuzuki doctor` で確認し、cron で `tsuzuki run-due`、または `tsuzuki serve` を動かします",
-        shown
-    ));
+        "{shown} を作成しました。次は `tsuzuki doctor` で確認し、cron で `tsuzuki run-due`、または `tsuzuki serve` を動かします"));
     // What cannot be reached now may be reached later; the file is good.
     if let Err(error) = tested {
         context.out.error(&error);
@@ -125,16 +123,14 @@ fn question(flag: &Flag) -> Phrase {
     let help = (flag.help)();
     match (flag.shape, flag.is_required) {
         (FlagShape::Variable(usual), true) => {
-            phrase!("{help} (Enter for {usual})", "{help}（Enter で {usual}）", help, usual)
+            phrase!("{help} (Enter for {usual})", "{help}（Enter で {usual}）")
         }
         (_, true) => help,
         (FlagShape::Variable(usual), false) => phrase!(
             "{help}, e.g. {usual} (Enter to leave it out)",
-            "{help}（例：{usual}、省略する場合は Enter）",
-            help,
-            usual
+            "{help}（例：{usual}、省略する場合は Enter）"
         ),
-        (_, false) => phrase!("{help} (Enter to leave it out)", "{help}（省略する場合は Enter）", help),
+        (_, false) => phrase!("{help} (Enter to leave it out)", "{help}（省略する場合は Enter）"),
     }
 }
 
@@ -142,13 +138,7 @@ fn question(flag: &Flag) -> Phrase {
 fn choose(choices: &[(&str, Phrase)], context: &Context) -> Result<usize> {
     for (index, (name, about)) in choices.iter().enumerate() {
         let number = index + 1;
-        context.out.note(phrase!(
-            "  {number}) {name}: {about}",
-            "  {number}) {name}：{about}",
-            number,
-            name = *name,
-            about
-        ));
+        context.out.note(phrase!("  {number}) {name}: {about}", "  {number}) {name}：{about}"));
     }
     loop {
         let answer = ask(&phrase!("Number or word", "番号または名前"), context)?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use super::{Context, Error, Exit, Result};
+use super::{Context, Error, Result};
 use crate::app;
 use crate::config::FILE_NAME;
 use crate::config::value::Zone;
@@ -44,8 +44,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let mut file = std::fs::File::create_new(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Error::failed(phrase!(
             "{shown} exists already, and was left as it is",
-            "{shown} はすでにあります。変更していません",
-            shown = &shown
+            "{shown} はすでにあります。変更していません"
         ))
         .hint(phrase!(
             "name another file: `tsuzuki init -c FILE`; `tsuzuki job add` adds a job to this one",
@@ -74,16 +73,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         return ask::look_once(pipeline, &path, &context).await;
     }
     file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
-    context.out.note(if args.kinds.is_empty() { phrase!(
+    context.out.done(if args.kinds.is_empty() { phrase!(
             "Wrote {shown}: uncomment what you need, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`",
-            "{shown} を作成しました。必要な箇所のコメントを外し、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください",
-            shown
-        ) } else { phrase!(
+            "{shown} を作成しました。必要な箇所のコメントを外し、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください") } else { phrase!(
             "Wrote {shown}: fill in your own addresses, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`",
-            "{shown} を作成しました。URL などを書き換え、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください",
-            shown
-        ) });
-    Ok(Exit::Fine)
+            "{shown} を作成しました。URL などを書き換え、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください") })
 }
 
 /// What the machine says; UTC is what machines have that were told nothing.

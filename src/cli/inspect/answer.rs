@@ -10,7 +10,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Value, json};
 
 use crate::fetch::guard::{self, AllowPrivate};
-use crate::parse::feed::inspect::Headers;
+use crate::parse::feed::inspect::shown;
 use crate::parse::url::{self, Url};
 use crate::parse::{feed, html, opml, pdf, robots, sitemap};
 
@@ -56,7 +56,16 @@ pub fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
     let base = base.as_ref();
     let content_type = document.content_type.as_deref();
     match kind {
-        Kind::Feed => of_feed(document),
+        Kind::Feed => {
+            let context = feed::Context {
+                url: base.cloned(),
+                content_type: document.content_type.clone(),
+                content_location: document.content_location.clone(),
+                content_language: document.content_language.clone(),
+                zone: None,
+            };
+            feed::parse(&document.bytes, &context).map(|feed| shown(&feed)).map_err(|refused| refused.to_string())
+        }
         Kind::Sitemap => sitemap::parse(&document.bytes, content_type, base, &sitemap::SitemapLimits::default())
             .map(|sitemap| {
                 let children: Vec<String> = sitemap.children.into_iter().map(|child| child.loc).collect();
@@ -81,16 +90,6 @@ pub fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
             .map_err(|refused| refused.to_string()),
         Kind::Robots | Kind::Url | Kind::Address => Err("this kind is not about a document".to_owned()),
     }
-}
-
-fn of_feed(document: &Document) -> Result<Value, String> {
-    let headers = Headers {
-        content_type: document.content_type.clone(),
-        content_location: document.content_location.clone(),
-        content_language: document.content_language.clone(),
-    };
-    feed::inspect::inspect(&document.bytes, document.url.as_deref(), headers)
-        .map_err(|refused| refused.to_string())
 }
 
 /// What a robots.txt says to `agent` about `page`.

@@ -14,10 +14,9 @@ use crate::fetch::guard::AllowPrivate;
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher, Request, Response};
 use crate::parse::url::{self, Url};
 use crate::phrase;
-use crate::phrase::Phrase;
 use crate::time::Clock;
 
-use super::{Context, Exit};
+use super::{Context, Error, Exit, Result};
 
 pub use self::answer::{Document, Kind, answer, of_address, of_document, of_robots, of_url};
 
@@ -56,78 +55,6 @@ pub struct Args {
     pub batch: bool,
 }
 
-/// Why nothing could be shown.
-#[derive(Debug)]
-pub enum Error {
-    /// The document is not what it was said to be.
-    Refused {
-        /// The document.
-        input: String,
-        /// The reason.
-        why: String,
-    },
-    /// The document cannot be had from here.
-    Read {
-        /// The file.
-        input: String,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The document cannot be fetched.
-    Fetch {
-        /// The address.
-        input: String,
-        /// What happened.
-        source: fetch::Error,
-    },
-    /// An option makes no sense.
-    Usage(Phrase),
-    /// The answer cannot be written.
-    Write(io::Error),
-}
-
-crate::error_in_english!(Error);
-
-impl Error {
-    /// Why, in one sentence.
-    pub fn phrase(&self) -> Phrase {
-        match self {
-            Error::Refused { input, why } => phrase!("{input}: {why}", "{input}：{why}", input, why),
-            Error::Read { input, source } => phrase!(
-                "cannot read {input}: {source}",
-                "{input} を読み込めません：{source}",
-                input,
-                source = source.to_string()
-            ),
-            Error::Fetch { input, source } => phrase!(
-                "cannot fetch {input}: {source}",
-                "{input} を取得できません：{source}",
-                input,
-                source = source.phrase()
-            ),
-            Error::Usage(why) => why.clone(),
-            Error::Write(error) => phrase!(
-                "cannot write the answer: {error}",
-                "結果を書き出せません：{error}",
-                error = error.to_string()
-            ),
-        }
-    }
-
-    /// What the user can do about it, as the text of a `hint:` line.
-    pub fn hint(&self) -> Option<Phrase> {
-        match self {
-            Error::Fetch { source: fetch::Error::Blocked { allow: Some(entry), .. }, .. } => Some(phrase!(
-                "if you trust it, add `--allow-private {entry}`",
-                "信頼できる相手なら `--allow-private {entry}` を付けてください",
-                entry
-            )),
-            Error::Fetch { source, .. } => source.hint(),
-            _ => None,
-        }
-    }
-}
-
 /// How an answer is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
@@ -137,23 +64,16 @@ pub enum Layout {
     Line,
 }
 
-pub(super) async fn command(args: &Args, context: &Context) -> Result<Exit, super::Error> {
+pub(super) async fn command(args: &Args, context: &Context) -> Result {
     let layout = if context.out.is_json() { Layout::Line } else { Layout::Indented };
     let mut out = io::BufWriter::new(io::stdout().lock());
-    run(args, &context.clock, layout, &mut out).await.map_err(|error| {
-        let exit = if matches!(error, Error::Usage(_)) { Exit::Usage } else { Exit::Failed };
-        let shown = super::Error::new(exit, error.phrase());
-        match error.hint() {
-            Some(hint) => shown.hint(hint),
-            None => shown,
-        }
-    })?;
+    run(args, &context.clock, layout, &mut out).await?;
     Ok(Exit::Fine)
 }
 
 /// Runs the command; data goes to `out`. A reader that closes the pipe has seen enough, which is no error.
-pub async fn run(args: &Args, clock: &Clock, layout: Layout, out: &mut dyn Write) -> Result<(), Error> {
-    let allow = AllowPrivate::parse(&args.allow_private).map_err(|error| Error::Usage(error.phrase()))?;
+pub async fn run(args: &Args, clock: &Clock, layout: Layout, out: &mut dyn Write) -> Result<()> {
+    let allow = AllowPrivate::parse(&args.allow_private).map_err(|error| Error::usage(error.phrase()))?;
     let shown = if args.batch {
         batch(args.kind, &mut *open(&args.input)?, &allow, out)
     } else {
@@ -166,12 +86,18 @@ pub async fn run(args: &Args, clock: &Clock, layout: Layout, out: &mut dyn Write
     };
     match shown {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        shown => shown.map_err(Error::Write),
+        shown => shown.map_err(|error| {
+            Error::failed(phrase!(
+                "cannot write the answer: {error}",
+                "結果を書き出せません：{error}",
+                error = error.to_string()
+            ))
+        }),
     }
 }
 
-async fn inspect(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Value, Error> {
-    let refused = |why| Error::Refused { input: args.input.clone(), why };
+async fn inspect(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Value> {
+    let refused = |why: String| refused(&args.input, &why);
     match args.kind {
         Kind::Url => of_url(&args.input, args.url.as_deref()).map_err(refused),
         Kind::Address => {
@@ -179,10 +105,9 @@ async fn inspect(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Val
             let host = Url::parse(&args.input).ok().and_then(|url| url.domain().map(str::to_owned));
             match host {
                 Some(host) if !names.contains_key(&host) && host != "localhost" => {
-                    Err(Error::Usage(phrase!(
+                    Err(Error::usage(phrase!(
                         "say what {host} resolves to: `--resolve {host}=ADDRESS`",
-                        "{host} の IP アドレスを `--resolve {host}=ADDRESS` で指定してください",
-                        host
+                        "{host} の IP アドレスを `--resolve {host}=ADDRESS` で指定してください"
                     )))
                 }
                 _ => Ok(of_address(&args.input, &names, allow)),
@@ -190,52 +115,41 @@ async fn inspect(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Val
         }
         Kind::Robots => robots(args, allow, clock).await,
         Kind::Feed | Kind::Sitemap | Kind::Page | Kind::Opml | Kind::Pdf => {
-            let document = document(args, &args.input, allow, clock).await?;
+            let document = document(args, allow, clock).await?;
             of_document(args.kind, &document).map_err(refused)
         }
     }
 }
 
 /// A robots.txt by its file or address; for any other address, the robots.txt of its site.
-async fn robots(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Value, Error> {
-    let mut source = args.input.clone();
+async fn robots(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Value> {
     let mut page = args.url.clone();
-    if let Some(address) = web_address(&args.input) {
-        if address.path() != "/robots.txt" {
-            page = page.or_else(|| Some(address.clone().into()));
+    let text = match web_address(&args.input) {
+        None => read_file(&args.input)?,
+        Some(address) => {
+            if address.path() != "/robots.txt" {
+                page = page.or_else(|| Some(address.clone().into()));
+            }
+            let source = address.join("/robots.txt").unwrap_or(address);
+            match fetch_document(&source, allow, clock).await {
+                Ok(document) => document.bytes,
+                // A site without the file allows everything (RFC 9309 §2.3.1.3).
+                Err(error) if error.status().is_some_and(|status| (400..429).contains(&status)) => Vec::new(),
+                Err(error) => return Err(not_fetched(&source, &error)),
+            }
         }
-        source = address.join("/robots.txt").unwrap_or(address).into();
-    }
-    let text = match document(args, &source, allow, clock).await {
-        Ok(document) => document.bytes,
-        // A site without the file allows everything (RFC 9309 §2.3.1.3).
-        Err(Error::Fetch { source, .. })
-            if source.status().is_some_and(|status| (400..429).contains(&status)) =>
-        {
-            Vec::new()
-        }
-        Err(error) => return Err(error),
     };
     Ok(of_robots(&text, &args.user_agent, page.as_deref().unwrap_or("/")))
 }
 
-async fn document(args: &Args, input: &str, allow: &AllowPrivate, clock: &Clock) -> Result<Document, Error> {
-    let mut document = match web_address(input) {
-        Some(address) => fetched(address, allow, clock).await?,
-        None => {
-            let read_error = |source| Error::Read { input: input.to_owned(), source };
-            let mut bytes = Vec::new();
-            open(input)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(read_error)?;
-            if bytes.len() as u64 > MAX_BYTES {
-                return Err(Error::Refused {
-                    input: input.to_owned(),
-                    why: format!("it is larger than {MAX_BYTES} bytes"),
-                });
-            }
-            Document { bytes, ..Document::default() }
+async fn document(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Document> {
+    let mut document = match web_address(&args.input) {
+        Some(address) => {
+            fetch_document(&address, allow, clock).await.map_err(|error| not_fetched(&address, &error))?
         }
+        None => Document { bytes: read_file(&args.input)?, ..Document::default() },
     };
-    if args.url.is_some() && args.kind != Kind::Robots {
+    if args.url.is_some() {
         document.url.clone_from(&args.url);
     }
     if args.content_type.is_some() {
@@ -244,53 +158,82 @@ async fn document(args: &Args, input: &str, allow: &AllowPrivate, clock: &Clock)
     Ok(document)
 }
 
-async fn fetched(address: Url, allow: &AllowPrivate, clock: &Clock) -> Result<Document, Error> {
-    let input = address.to_string();
-    let request = Request::get(address).allow_private(allow);
-    let fetch_error = |source| Error::Fetch { input: input.clone(), source };
-    let client = ClientConfig { user_agent: USER_AGENT.to_owned(), ..ClientConfig::default() };
-    let config = FetchConfig { client, ..FetchConfig::default() };
-    let fetcher = Fetcher::new(config, clock.clone()).map_err(fetch_error)?;
-    match fetcher.fetch(&request).await.map_err(fetch_error)? {
-        Response::Fetched(head, body) => {
-            let header =
-                |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-            Ok(Document {
-                bytes: body.to_vec(),
-                url: Some(head.final_url.to_string()),
-                content_type: header("content-type"),
-                content_location: header("content-location"),
-                content_language: header("content-language"),
-            })
-        }
-        Response::Unchanged(_) => Err(Error::Refused {
-            input,
-            why: "the server sent no document, although none was known".to_owned(),
-        }),
+fn read_file(input: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = open(input)?.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| not_read(input, &error))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(refused(input, &format!("it is larger than {MAX_BYTES} bytes")));
     }
+    Ok(bytes)
+}
+
+async fn fetch_document(
+    address: &Url,
+    allow: &AllowPrivate,
+    clock: &Clock,
+) -> Result<Document, fetch::Error> {
+    let client = ClientConfig { user_agent: USER_AGENT.to_owned(), ..ClientConfig::default() };
+    let fetcher = Fetcher::new(FetchConfig { client, ..FetchConfig::default() }, clock.clone())?;
+    let response = fetcher.fetch(&Request::get(address.clone()).allow_private(allow)).await?;
+    let (head, bytes) = match response {
+        Response::Fetched(head, body) => (head, body.to_vec()),
+        // Not without being asked.
+        Response::Unchanged(head) => (head, Vec::new()),
+    };
+    let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    Ok(Document {
+        bytes,
+        url: Some(head.final_url.to_string()),
+        content_type: header("content-type"),
+        content_location: header("content-location"),
+        content_language: header("content-language"),
+    })
+}
+
+/// The document is not what it was said to be.
+fn refused(input: &str, why: &str) -> Error {
+    Error::failed(phrase!("{input}: {why}", "{input}：{why}"))
+}
+
+fn not_read(input: &str, error: &io::Error) -> Error {
+    let why = error.to_string();
+    Error::failed(phrase!("cannot read {input}: {why}", "{input} を読み込めません：{why}"))
+}
+
+fn not_fetched(address: &Url, error: &fetch::Error) -> Error {
+    let hint = match error {
+        fetch::Error::Blocked { allow: Some(entry), .. } => Some(phrase!(
+            "if you trust it, add `--allow-private {entry}`",
+            "信頼できる相手なら `--allow-private {entry}` を付けてください"
+        )),
+        error => error.hint(),
+    };
+    let address = address.as_str();
+    let said =
+        Error::failed(phrase!("cannot fetch {address}: {error}", "{address} を取得できません：{error}"));
+    hint.into_iter().fold(said, Error::hint)
 }
 
 fn web_address(input: &str) -> Option<Url> {
     url::resolve_web(None, input).filter(|_| input.contains("://"))
 }
 
-fn open(input: &str) -> Result<Box<dyn BufRead>, Error> {
+fn open(input: &str) -> Result<Box<dyn BufRead>> {
     if input == "-" {
         return Ok(Box::new(BufReader::new(io::stdin())));
     }
-    let file =
-        File::open(Path::new(input)).map_err(|source| Error::Read { input: input.to_owned(), source })?;
+    let file = File::open(Path::new(input)).map_err(|error| not_read(input, &error))?;
     Ok(Box::new(BufReader::with_capacity(64 * 1024, file)))
 }
 
-fn names(entries: &[String]) -> Result<BTreeMap<String, Vec<IpAddr>>, Error> {
+fn names(entries: &[String]) -> Result<BTreeMap<String, Vec<IpAddr>>> {
     let mut names: BTreeMap<String, Vec<IpAddr>> = BTreeMap::new();
     for entry in entries {
         let wrong = || {
-            Error::Usage(phrase!(
+            Error::usage(phrase!(
                 "`{entry}` is not HOST=ADDRESS,…",
-                "`{entry}` は HOST=ADDRESS,… の形ではありません",
-                entry
+                "`{entry}` は HOST=ADDRESS,… の形ではありません"
             ))
         };
         let (host, addresses) = entry.split_once('=').ok_or_else(wrong)?;

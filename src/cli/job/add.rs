@@ -1,9 +1,9 @@
 //! `job add`: a new job from flags, checked before it is written, without touching the rest of the file.
 
-use super::super::kind_flags::{Jobs, KindFlags, list_names, usage};
-use super::super::{Context, Error, Exit, Result, sending};
+use super::super::kind_flags::{Jobs, KindFlags, list_names, print_added, usage};
+use super::super::{Context, Error, Result, sending};
 use super::edit::key_and_value;
-use crate::app::new_table::{AddError, NewJob};
+use crate::app::new_table::NewJob;
 use crate::config::value::Span;
 use crate::phrase;
 
@@ -44,48 +44,25 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
 pub(super) async fn save(job: &NewJob, context: &Context) -> Result {
     let (kind, name) = (job.kind.as_str(), job.name.as_str());
     let added = job.add_to(&context.config_path()?, &context.env, &context.clock).await;
-    let saved = added.map_err(|error| explain(error, kind, name))?;
-    let keys = job.keys().map_err(Error::usage)?;
-    context.out.note(phrase!("Added the job `{name}`:", "ジョブ `{name}` を追加しました：", name));
-    if context.out.is_json() {
-        context.out.json(&keys.iter().cloned().collect::<std::collections::BTreeMap<_, _>>())?;
-    } else {
-        context.out.line("[[job]]")?;
-        keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
-    }
-    sending::warn_without_channel(saved.find_job(name), &context.out);
-    context.out.note(phrase!(
-        "`tsuzuki job test {name}` looks once; `tsuzuki run {name}` runs it now",
-        "`tsuzuki job test {name}` で試せます。`tsuzuki run {name}` で今すぐ実行できます",
-        name
-    ));
-    Ok(Exit::Fine)
-}
-
-fn explain(error: AddError, kind: &str, name: &str) -> Error {
-    match error {
-        AddError::Known { .. } => Error::usage(error.phrase()).hint(phrase!(
+    let saved = added.map_err(|error| {
+        let if_known = phrase!(
             "choose another name, or change it with `tsuzuki job update {name} --set KEY=VALUE`",
-            "別の名前にするか、`tsuzuki job update {name} --set KEY=VALUE` で変更してください",
-            name
-        )),
-        AddError::Value(why) => Error::usage(why),
-        AddError::Edit(error) => refused(error.into(), kind),
-        AddError::App(error) => refused(error.into(), kind),
-        AddError::Db(error) => refused(error.into(), kind),
-    }
-}
-
-/// The error of a job that would not work: its lines are those that the file would have got.
-fn refused(error: Error, kind: &str) -> Error {
-    let error = error.hint(phrase!(
-        "nothing was written; the job would have stood at the end of the file",
-        "何も書き込んでいません（ジョブはファイルの末尾に追加されるはずでした）"
-    ));
-    match KindFlags::<Jobs>::hint(kind) {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+            "別の名前にするか、`tsuzuki job update {name} --set KEY=VALUE` で変更してください"
+        );
+        let if_refused = phrase!(
+            "nothing was written; the job would have stood at the end of the file",
+            "何も書き込んでいません（ジョブはファイルの末尾に追加されるはずでした）"
+        );
+        KindFlags::<Jobs>::explain(error, kind, if_known, if_refused)
+    })?;
+    let keys = job.keys().map_err(Error::usage)?;
+    context.out.note(phrase!("Added the job `{name}`:", "ジョブ `{name}` を追加しました："));
+    print_added("[[job]]", &keys, &context.out)?;
+    sending::warn_without_channel(saved.find_job(name), &context.out);
+    context.out.done(phrase!(
+        "`tsuzuki job test {name}` looks once; `tsuzuki run {name}` runs it now",
+        "`tsuzuki job test {name}` で試せます。`tsuzuki run {name}` で今すぐ実行できます"
+    ))
 }
 
 impl Args {

@@ -9,7 +9,6 @@ use crate::engine::commands;
 use crate::hash;
 use crate::ledger::cursor::{self, Cursor};
 use crate::phrase;
-use crate::text::nearest;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum Command {
@@ -68,16 +67,13 @@ async fn reset(name: String, yes: bool, context: &Context) -> Result {
             config.jobs.iter().map(|job| job.name.as_str()).chain(known.iter().map(|c| c.job_name.as_str()));
         let error = Error::usage(phrase!(
             "there is no job `{name}`, and no cursor of that name",
-            "ジョブ `{name}` も、その名前の読み込み位置もありません",
-            name = &name
+            "ジョブ `{name}` も、その名前の読み込み位置もありません"
         ));
-        return Err(match nearest(&name, names) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
-            None => error.hint(phrase!(
-                "`tsuzuki job cursor show` lists every cursor",
-                "読み込み位置の一覧は `tsuzuki job cursor show` で確認できます"
-            )),
-        });
+        let all = phrase!(
+            "`tsuzuki job cursor show` lists every cursor",
+            "読み込み位置の一覧は `tsuzuki job cursor show` で確認できます"
+        );
+        return Err(error.hint_nearest(&name, names, all));
     }
     if !yes {
         let of_job: Vec<Cursor> = of_job.into_iter().cloned().collect();

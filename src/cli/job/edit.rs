@@ -1,6 +1,6 @@
 //! Changes of jobs in the config file, which keep comments and refuse what would not be valid.
 
-use super::super::{Context, Error, Exit, Result};
+use super::super::{Context, Error, Result};
 use crate::app;
 use crate::config::value::BadValue;
 use crate::config::{ConfigFile, EditError, read_value};
@@ -56,41 +56,32 @@ pub(super) fn update(args: &UpdateArgs, context: &Context) -> Result {
         args.set.iter().try_for_each(|(key, value)| file.document.set(&args.name, key, value))?;
         args.unset.iter().try_for_each(|key| file.document.unset(&args.name, key))
     })?;
-    context.out.note(phrase!(
-        "Updated the job `{name}`",
-        "ジョブ `{name}` を更新しました",
-        name = &args.name
-    ));
-    Ok(Exit::Fine)
+    context.out.done(phrase!("Updated the job `{name}`", "ジョブ `{name}` を更新しました", name = &args.name))
 }
 
 pub(super) fn switch(name: &str, switch: Switch, context: &Context) -> Result {
     let on = switch == Switch::On;
     edit_file(context, |file| file.document.set(name, "enabled", &toml::Value::from(on)))?;
-    context.out.note(if on {
-        phrase!("Enabled the job `{name}`", "ジョブ `{name}` を有効にしました", name)
+    context.out.done(if on {
+        phrase!("Enabled the job `{name}`", "ジョブ `{name}` を有効にしました")
     } else {
-        phrase!("Disabled the job `{name}`", "ジョブ `{name}` を無効にしました", name)
-    });
-    Ok(Exit::Fine)
+        phrase!("Disabled the job `{name}`", "ジョブ `{name}` を無効にしました")
+    })
 }
 
 pub(super) fn remove(name: &str, yes: bool, context: &Context) -> Result {
     if !yes {
         let what = phrase!(
             "removing `{name}` takes it out of the config file; its rows stay in the database",
-            "`{name}` を設定ファイルから削除します（データはデータベースに残ります）",
-            name
+            "`{name}` を設定ファイルから削除します（データはデータベースに残ります）"
         );
         return Err(Error::unconfirmed(what, format_args!("job rm {name}")));
     }
     edit_file(context, |file| file.document.remove_job(name))?;
-    context.out.note(phrase!(
+    context.out.done(phrase!(
         "Removed the job `{name}` from the config file",
-        "ジョブ `{name}` を設定ファイルから削除しました",
-        name
-    ));
-    Ok(Exit::Fine)
+        "ジョブ `{name}` を設定ファイルから削除しました"
+    ))
 }
 
 /// Changes the config file, which is checked before it is saved.

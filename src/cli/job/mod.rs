@@ -198,14 +198,12 @@ async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context
         .await?;
     match until {
         Some(until) => {
-            let said =
-                phrase!("paused {name} until {until}", "{name} を {until} まで一時停止しました", name, until);
+            let said = phrase!("paused {name} until {until}", "{name} を {until} まで一時停止しました");
             context.out.note(said);
         }
         None => context.out.note(phrase!(
             "paused {name} until `tsuzuki job resume {name}`",
-            "{name} を一時停止しました。`tsuzuki job resume {name}` で再開します",
-            name
+            "{name} を一時停止しました。`tsuzuki job resume {name}` で再開します"
         )),
     }
     Ok(Exit::Fine)
@@ -216,12 +214,11 @@ async fn resume(name: &str, context: &Context) -> Result {
     let now = context.clock.now();
     let was_paused =
         context.db().await?.write(move |tx| commands::resume(tx, &job, app::PIPELINES, now)).await?;
-    context.out.note(if was_paused {
-        phrase!("{name} runs again", "{name} を再開しました", name)
+    context.out.done(if was_paused {
+        phrase!("{name} runs again", "{name} を再開しました")
     } else {
-        phrase!("{name} was not paused", "{name} は一時停止していません", name)
-    });
-    Ok(Exit::Fine)
+        phrase!("{name} was not paused", "{name} は一時停止していません")
+    })
 }
 
 async fn find(name: &str, context: &Context) -> Result<JobName> {

@@ -34,7 +34,6 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
             context.out.warn(phrase!(
                 "{failed} of {count check} failed",
                 "{count} 件の確認のうち {failed} 件が失敗しました",
-                failed,
                 count = items
             ));
             Exit::Partly
@@ -59,8 +58,7 @@ pub(super) async fn run_item(name: &str, url: &str, asking: Asking, context: &Co
         ))
         .hint(phrase!(
             "`tsuzuki job test {name}` shows what it would find",
-            "`tsuzuki job test {name}` で、何が見つかるかを表示できます",
-            name
+            "`tsuzuki job test {name}` で、何が見つかるかを表示できます"
         )));
     };
     if context.out.is_json() {
@@ -86,6 +84,6 @@ fn print(preview: &Preview, speech: &Speech, context: &Context) -> Result<()> {
             context.out.line(format!("  - {}", one_line(first)))?;
         }
     }
-    preview.notes.iter().for_each(|note| context.out.note(phrase!("note: {note}", "注：{note}", note)));
+    preview.notes.iter().for_each(|note| context.out.note(phrase!("note: {note}", "注：{note}")));
     Ok(())
 }

@@ -18,7 +18,6 @@ use crate::fail;
 use crate::id::JobName;
 use crate::phrase;
 use crate::phrase::Phrase;
-use crate::text::nearest;
 
 /// Options of `run-due`.
 #[derive(Debug, clap::Args)]
@@ -59,19 +58,11 @@ pub(super) struct NamedArgs {
 
 pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
     if let Some(kind) = args.kind.as_deref().filter(|kind| !app::job_kinds().any(|known| known == *kind)) {
-        let error = Error::usage(phrase!(
-            "there is no kind of job `{kind}`",
-            "ジョブの種類 `{kind}` はありません",
-            kind
-        ));
-        return Err(match nearest(kind, app::job_kinds()) {
-            Some(near) => error.hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near)),
-            None => error.hint(phrase!(
-                "known: {kinds}",
-                "種類：{kinds}",
-                kinds = app::job_kinds().collect::<Vec<_>>().join(", ")
-            )),
-        });
+        let error =
+            Error::usage(phrase!("there is no kind of job `{kind}`", "ジョブの種類 `{kind}` はありません"));
+        let kinds = app::job_kinds().collect::<Vec<_>>().join(", ");
+        let all = phrase!("known: {kinds}", "種類：{kinds}");
+        return Err(error.hint_nearest(kind, app::job_kinds(), all));
     }
     let selection = if args.force { Selection::Forced } else { Selection::Due };
     let choose = |app: &App| -> Result<Vec<Job>> {
@@ -122,8 +113,7 @@ fn narrow(job: Job, step: &str) -> Result<Job> {
             "`{name}` is a {kind} job and has no step `{step}`",
             "`{name}` は {kind} ジョブで、段階 `{step}` はありません",
             name = job.name.to_string(),
-            kind = job.kind.to_string(),
-            step
+            kind = job.kind.to_string()
         ))
         .hint(hint)),
     }
@@ -213,8 +203,7 @@ async fn plan(
             Some(why) => context.out.line(speech.phrase(&phrase!(
                 "{job}: would not run: {why}",
                 "{job}：実行されません：{why}",
-                job = &plan.job,
-                why
+                job = &plan.job
             )))?,
             None => context.out.line(speech.phrase(&phrase!(
                 "{job}: would run",

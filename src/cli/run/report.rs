@@ -70,7 +70,6 @@ impl<'a> RunReporter<'a> {
         let said = phrase!(
             "{job}: {outcome}: {message}",
             "{job}：{outcome}：{message}",
-            job,
             outcome = phrase_of(line.outcome),
             message = &line.message
         );
@@ -130,9 +129,7 @@ fn summary(finished: &[(JobName, Finished)]) -> Option<Phrase> {
         let (next, job) = next.min()?;
         return Some(phrase!(
             "Nothing is due; the next is `{job}` at {next}.",
-            "実行すべきジョブはありません。次は {next} の `{job}` です。",
-            job,
-            next = *next
+            "実行すべきジョブはありません。次は {next} の `{job}` です。"
         ));
     }
     if finished.len() < 2 {
@@ -142,12 +139,10 @@ fn summary(finished: &[(JobName, Finished)]) -> Option<Phrase> {
     let counts: Vec<Value> = words
         .map(|word| (word, count(word)))
         .filter(|(_, count)| *count > 0)
-        .map(|(word, count)| {
-            phrase!("{count} {word}", "{word} {count} 件", count, word = phrase_of(word)).into()
-        })
+        .map(|(word, count)| phrase!("{count} {word}", "{word} {count} 件", word = phrase_of(word)).into())
         .collect();
     let jobs = finished.len();
-    Some(phrase!("{jobs} jobs: {counts}.", "ジョブ {jobs} 件：{counts}。", jobs, counts))
+    Some(phrase!("{jobs} jobs: {counts}.", "ジョブ {jobs} 件：{counts}。"))
 }
 
 /// What the word of an outcome is called.

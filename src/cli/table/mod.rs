@@ -92,7 +92,7 @@ impl Cell {
     /// A state: its mark, and words about it.
     pub fn state(state: State, words: Phrase) -> Self {
         let mark = state.mark();
-        Self::toned(phrase!("{mark} {words}", "{mark} {words}", mark, words), tone_of(state))
+        Self::toned(phrase!("{mark} {words}", "{mark} {words}"), tone_of(state))
     }
 
     /// Yes or no.

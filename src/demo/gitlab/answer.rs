@@ -5,6 +5,7 @@ use axum::http::{HeaderName, Request, Response};
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 
+use super::super::server::{self, answer_json};
 use super::{Asked, FakeProject, UnknownRevision, World};
 
 const DEFAULT_PER_PAGE: usize = 20;
@@ -38,24 +39,13 @@ pub(super) fn is_allowed(request: &Request<Body>, token: Option<&str>) -> bool {
     token.is_none_or(|token| find_token(request).is_some_and(|(_, sent)| sent == token))
 }
 
-pub(super) fn plain(status: u16, headers: &[(&'static str, String)], body: &'static str) -> Response<Body> {
-    let mut response = Response::builder().status(status);
-    for (name, value) in headers {
-        response = response.header(*name, value);
-    }
-    response.body(Body::from(body)).unwrap_or_default()
-}
-
 pub(super) fn message(status: u16, text: &str) -> Response<Body> {
-    json_answer(status, &[], json!({ "message": text }).to_string())
+    answer_json(status, &json!({ "message": text }))
 }
 
-fn json_answer(status: u16, headers: &[(&str, String)], body: String) -> Response<Body> {
-    let mut response = Response::builder().status(status).header("content-type", "application/json");
-    for (name, value) in headers {
-        response = response.header(*name, value);
-    }
-    response.body(Body::from(body)).unwrap_or_default()
+fn page_answer(headers: Vec<(&'static str, String)>, body: String) -> Response<Body> {
+    let kind = ("content-type", "application/json".to_owned());
+    server::answer(200, &[vec![kind], headers].concat(), body)
 }
 
 pub(super) async fn answer(world: &World, asked: &Asked) -> Response<Body> {
@@ -67,7 +57,7 @@ pub(super) async fn answer(world: &World, asked: &Asked) -> Response<Body> {
             list_projects(asked, projects)
         }
         ["projects", name] => match find(world, name) {
-            Some(project) => json_answer(200, &[], project_json(&project).await.to_string()),
+            Some(project) => answer_json(200, &project_json(&project).await),
             None => message(404, "404 Project Not Found"),
         },
         ["projects", name, "repository", rest @ ..] => match find(world, name) {
@@ -137,7 +127,7 @@ fn page_of(asked: &Asked, all: Vec<serde_json::Value>) -> Response<Body> {
     let more = all.len() > page * per_page;
     let items: Vec<_> = all.into_iter().skip((page - 1) * per_page).take(per_page).collect();
     let body = serde_json::Value::Array(items).to_string();
-    json_answer(200, &page_headers(asked, page, per_page, more), body)
+    page_answer(page_headers(asked, page, per_page, more), body)
 }
 
 /// No totals, as for commits; the next page both ways.
@@ -162,11 +152,11 @@ async fn repository(world: &World, asked: &Asked, project: &FakeProject, rest: &
             page_of(asked, branches.iter().map(|(name, sha)| branch_json(name, sha)).collect())
         }
         ["branches", name] => match project.repository.head(name).await {
-            Some(sha) => json_answer(200, &[], branch_json(name, &sha).to_string()),
+            Some(sha) => answer_json(200, &branch_json(name, &sha)),
             None => message(404, "404 Branch Not Found"),
         },
         ["commits", sha] => match project.repository.list(sha, 0, 1, true).await {
-            Some((_, body)) => json_answer(200, &[], body[1..body.len() - 1].to_owned()),
+            Some((_, body)) => page_answer(Vec::new(), body[1..body.len() - 1].to_owned()),
             None => message(404, "404 Commit Not Found"),
         },
         ["commits"] => {
@@ -181,10 +171,10 @@ async fn repository(world: &World, asked: &Asked, project: &FakeProject, rest: &
             match project.repository.list(&revision, (page - 1) * per_page, per_page, with_stats).await {
                 // GitLab supposes a next page whenever this one is full.
                 Some((count, body)) => {
-                    json_answer(200, &page_headers(asked, page, per_page, count == per_page), body)
+                    page_answer(page_headers(asked, page, per_page, count == per_page), body)
                 }
                 None if world.lock().unknown_revision == UnknownRevision::Empty => {
-                    json_answer(200, &page_headers(asked, page, per_page, false), "[]".into())
+                    page_answer(page_headers(asked, page, per_page, false), "[]".into())
                 }
                 None => message(404, "404 Reference Not Found"),
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
 use super::repository::synthetic_sha;
@@ -41,14 +41,14 @@ impl History {
 
     /// Adds a commit on top of `branch`, which begins with it if need be.
     pub fn commit(&self, branch: &str, change: Change) {
-        let mut graph = self.lock();
+        let mut graph = self.0.lock();
         let parents = graph.branches.get(branch).copied().into_iter().collect();
         graph.add(branch, change, parents);
     }
 
     /// Begins `branch` where `from` is now.
     pub fn branch(&self, branch: &str, from: &str) {
-        let mut graph = self.lock();
+        let mut graph = self.0.lock();
         if let Some(at) = graph.branches.get(from).copied() {
             graph.branches.insert(branch.to_owned(), at);
         }
@@ -56,7 +56,7 @@ impl History {
 
     /// Merges `from` into `into`, and removes `from`.
     pub fn merge(&self, from: &str, into: &str, change: Change) {
-        let mut graph = self.lock();
+        let mut graph = self.0.lock();
         let parents = [into, from].into_iter().filter_map(|name| graph.branches.get(name).copied()).collect();
         graph.branches.remove(from);
         graph.add(into, change, parents);
@@ -64,7 +64,7 @@ impl History {
 
     /// How many commits there are.
     pub fn len(&self) -> usize {
-        self.lock().commits.len()
+        self.0.lock().commits.len()
     }
 
     /// Whether there are none.
@@ -73,18 +73,18 @@ impl History {
     }
 
     pub(super) fn head(&self, branch: &str) -> Option<String> {
-        let graph = self.lock();
+        let graph = self.0.lock();
         graph.branches.get(branch).map(|at| graph.sha(*at))
     }
 
     pub(super) fn branches(&self) -> Vec<(String, String)> {
-        let graph = self.lock();
+        let graph = self.0.lock();
         graph.branches.iter().map(|(name, at)| (name.clone(), graph.sha(*at))).collect()
     }
 
     /// What `revision` (a branch, a SHA, or `old..new`) lists, newest first; `None` when it is unknown.
     pub(super) fn list(&self, revision: &str, with_stats: bool) -> Option<Vec<Json>> {
-        let graph = self.lock();
+        let graph = self.0.lock();
         let known: HashMap<String, usize> = (0..graph.commits.len()).map(|at| (graph.sha(at), at)).collect();
         let find = |name: &str| graph.branches.get(name).or_else(|| known.get(name)).copied();
         let (base, head) = match revision.split_once("..") {
@@ -97,10 +97,6 @@ impl History {
         // A commit is added after its parents, so this order has every child before its parents.
         listed.sort_unstable_by(|a, b| b.cmp(a));
         Some(listed.into_iter().map(|at| graph.show(at, with_stats)).collect())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Graph> {
-        self.0.lock()
     }
 }
 

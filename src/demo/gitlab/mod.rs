@@ -14,7 +14,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, Response};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 pub use history::{Change, History};
 pub use repository::Repository;
@@ -120,14 +120,7 @@ struct Settings {
     keeps_log: bool,
 }
 
-#[derive(Default)]
-pub(crate) struct World(Mutex<Settings>);
-
-impl World {
-    fn lock(&self) -> MutexGuard<'_, Settings> {
-        self.0.lock()
-    }
-}
+type World = Mutex<Settings>;
 
 impl GitLab {
     /// Starts one on a free port of this machine.
@@ -242,7 +235,7 @@ async fn serve(State(world): State<Arc<World>>, request: Request<Body>) -> Respo
     };
     let mut response = match &fault {
         Some(Fault::Hang) => std::future::pending().await,
-        Some(Fault::Status(status, headers, body)) => answer::plain(*status, headers, body),
+        Some(Fault::Status(status, headers, body)) => server::answer(*status, headers, *body),
         _ if !answer::is_allowed(&request, token.as_deref()) => answer::message(401, "401 Unauthorized"),
         _ => answer::answer(&world, &asked).await,
     };

@@ -47,27 +47,22 @@ impl EditError {
         match self {
             Self::Problems(problems) => Phrase::verbatim(problems.to_string()),
             Self::NoSuchJob(name) => {
-                phrase!("there is no job `{name}`", "ジョブ `{name}` はありません", name)
+                phrase!("there is no job `{name}`", "ジョブ `{name}` はありません")
             }
             Self::NoSuchKey { job, key } => phrase!(
                 "the job `{job}` does not set `{key}`",
-                "ジョブ `{job}` に `{key}` の設定はありません",
-                job,
-                key
+                "ジョブ `{job}` に `{key}` の設定はありません"
             ),
             Self::ByHand { key, line } => phrase!(
                 "`{key}` is written in a way that has to be edited by hand, in line {line}",
-                "`{key}`（{line} 行目）は自動では変更できない書き方です。エディターで編集してください",
-                key,
-                line = *line
+                "`{key}`（{line} 行目）は自動では変更できない書き方です。エディターで編集してください"
             ),
             Self::Changed(path) => phrase!(
                 "`{path}` was changed by someone else meanwhile; nothing was written",
-                "`{path}` がほかから変更されたため、書き込みませんでした",
-                path
+                "`{path}` がほかから変更されたため、書き込みませんでした"
             ),
             Self::File { path, why } => {
-                phrase!("`{path}` cannot be changed: {why}", "`{path}` を変更できません：{why}", path, why)
+                phrase!("`{path}` cannot be changed: {why}", "`{path}` を変更できません：{why}")
             }
         }
     }
@@ -103,9 +98,7 @@ impl ConfigText {
         if let Some(TomlValue { span, data: Data::Array(items) }) = self.root.find("job")
             && !items.iter().any(|item| self.is_header(item))
         {
-            let pairs: Vec<String> = keys.iter().map(|(key, value)| self.render_pair(key, value)).collect();
-            let item = format!("{{ {} }}", pairs.join(", "));
-            let (span, items) = (span.clone(), items.clone());
+            let (span, items, item) = (span.clone(), items.clone(), self.inline(keys));
             return self.push_item(&span, &items, &item);
         }
         self.add_block("[[job]]", keys)
@@ -119,71 +112,46 @@ impl ConfigText {
 
     /// Whether there is a table of that path.
     pub fn has_table(&self, path: &[&str]) -> bool {
-        let mut table = &self.root;
-        path.iter().all(|step| match table.find(step).map(|value| &value.data) {
-            Some(Data::TomlTable(inner)) => {
-                table = inner;
-                true
-            }
-            _ => false,
-        })
+        path.iter().try_fold(&self.root, |table, step| table.find_table(step)).is_some()
     }
 
     /// Adds a header and its keys at the end, after an empty line.
     fn add_block(&mut self, header: &str, keys: &[(&str, toml::Value)]) -> Result<(), EditError> {
         let newline = self.newline();
-        let mut block = String::new();
-        if !self.text.is_empty() {
-            let ends_line = self.text.ends_with('\n');
-            block.push_str(if ends_line { "" } else { newline });
-            block.push_str(newline);
-        }
-        block.push_str(header);
-        block.push_str(newline);
-        for (key, value) in keys {
-            block.push_str(&self.render_pair(key, value));
-            block.push_str(newline);
-        }
+        let gap = match self.text.as_str() {
+            "" => String::new(),
+            text if text.ends_with('\n') => newline.to_owned(),
+            _ => newline.repeat(2),
+        };
+        let block = format!("{gap}{header}{newline}{}", self.lines_of(keys));
         let end = self.text.len();
         self.splice(end..end, &block)
     }
 
     /// Sets a key of a job; `key` may be a path such as `google_books.langRestrict`.
     pub fn set(&mut self, job: &str, key: &str, value: &toml::Value) -> Result<(), EditError> {
-        let job_value = self.find_job(job)?;
-        let mut table = job_value;
         let steps: Vec<&str> = key.split('.').collect();
-        for (depth, step) in steps.iter().enumerate() {
-            let Data::TomlTable(inner) = &table.data else { break };
-            let last = depth + 1 == steps.len();
-            match inner.find(step) {
-                Some(found) if last => {
-                    if self.is_header(found) || self.is_list_of_headers(found) || self.is_dotted(found) {
-                        return Err(self.commands(key, &found.span));
-                    }
-                    let span = found.span.clone();
-                    return self.splice(span, &self.render_value(value));
-                }
-                Some(found) if matches!(found.data, Data::TomlTable(_)) && !self.is_dotted(found) => {
-                    table = found;
-                }
-                Some(found) if matches!(found.data, Data::TomlTable(_)) => {
-                    // A dotted key has brothers in the table above it, which is where a new one belongs.
-                    if let Some(existing) = self.find_dotted(found, &steps[depth + 1..]) {
-                        let span = existing.span.clone();
-                        return self.splice(span, &self.render_value(value));
-                    }
-                    let pair = self.render_pair(&steps[depth..].join("."), value);
-                    return self.insert_pair(&table.clone(), &pair);
-                }
-                Some(found) => return Err(self.commands(key, &found.span)),
-                None => {
-                    let pair = self.render_pair(&steps[depth..].join("."), value);
-                    return self.insert_pair(&table.clone(), &pair);
-                }
-            }
+        let (mut table, mut rest) = (self.find_job(job)?, steps.as_slice());
+        // Down to the innermost table that is written as one: a dotted key has brothers in the table above it, which is
+        // where a new one belongs.
+        while let [step, below @ ..] = rest
+            && !below.is_empty()
+            && let Some(inner) =
+                table.find(step).filter(|inner| self.is_header(inner) || self.is_inline(inner))
+        {
+            (table, rest) = (inner, below);
         }
-        Err(self.commands(key, &job_value.span))
+        match rest.iter().try_fold(table, |value, step| value.find(step)) {
+            Some(found) if self.is_spread(found) => Err(self.commands(key, &found.span)),
+            Some(found) => {
+                let span = found.span.clone();
+                self.splice(span, &self.render_value(value))
+            }
+            None => match table.find(rest[0]).filter(|first| first.as_table().is_none()) {
+                Some(first) => Err(self.commands(key, &first.span)),
+                None => self.insert_pair(&table.clone(), &self.render_pair(&rest.join("."), value)),
+            },
+        }
     }
 
     /// Sets a key of a table that stands by itself, such as `[store]`, which is added if it is missing.
@@ -210,14 +178,13 @@ impl ConfigText {
         let (last, above) = steps.split_last().ok_or_else(missing)?;
         let mut is_inline = self.is_inline(table);
         for step in above {
-            let Data::TomlTable(inner) = &table.data else { return Err(missing()) };
-            table = inner.find(step).ok_or_else(missing)?;
+            table = table.find(step).ok_or_else(missing)?;
             is_inline |= self.is_inline(table);
         }
-        let Data::TomlTable(inner) = &table.data else { return Err(missing()) };
+        let inner = table.as_table().ok_or_else(missing)?;
         let entry = inner.find_entry(last).ok_or_else(missing)?;
         let found = &entry.value;
-        if self.is_header(found) || self.is_list_of_headers(found) || self.is_dotted(found) {
+        if self.is_spread(found) {
             return Err(self.commands(key, &found.span));
         }
         let range = match is_inline {
@@ -235,16 +202,17 @@ impl ConfigText {
 
     /// Removes a job with everything in it and the comment right above it.
     pub fn remove_job(&mut self, job: &str) -> Result<(), EditError> {
-        let value = self.find_job(job)?;
-        if !self.is_header(value) {
-            let Some(TomlValue { data: Data::Array(items), .. }) = self.root.find("job") else {
-                return Err(EditError::NoSuchJob(job.to_owned()));
-            };
-            let places: Vec<Range<usize>> = items.iter().map(|item| item.span.clone()).collect();
-            let range = item_with_comma(&places, value.span.start);
-            return self.splice(range, "");
+        let (item, items) = (self.find_job(job)?.clone(), self.list_jobs().to_vec());
+        self.remove_item(&items, &item)
+    }
+
+    /// Removes an item of a list: a table that a header opens, or an item with its comma.
+    fn remove_item(&mut self, items: &[TomlValue], item: &TomlValue) -> Result<(), EditError> {
+        if self.is_header(item) {
+            return self.remove_block(item);
         }
-        self.remove_block(&value.clone())
+        let places: Vec<Range<usize>> = items.iter().map(|item| item.span.clone()).collect();
+        self.splice(item_with_comma(&places, item.span.start), "")
     }
 
     /// Removes a table that a header opens, with everything in it and the comment right above it.
@@ -260,25 +228,14 @@ impl ConfigText {
         self.splice(self.with_blank_lines(start..end), "")
     }
 
-    fn find_job(&self, name: &str) -> Result<&TomlValue, EditError> {
-        let jobs = match self.root.find("job") {
-            Some(TomlValue { data: Data::Array(items), .. }) => items.as_slice(),
-            _ => &[],
-        };
-        let is_named = |job: &&TomlValue| {
-            matches!(&job.data, Data::TomlTable(table)
-                if matches!(table.find("name").map(|value| &value.data), Some(Data::Text(text)) if **text == *name))
-        };
-        jobs.iter().find(is_named).ok_or_else(|| EditError::NoSuchJob(name.to_owned()))
+    fn list_jobs(&self) -> &[TomlValue] {
+        self.root.find("job").map_or(&[], TomlValue::items)
     }
 
-    fn find_dotted<'a>(&self, table: &'a TomlValue, steps: &[&str]) -> Option<&'a TomlValue> {
-        let mut value = table;
-        for step in steps {
-            let Data::TomlTable(inner) = &value.data else { return None };
-            value = inner.find(step)?;
-        }
-        (!steps.is_empty() && !self.is_dotted(value)).then_some(value)
+    fn find_job(&self, name: &str) -> Result<&TomlValue, EditError> {
+        let is_named = |job: &&TomlValue| job.as_table().and_then(|job| job.find_text("name")) == Some(name);
+        let found = self.list_jobs().iter().find(is_named);
+        found.ok_or_else(|| EditError::NoSuchJob(name.to_owned()))
     }
 
     /// Inserts `key = value` into a job or a table inside it, after the keys that are there.
@@ -309,22 +266,28 @@ impl ConfigText {
         let tail = &self.text[last.span.end..array.end];
         let comma = tail.find(',').filter(|at| tail[..*at].trim().is_empty());
         let at = last.span.end + comma.map_or(0, |at| at + 1);
-        let line_start = self.line_start(last.span.start);
-        let before = &self.text[line_start..last.span.start];
-        let separator = if before.trim().is_empty() && line_start > array.start {
-            format!("{}{before}", self.newline())
-        } else {
-            " ".to_owned()
-        };
+        let gap = self.gap(items, array);
         match comma {
-            Some(_) => self.splice(at..at, &format!("{separator}{item},")),
-            None => self.splice(at..at, &format!(",{separator}{item}")),
+            Some(_) => self.splice(at..at, &format!("{gap}{item},")),
+            None => self.splice(at..at, &format!(",{gap}{item}")),
         }
     }
 
     fn render_pair(&self, key: &str, value: &toml::Value) -> String {
         let steps: Vec<String> = key.split('.').map(render_key).collect();
         format!("{} = {}", steps.join("."), self.render_value(value))
+    }
+
+    /// The keys of a table, a line each.
+    fn lines_of(&self, keys: &[(&str, toml::Value)]) -> String {
+        let newline = self.newline();
+        keys.iter().map(|(key, value)| format!("{}{newline}", self.render_pair(key, value))).collect()
+    }
+
+    /// The keys of a table as an inline one.
+    fn inline(&self, keys: &[(&str, toml::Value)]) -> String {
+        let pairs: Vec<String> = keys.iter().map(|(key, value)| self.render_pair(key, value)).collect();
+        format!("{{ {} }}", pairs.join(", "))
     }
 
     /// A value in one line, except that a list of tables has a line for each.

@@ -29,6 +29,23 @@ impl ConfigText {
         matches!(&value.data, Data::Array(items) if items.iter().any(|item| self.is_header(item)))
     }
 
+    /// Whether a value is written in several places: under headers, or by dotted keys.
+    pub(super) fn is_spread(&self, value: &TomlValue) -> bool {
+        self.is_header(value) || self.is_list_of_headers(value) || self.is_dotted(value)
+    }
+
+    /// What stands between two items of an array, behind the comma: a line each where the file does it so.
+    pub(super) fn gap(&self, items: &[TomlValue], array: &Range<usize>) -> String {
+        let last = items.last().map_or(array.start, |item| item.span.start);
+        let line_start = self.line_start(last);
+        let before = &self.text()[line_start..last];
+        if before.trim().is_empty() && line_start > array.start {
+            format!("{}{before}", self.newline())
+        } else {
+            " ".to_owned()
+        }
+    }
+
     /// Whether the key is the last part of a dotted one.
     pub(super) fn is_dotted_key(&self, entry: &TomlEntry) -> bool {
         self.text()[..entry.key_span.start].trim_end_matches([' ', '\t']).ends_with('.')

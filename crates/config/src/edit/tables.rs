@@ -1,6 +1,5 @@
 //! Adding tables to a list inside a job, such as `[[job.blog]]`, in the way in which the file writes that list.
 
-use super::places::item_with_comma;
 use super::{ConfigText, EditError, render_key};
 use crate::tree::{Data, TomlValue};
 
@@ -26,7 +25,8 @@ impl ConfigText {
                     self.splice(span, &self.inline_list(tables))
                 } else {
                     let inline: Vec<String> = tables.iter().map(|table| self.inline(table)).collect();
-                    self.push_item(&span, &items, &inline.join(&self.between(&items, &span)))
+                    let between = format!(",{}", self.gap(&items, &span));
+                    self.push_item(&span, &items, &inline.join(&between))
                 }
             }
             Some(other) => Err(self.commands(key, &other.span)),
@@ -45,19 +45,12 @@ impl ConfigText {
     pub fn remove_table(&mut self, job: &str, key: &str, id: &str) -> Result<bool, EditError> {
         let owner = self.find_job(job)?.clone();
         let Data::TomlTable(inner) = &owner.data else { return Err(self.commands(key, &owner.span)) };
-        let Some(TomlValue { data: Data::Array(items), .. }) = inner.find(key) else { return Ok(false) };
-        let has_id = |item: &&TomlValue| {
-            matches!(&item.data, Data::TomlTable(table)
-                if matches!(table.find("id").map(|id| &id.data), Some(Data::Text(text)) if **text == *id))
-        };
-        let Some(found) = items.iter().find(has_id) else { return Ok(false) };
-        if self.is_header(found) {
-            self.remove_block(found)?;
-        } else {
-            let places: Vec<_> = items.iter().map(|item| item.span.clone()).collect();
-            self.splice(item_with_comma(&places, found.span.start), "")?;
+        let items = inner.find(key).map_or(&[][..], TomlValue::items);
+        let has_id = |item: &&TomlValue| item.as_table().and_then(|item| item.find_text("id")) == Some(id);
+        match items.iter().find(has_id) {
+            Some(found) => self.remove_item(items, found).map(|()| true),
+            None => Ok(false),
         }
-        Ok(true)
     }
 
     /// Writes `[[job.KEY]]` blocks after the line that `end` is in.
@@ -69,19 +62,10 @@ impl ConfigText {
             blocks.push_str(newline);
         }
         for table in tables {
-            blocks.push_str(newline);
-            blocks.push_str(&format!("[[job.{}]]{newline}", render_key(key)));
-            for (key, value) in table {
-                blocks.push_str(&self.render_pair(key, value));
-                blocks.push_str(newline);
-            }
+            let lines = self.lines_of(table);
+            blocks.push_str(&format!("{newline}[[job.{}]]{newline}{lines}", render_key(key)));
         }
         self.splice(at..at, &blocks)
-    }
-
-    fn inline(&self, table: &Pairs) -> String {
-        let pairs: Vec<String> = table.iter().map(|(key, value)| self.render_pair(key, value)).collect();
-        format!("{{ {} }}", pairs.join(", "))
     }
 
     fn inline_list(&self, tables: &[Pairs]) -> String {
@@ -89,18 +73,6 @@ impl ConfigText {
         let lines: String =
             tables.iter().map(|table| format!("  {},{newline}", self.inline(table))).collect();
         format!("[{newline}{lines}]")
-    }
-
-    /// What stands between two items of a list: a line each where the file does it so.
-    fn between(&self, items: &[TomlValue], array: &std::ops::Range<usize>) -> String {
-        let last = items.last().map_or(array.start, |item| item.span.start);
-        let line_start = self.line_start(last);
-        let before = &self.text()[line_start..last];
-        if before.trim().is_empty() && line_start > array.start {
-            format!(",{}{before}", self.newline())
-        } else {
-            ", ".to_owned()
-        }
     }
 }
 

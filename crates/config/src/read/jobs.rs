@@ -113,11 +113,8 @@ impl ConfigReader {
                 let known = config.channels.iter().map(|channel| channel.name.as_str());
                 self.problems.push(section.unknown_name(&key, TableKind::Channel.noun(), name, known));
             } else if named[..index].contains(name) {
-                let message = phrase!(
-                    "the channel `{name}` is named twice",
-                    "チャンネル `{name}` が重複しています",
-                    name
-                );
+                let message =
+                    phrase!("the channel `{name}` is named twice", "チャンネル `{name}` が重複しています");
                 self.problems.push(section.problem(&key, message));
             }
         }
@@ -126,7 +123,7 @@ impl ConfigReader {
     fn check_unique(&mut self, section: &Section, name: &JobName) {
         let problem = section.problem(
             "name",
-            phrase!("two jobs are named `{name}`", "ジョブの名前 `{name}` が重複しています", name),
+            phrase!("two jobs are named `{name}`", "ジョブの名前 `{name}` が重複しています"),
         );
         match self.names.get(name) {
             Some(first) => {

@@ -15,22 +15,15 @@ impl ConfigReader {
         let kinds: Vec<&str> =
             self.file.kinds.iter().filter(|kind| kind.place == section.place).map(|kind| kind.name).collect();
         let word = section.place.noun();
-        let list_kinds = || {
-            phrase!(
-                "kinds of {word}: {kinds}",
-                "{word}の種類：{kinds}",
-                word = &word,
-                kinds = kinds.join(", ")
-            )
-        };
+        let list_kinds =
+            || phrase!("kinds of {word}: {kinds}", "{word}の種類：{kinds}", kinds = kinds.join(", "));
         if section.kind.is_empty() {
             let problem = match table.find("kind") {
                 Some(_) => section.problem(
                     "kind",
                     phrase!(
                         "the kind of a {word} is a text that is not empty",
-                        "{word}の種類は空でない文字列で書きます",
-                        word = &word
+                        "{word}の種類は空でない文字列で書きます"
                     ),
                 ),
                 None => {
@@ -48,7 +41,6 @@ impl ConfigReader {
             phrase!(
                 "there is no kind of {word} `{kind}`",
                 "{word}の種類 `{kind}` はありません",
-                word = &word,
                 kind = &section.kind
             ),
         );

@@ -110,9 +110,8 @@ impl ConfigReader {
         let section = self.find_section(TableKind::App).0;
         self.check_channels(&section, "alert", &config.app.alert, &config);
         config.jobs = self.read_jobs(&config);
-        let tables = self.root.find(TableKind::Job.word()).map(|value| &value.data);
-        config.has_all_jobs =
-            !matches!(tables, Some(Data::Array(tables)) if tables.len() > config.jobs.len());
+        let tables = self.root.find(TableKind::Job.word()).map_or(&[][..], TomlValue::items);
+        config.has_all_jobs = tables.len() <= config.jobs.len();
         config
     }
 
@@ -136,8 +135,7 @@ impl ConfigReader {
             if text.trim().is_empty() || !text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
                 let message = phrase!(
                     "`{key}` goes into request headers: plain ASCII, one line, not empty",
-                    "`{key}` はリクエストのヘッダーに入ります。空でない 1 行の ASCII 文字で書いてください",
-                    key
+                    "`{key}` はリクエストのヘッダーに入ります。空でない 1 行の ASCII 文字で書いてください"
                 );
                 self.problems.push(section.problem(key, message));
             }
@@ -153,8 +151,7 @@ impl ConfigReader {
             let count = unknown.len() - MOST_UNKNOWN_KEYS;
             let message = phrase!(
                 "{count} more keys from here on are unknown",
-                "ここから先にも不明なキーが {count} 個あります",
-                count
+                "ここから先にも不明なキーが {count} 個あります"
             );
             self.problems.push(Problem::at(&self.file.source, entry.key_span.clone(), message));
         }
@@ -165,11 +162,9 @@ impl ConfigReader {
                 Some(near) => {
                     let place = near.parse::<TableKind>().ok();
                     let header = place.map_or(String::new(), |place| place.header("NAME"));
-                    problem.with_label(did_you_mean(near)).with_hint(phrase!(
-                        "write `{header}`",
-                        "`{header}` と書きます",
-                        header
-                    ))
+                    problem
+                        .with_label(did_you_mean(near))
+                        .with_hint(phrase!("write `{header}`", "`{header}` と書きます"))
                 }
                 None => match list_homes(key, self.file.kinds).as_slice() {
                     [] => problem.with_hint(phrase!(

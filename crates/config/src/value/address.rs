@@ -38,9 +38,7 @@ impl FromStr for HttpUrl {
             let shown = crate::mask::blot_secrets(text);
             BadValue::new(phrase!(
                 "`{shown}` is not a web address: {why}",
-                "`{shown}` は Web アドレスではありません：{why}",
-                shown,
-                why
+                "`{shown}` は Web アドレスではありません：{why}"
             ))
         };
         let bad_scheme = || {
@@ -87,12 +85,6 @@ impl FromStr for HttpUrl {
 }
 
 impl fmt::Display for HttpUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_str())
-    }
-}
-
-impl fmt::Debug for HttpUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.as_str())
     }

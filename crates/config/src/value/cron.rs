@@ -38,9 +38,7 @@ impl FromStr for Cron {
         let bad = |why: Phrase| {
             BadValue::new(phrase!(
                 "`{text}` is not a cron schedule: {why}",
-                "`{text}` は cron の書式ではありません：{why}",
-                text,
-                why
+                "`{text}` は cron の書式ではありません：{why}"
             ))
             .with_hint(phrase!(
                 "write minute, hour, day of month, month and day of week, for example \"0 9 * * 1-5\"",
@@ -52,8 +50,7 @@ impl FromStr for Cron {
         if !text.starts_with('@') && fields != 5 {
             return Err(bad(phrase!(
                 "it has {fields} fields instead of 5",
-                "項目が 5 個ではなく {fields} 個です",
-                fields
+                "項目が 5 個ではなく {fields} 個です"
             )));
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
@@ -93,12 +90,6 @@ impl PartialEq for Cron {
 impl Eq for Cron {}
 
 impl fmt::Display for Cron {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl fmt::Debug for Cron {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

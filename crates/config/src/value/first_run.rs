@@ -7,7 +7,7 @@ use super::{BadValue, text_value};
 use stdx::phrase;
 
 /// What the first successful look at a source announces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum FirstRun {
     /// Nothing: what is there is recorded as known.
     Baseline,
@@ -28,9 +28,7 @@ impl FromStr for FirstRun {
             (_, Some(Ok(number))) if number > 0 => Ok(Self::Latest(number)),
             _ => Err(BadValue::new(phrase!(
                 "`{text}` is not something to do on the first run",
-                "`{text}` は初回の動作ではありません",
-                text
-            ))
+                "`{text}` は初回の動作ではありません"))
             .with_hint(phrase!(
                 "write \"baseline\" (tell nothing), \"latest:3\" (the newest three) or \"all\"",
                 "\"baseline\"（通知しない）、\"latest:3\"（最新の 3 件）、\"all\"（すべて）のいずれかを書きます"

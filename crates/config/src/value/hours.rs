@@ -47,15 +47,13 @@ impl FromStr for TimeOfDay {
         let parts = text.split_once(':').filter(|(_, minute)| minute.len() == 2);
         match parts.map(|(hour, minute)| (part(hour, 24), part(minute, 60))) {
             Some((Some(hour), Some(minute))) => Ok(Self { minutes: hour * 60 + minute }),
-            _ => Err(BadValue::new(phrase!(
-                "`{text}` is not a time of day",
-                "`{text}` は時刻ではありません",
-                text
-            ))
-            .with_hint(phrase!(
-                "write hours and minutes, from \"00:00\" to \"23:59\"",
-                "\"00:00\" から \"23:59\" までの時と分を書きます"
-            ))),
+            _ => {
+                Err(BadValue::new(phrase!("`{text}` is not a time of day", "`{text}` は時刻ではありません"))
+                    .with_hint(phrase!(
+                        "write hours and minutes, from \"00:00\" to \"23:59\"",
+                        "\"00:00\" から \"23:59\" までの時と分を書きます"
+                    )))
+            }
         }
     }
 }
@@ -63,12 +61,6 @@ impl FromStr for TimeOfDay {
 impl fmt::Display for TimeOfDay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:02}:{:02}", self.minutes / 60, self.minutes % 60)
-    }
-}
-
-impl fmt::Debug for TimeOfDay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
@@ -98,9 +90,7 @@ impl FromStr for QuietHours {
         let bad = |why: Phrase| {
             BadValue::new(phrase!(
                 "`{text}` is not a range of hours: {why}",
-                "`{text}` は時間帯ではありません：{why}",
-                text,
-                why
+                "`{text}` は時間帯ではありません：{why}"
             ))
             .with_hint(phrase!("write \"22:00-07:00\"", "\"22:00-07:00\" のように書きます"))
         };
@@ -119,12 +109,6 @@ impl FromStr for QuietHours {
 impl fmt::Display for QuietHours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.from, self.until)
-    }
-}
-
-impl fmt::Debug for QuietHours {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -20,13 +20,11 @@ fn parse(text: &str) -> Result<SocketAddr, BadValue> {
         };
         BadValue::new(phrase!(
             "`{text}` is not an address to listen on",
-            "`{text}` は待ち受けるアドレスではありません",
-            text
+            "`{text}` は待ち受けるアドレスではありません"
         ))
         .with_hint(phrase!(
             "write an IP address and a port: \"{meant}\"",
-            "IP アドレスとポートを書きます（例：\"{meant}\"）",
-            meant
+            "IP アドレスとポートを書きます（例：\"{meant}\"）"
         ))
     })
 }

@@ -88,15 +88,15 @@ pub fn checked<'de, D: serde::Deserializer<'de>, T: serde::Deserialize<'de>>(
 
 /// The value that is meant, probably.
 fn did_you_mean(value: &str) -> Phrase {
-    phrase!("did you mean \"{value}\"?", "\"{value}\" ではありませんか？", value)
+    phrase!("did you mean \"{value}\"?", "\"{value}\" ではありませんか？")
 }
 
 /// What a value is, with an example of one.
 fn such_as(what: Phrase, example: &str) -> Phrase {
-    phrase!("{what} such as \"{example}\"", "{what}（例：\"{example}\"）", what, example)
+    phrase!("{what} such as \"{example}\"", "{what}（例：\"{example}\"）")
 }
 
-/// Gives a type that is read from text with `FromStr` and printed with `Display` its serde and schema.
+/// Gives a type that is read from text with `FromStr` and printed with `Display` its serde, schema and `Debug`.
 macro_rules! text_value {
     ($type:ident, $what:literal, $ja:literal, $example:literal) => {
         impl<'de> serde::Deserialize<'de> for $type {
@@ -120,6 +120,12 @@ macro_rules! text_value {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
+            }
+        }
+
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
             }
         }
 

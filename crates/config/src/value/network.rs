@@ -28,8 +28,7 @@ impl FromStr for Network {
         let network = text.parse::<IpNet>().or_else(|_| one()).map_err(|_| {
             BadValue::new(phrase!(
                 "`{text}` is not an address or a range of addresses",
-                "`{text}` は IP アドレスでもその範囲でもありません",
-                text
+                "`{text}` は IP アドレスでもその範囲でもありません"
             ))
             .with_hint(phrase!(
                 "write \"127.0.0.1\", or a range such as \"10.0.0.0/8\"",
@@ -43,12 +42,6 @@ impl FromStr for Network {
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -76,9 +76,7 @@ impl FromStr for Pattern {
                     let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
                     BadValue::new(phrase!(
                         "`{text}` is not a regular expression: {why}",
-                        "`{text}` は正規表現ではありません：{why}",
-                        text,
-                        why
+                        "`{text}` は正規表現ではありません：{why}"
                     ))
                     .with_hint(phrase!(
                         "without the slashes it is a word; with `*` it is about the address",
@@ -96,12 +94,6 @@ impl FromStr for Pattern {
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
-    }
-}
-
-impl fmt::Debug for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.text, f)
     }
 }
 

@@ -40,8 +40,7 @@ impl FromStr for Since {
         day.or_else(|| text.parse().ok().map(Since::Moment)).ok_or_else(|| {
             BadValue::new(phrase!(
                 "`{text}` is not a day such as 2024-01-01 or a moment such as 2024-01-01T00:00:00Z",
-                "`{text}` は日付（例：2024-01-01）でも日時（例：2024-01-01T00:00:00Z）でもありません",
-                text
+                "`{text}` は日付（例：2024-01-01）でも日時（例：2024-01-01T00:00:00Z）でもありません"
             ))
         })
     }

@@ -45,16 +45,11 @@ impl FromStr for ByteSize {
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let bad = |why: Phrase| {
-            BadValue::new(phrase!(
-                "`{text}` is not a size: {why}",
-                "`{text}` はサイズではありません：{why}",
-                text,
-                why
-            ))
-            .with_hint(phrase!(
-                "write \"50 MiB\" (1024 × 1024), \"16MB\" (1000 × 1000) or a number of bytes",
-                "\"50 MiB\"（1024 × 1024）、\"16MB\"（1000 × 1000）、またはバイト数を書きます"
-            ))
+            BadValue::new(phrase!("`{text}` is not a size: {why}", "`{text}` はサイズではありません：{why}"))
+                .with_hint(phrase!(
+                    "write \"50 MiB\" (1024 × 1024), \"16MB\" (1000 × 1000) or a number of bytes",
+                    "\"50 MiB\"（1024 × 1024）、\"16MB\"（1000 × 1000）、またはバイト数を書きます"
+                ))
         };
         let too_large = || bad(phrase!("it is too large", "大きすぎます"));
         let trimmed = text.trim();
@@ -67,9 +62,7 @@ impl FromStr for ByteSize {
                 .iter()
                 .find(|(name, _)| name.eq_ignore_ascii_case(unit))
                 .map(|(_, bytes)| *bytes)
-                .ok_or_else(|| {
-                bad(phrase!("`{unit}` is no unit", "`{unit}` という単位はありません", unit))
-            })?,
+                .ok_or_else(|| bad(phrase!("`{unit}` is no unit", "`{unit}` という単位はありません")))?,
         };
         let (whole, part) = number.split_once('.').unwrap_or((number, ""));
         if whole.is_empty() || (number.contains('.') && part.is_empty()) {

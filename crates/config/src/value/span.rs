@@ -44,9 +44,7 @@ impl FromStr for Span {
         let bad = |why: Phrase| {
             BadValue::new(phrase!(
                 "`{text}` is not a span of time: {why}",
-                "`{text}` は期間ではありません：{why}",
-                text,
-                why
+                "`{text}` は期間ではありません：{why}"
             ))
             .with_hint(phrase!(
                 "write numbers with units, for example \"90s\", \"15m\", \"1h30m\" or \"7d\"",
@@ -122,12 +120,6 @@ impl fmt::Display for Span {
             }
         }
         Ok(())
-    }
-}
-
-impl fmt::Debug for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

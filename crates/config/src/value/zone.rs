@@ -58,8 +58,7 @@ impl FromStr for Zone {
 }
 
 fn unknown(text: &str) -> BadValue {
-    let bad =
-        BadValue::new(phrase!("`{text}` is not a time zone", "`{text}` はタイムゾーンではありません", text));
+    let bad = BadValue::new(phrase!("`{text}` is not a time zone", "`{text}` はタイムゾーンではありません"));
     let names: Vec<String> = jiff::tz::db().available().map(|name| name.as_str().to_owned()).collect();
     let lower = text.to_lowercase();
     let city = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
@@ -90,12 +89,6 @@ fn by_abbreviation(text: &str) -> Option<&'static str> {
 }
 
 impl fmt::Display for Zone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
-}
-
-impl fmt::Debug for Zone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }

@@ -142,29 +142,22 @@ impl MoveError {
         match self {
             MoveError::SamePlace(place) => phrase!(
                 "{place} is the database that everything is in already",
-                "{place} は今使っているデータベースです",
-                place
+                "{place} は今使っているデータベースです"
             ),
             MoveError::Busy(who) => {
                 phrase!("jobs are running: {who}", "実行中のジョブがあります：{who}", who = who.join(", "))
             }
             MoveError::NotEmpty { place, table } => phrase!(
                 "{place} is not empty: the table `{table}` has rows",
-                "{place} は空ではありません（テーブル `{table}` に行があります）",
-                place,
-                table
+                "{place} は空ではありません（テーブル `{table}` に行があります）"
             ),
             MoveError::Ended { from, to } => phrase!(
                 "everything in {from} was moved to {to} already",
-                "{from} の内容はすでに {to} に移行済みです",
-                from,
-                to
+                "{from} の内容はすでに {to} に移行済みです"
             ),
             MoveError::OtherSource { place, from } => phrase!(
                 "{place} holds an unfinished move from {from}",
-                "{place} には {from} からの未完了の移行があります",
-                place,
-                from
+                "{place} には {from} からの未完了の移行があります"
             ),
             MoveError::Differs(tables) => phrase!(
                 "what arrived differs from the source in: {tables}",

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::tables::Table;
 use crate::survey::{TableSurvey, digest};
-use crate::{Dialect, Error, Result, SqlCell, Tx, Value};
+use crate::{Dialect, Error, Result, ToValue, Tx, Value};
 
 /// A batch ends after this many rows …
 const MAX_ROWS: usize = 500;
@@ -25,20 +25,11 @@ pub(super) struct RowsDigest {
 impl RowsDigest {
     pub(super) fn add(&mut self, row: &Values) {
         self.rows += 1;
-        self.sum = self.sum.wrapping_add(digest(row.iter().map(cell)));
+        self.sum = self.sum.wrapping_add(digest(row));
     }
 
     pub(super) fn survey(self) -> TableSurvey {
         TableSurvey::new(self.rows, self.sum)
-    }
-}
-
-fn cell<'a>(value: &'a Value<'static>) -> SqlCell<'a> {
-    match value {
-        Value::Null => SqlCell::Null,
-        Value::Int(value) => SqlCell::Int(*value),
-        Value::Real(value) => SqlCell::Real(*value),
-        Value::Text(value) => SqlCell::Text(value),
     }
 }
 
@@ -122,7 +113,7 @@ impl Table {
             let text = tx.dialect().render(&text);
             while rest.len() >= count {
                 let (now, later) = rest.split_at(count);
-                let values: Vec<Value<'_>> = now.iter().flatten().map(borrowed).collect();
+                let values: Vec<Value<'_>> = now.iter().flatten().map(ToValue::to_value).collect();
                 tx.execute_dynamic(&text, &values).map_err(|error| self.named(error))?;
                 rest = later;
             }
@@ -183,14 +174,8 @@ impl Table {
     }
 
     fn number(&self, tx: &mut Tx<'_>, text: &str) -> Result<Option<i64>> {
-        let mut found = None;
-        tx.each_text(text, |cells| {
-            if let [SqlCell::Int(number)] = cells {
-                found = Some(*number);
-            }
-            Ok(())
-        })?;
-        Ok(found)
+        let found = tx.list_dynamic(text, |row| row.get::<Option<i64>>(0))?;
+        Ok(found.last().copied().flatten())
     }
 
     fn quoted_columns(&self) -> String {
@@ -212,11 +197,4 @@ impl Table {
 
 fn quoted(name: &str) -> String {
     format!("\"{name}\"")
-}
-
-fn borrowed<'a>(value: &'a Value<'static>) -> Value<'a> {
-    match value {
-        Value::Text(text) => Value::Text(std::borrow::Cow::Borrowed(text)),
-        other => other.clone(),
-    }
 }

@@ -147,17 +147,10 @@ impl Side {
             SideConnection::Postgres(_) => "BEGIN",
         };
         self.tx().execute_text(begin)?;
-        match work(&mut self.tx()) {
-            Ok(value) => {
-                self.tx().execute_text("COMMIT")?;
-                Ok(value)
-            }
-            Err(error) => {
-                // The first error is the one to tell.
-                let _ = self.tx().execute_text("ROLLBACK");
-                Err(error)
-            }
-        }
+        let worked = work(&mut self.tx());
+        let ended = self.tx().execute_text(if worked.is_ok() { "COMMIT" } else { "ROLLBACK" });
+        // The first error is the one to tell.
+        worked.and_then(|value| ended.map(|()| value))
     }
 
     /// The first of `tables` that holds a row; tables that do not exist yet hold none.

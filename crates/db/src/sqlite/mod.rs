@@ -255,11 +255,9 @@ impl WriterThread {
         isolation: Isolation,
     ) -> Result<Batch> {
         self.begin()?;
-        if !self.may_be_left
-            && let Err(error) = moved::refuse_left(&mut Tx::on_sqlite(&self.connection, self.clock.now()))
-        {
-            self.rollback();
-            return Err(error);
+        let tx = &mut Tx::on_sqlite(&self.connection, self.clock.now());
+        if !self.may_be_left {
+            moved::refuse_left(tx).inspect_err(|_| self.rollback())?;
         }
         let started = Instant::now();
         let mut outcomes = Vec::with_capacity(waiting.len());
@@ -285,26 +283,14 @@ impl WriterThread {
                 break;
             }
         }
-        let mut counted = None;
-        if self.file.is_some()
-            && batch
-                .iter()
-                .zip(&outcomes)
-                .any(|(unit, outcome)| unit.access() == TxAccess::Claim && outcome.is_ok())
-        {
-            let tx = &mut Tx::on_sqlite(&self.connection, self.clock.now());
-            match lineage::count_claim(tx) {
-                Ok(count) => counted = count,
-                Err(error) => {
-                    self.rollback();
-                    return Err(error);
-                }
-            }
-        }
-        if let Err(error) = with_busy_retry(|| Ok(self.connection.execute_batch("COMMIT")?)) {
-            self.rollback();
-            return Err(error);
-        }
+        let mut units = batch.iter().zip(&outcomes);
+        let has_claim = units.any(|(unit, outcome)| unit.access() == TxAccess::Claim && outcome.is_ok());
+        let counted = if self.file.is_some() && has_claim {
+            lineage::count_claim(tx).inspect_err(|_| self.rollback())?
+        } else {
+            None
+        };
+        with_busy_retry(|| Ok(self.connection.execute_batch("COMMIT")?)).inspect_err(|_| self.rollback())?;
         // Before anybody hears of the claim, and so before anything leaves.
         if let Some((file, count)) = self.file.as_ref().zip(counted) {
             lineage::put_beside(file.path(), &count);

@@ -88,10 +88,11 @@ fn read(bytes: &[u8], context: &Context, texts: Texts) -> Result<Feed, FeedError
     let text = decoded.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let mut feed = match text.as_bytes().first() {
         None => return Err(FeedError::Empty),
-        Some(b'{') => json::read(text, encoding, context)?,
+        Some(b'{') => json::read(text, context)?,
         Some(b'[') => return Err(FeedError::OtherJson),
-        Some(_) => reader::read(&rss::repaired(text), encoding, context, texts)?,
+        Some(_) => reader::read(&rss::repaired(text), context, texts)?,
     };
+    feed.encoding = encoding;
     if feed.language.is_none() {
         feed.language = context.content_language.clone().filter(|language| !language.contains(','));
     }

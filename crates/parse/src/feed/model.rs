@@ -55,14 +55,13 @@ impl FeedError {
             }
             FeedError::OtherXml { root } => phrase!(
                 "this is XML with root `{root}`, not a feed",
-                "フィードではない XML です（ルート要素 `{root}`）",
-                root
+                "フィードではない XML です（ルート要素 `{root}`）"
             ),
             FeedError::OtherJson => {
                 phrase!("this is JSON, but not a JSON Feed", "JSON ですが、JSON Feed ではありません")
             }
             FeedError::BrokenJson { why } => {
-                phrase!("the JSON is broken: {why}", "JSON が壊れています：{why}", why)
+                phrase!("the JSON is broken: {why}", "JSON が壊れています：{why}")
             }
             FeedError::NotAFeed => phrase!(
                 "this is not a feed: no feed element was found",
@@ -77,6 +76,7 @@ stdx::error_in_english!(FeedError);
 word_enum! {
     /// The dialect of a feed.
     #[allow(missing_docs, reason = "the names are the dialects")]
+    #[derive(Default)]
     pub enum Format {
         Rss090 = "rss090",
         Rss091 = "rss091u",
@@ -85,6 +85,7 @@ word_enum! {
         Rss094 = "rss094",
         Rss10 = "rss10",
         Rss20 = "rss20",
+        #[default]
         Rss = "rss",
         Atom03 = "atom03",
         Atom10 = "atom10",
@@ -103,11 +104,11 @@ impl Format {
 }
 
 /// A feed as read.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Feed {
     pub format: Format,
     /// The encoding it was decoded from.
-    pub encoding: &'static str,
+    pub encoding: String,
     /// Its title as plain text.
     pub title: Option<String>,
     /// The site it belongs to.
@@ -146,35 +147,6 @@ pub struct Feed {
     pub cut: Option<Cut>,
     /// Whether the document was broken and had to be repaired while reading.
     pub damaged: bool,
-}
-
-impl Feed {
-    pub(super) fn new(format: Format, encoding: &'static str) -> Self {
-        Self {
-            format,
-            encoding,
-            title: None,
-            link: None,
-            id: None,
-            description: None,
-            info: None,
-            language: None,
-            updated: None,
-            published: None,
-            rights: None,
-            generator: None,
-            image: None,
-            icon: None,
-            ttl: None,
-            authors: Vec::new(),
-            contributors: Vec::new(),
-            links: Vec::new(),
-            tags: Vec::new(),
-            entries: Vec::new(),
-            cut: None,
-            damaged: false,
-        }
-    }
 }
 
 /// One entry of a feed.
@@ -240,24 +212,27 @@ impl Entry {
 }
 
 /// A link of a feed or an entry.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Link {
     /// The address, absolute when it can be.
     pub href: String,
     /// What it is to the entry: `alternate`, `self`, `enclosure`…
     pub rel: Cow<'static, str>,
     /// Media type, if said.
+    #[serde(rename = "type")]
     pub kind: Option<Cow<'static, str>>,
     /// Title, if said.
     pub title: Option<String>,
     /// Language of what it points to, if said.
+    #[serde(rename = "hreflang")]
     pub language: Option<String>,
     /// Size in bytes as written, if said.
+    #[serde(skip)]
     pub length: Option<String>,
 }
 
 /// A person of a feed or an entry.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Person {
     pub name: Option<String>,
     /// The mail address.
@@ -265,6 +240,7 @@ pub struct Person {
     /// The person's page.
     pub url: Option<String>,
     /// How a feed that knows only one text for a person wrote it.
+    #[serde(skip)]
     pub text: Option<String>,
 }
 
@@ -285,7 +261,7 @@ impl Person {
 }
 
 /// A category of a feed or an entry.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tag {
     /// The category itself.
     pub term: String,
@@ -296,10 +272,11 @@ pub struct Tag {
 }
 
 /// A file that belongs to an entry.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Enclosure {
     pub url: String,
     /// Media type, if said.
+    #[serde(rename = "type")]
     pub kind: Option<String>,
     /// Size in bytes as written, if said.
     pub length: Option<String>,

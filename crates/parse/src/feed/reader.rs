@@ -17,15 +17,10 @@ const USUAL_ENTRIES: usize = 64;
 const USUAL_ENTRY: usize = 256;
 
 /// Reads `text` as XML.
-pub(super) fn read<'a>(
-    text: &'a str,
-    encoding: &'static str,
-    context: &'a Context,
-    texts: Texts,
-) -> Result<Feed, FeedError> {
+pub(super) fn read<'a>(text: &'a str, context: &'a Context, texts: Texts) -> Result<Feed, FeedError> {
     let mut xml = Xml::new(text, base_of(context));
     let root = find_root(&mut xml)?;
-    let mut feed = Feed::new(root.format, encoding);
+    let mut feed = Feed { format: root.format, ..Feed::default() };
     feed.entries.reserve((text.len() / USUAL_ENTRY).min(USUAL_ENTRIES));
     let mut reader = FeedReader {
         feed,

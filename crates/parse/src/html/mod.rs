@@ -31,7 +31,7 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Page {
     /// The encoding that the bytes were read with.
-    pub encoding: &'static str,
+    pub encoding: String,
     /// The title, on one line.
     pub title: Option<String>,
     /// The main text.
@@ -57,9 +57,7 @@ impl BadSelector {
         let Self { selector, why } = self;
         phrase!(
             "`{selector}` is not a CSS selector that we know: {why}",
-            "`{selector}` は CSS セレクターとして解釈できません：{why}",
-            selector,
-            why
+            "`{selector}` は CSS セレクターとして解釈できません：{why}"
         )
     }
 }
@@ -68,7 +66,7 @@ stdx::error_in_english!(BadSelector);
 
 /// A page in memory. It is not `Send`: make it, ask it and drop it between two awaits.
 pub struct Html {
-    encoding: &'static str,
+    encoding: String,
     text: String,
     url: Option<Url>,
     head: OnceCell<Head>,
@@ -79,7 +77,7 @@ pub struct Html {
 pub fn read_page(bytes: &[u8], content_type: Option<&str>, url: Option<&Url>) -> Page {
     let html = Html::read(bytes, content_type, url);
     Page {
-        encoding: html.encoding(),
+        encoding: html.encoding.clone(),
         title: html.title().map(str::to_owned),
         text: html.main_text(None).unwrap_or_default(),
         links: html.links(None).unwrap_or_default(),
@@ -102,17 +100,12 @@ impl Html {
     /// A page whose text is known already.
     pub fn from_text(text: &str, url: Option<&Url>) -> Html {
         Html {
-            encoding: "utf-8",
+            encoding: "utf-8".to_owned(),
             text: tidy::tidy(text, MAX_BYTES),
             url: url.filter(|url| is_usable_base(url)).cloned(),
             head: OnceCell::new(),
             tree: OnceCell::new(),
         }
-    }
-
-    /// The encoding that the bytes were read with.
-    pub fn encoding(&self) -> &'static str {
-        self.encoding
     }
 
     /// The title on one line: `<title>`, or what the page gives to social networks.

@@ -77,7 +77,8 @@ impl Limiter {
                         tag.attrs.clear();
                     }
                 }
-                let limit = if closes_itself(&tag.name) { MAX_DEPTH + MAX_DEPTH_ABOVE } else { MAX_DEPTH };
+                let closes_itself = CLOSE_THEMSELVES.contains(&&*tag.name);
+                let limit = if closes_itself { MAX_DEPTH + MAX_DEPTH_ABOVE } else { MAX_DEPTH };
                 if self.held.get() < limit {
                     if self.attributes.get() > MAX_ATTRIBUTES {
                         tag.attrs.retain(|attribute| attribute.name.local == local_name!("href"));
@@ -106,32 +107,10 @@ impl Limiter {
 }
 
 /// Elements that do not stay open: they have no content, or only text, or (`a`) close their like.
-fn closes_itself(name: &LocalName) -> bool {
-    matches!(
-        &**name,
-        "a" | "area"
-            | "base"
-            | "br"
-            | "col"
-            | "embed"
-            | "hr"
-            | "iframe"
-            | "img"
-            | "input"
-            | "link"
-            | "meta"
-            | "noembed"
-            | "noframes"
-            | "script"
-            | "source"
-            | "style"
-            | "textarea"
-            | "title"
-            | "track"
-            | "wbr"
-            | "xmp"
-    )
-}
+const CLOSE_THEMSELVES: [&str; 22] = [
+    "a", "area", "base", "br", "col", "embed", "hr", "iframe", "img", "input", "link", "meta", "noembed",
+    "noframes", "script", "source", "style", "textarea", "title", "track", "wbr", "xmp",
+];
 
 struct Counter(Cell<usize>);
 

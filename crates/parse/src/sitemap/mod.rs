@@ -79,8 +79,7 @@ impl SitemapError {
             }
             SitemapError::OtherXml { root } => phrase!(
                 "this is XML with root `{root}`, not a sitemap",
-                "サイトマップではない XML です（ルート要素 `{root}`）",
-                root
+                "サイトマップではない XML です（ルート要素 `{root}`）"
             ),
             SitemapError::NotASitemap => {
                 phrase!("this is neither XML nor a list of addresses", "XML でもアドレスの一覧でもありません")
@@ -88,8 +87,7 @@ impl SitemapError {
             SitemapError::Damaged => phrase!("the gzip data is damaged", "gzip のデータが壊れています"),
             SitemapError::TooLarge { limit } => phrase!(
                 "the sitemap is larger than {limit} bytes when decompressed",
-                "サイトマップは展開すると {limit} バイトを超えます",
-                limit = *limit
+                "サイトマップは展開すると {limit} バイトを超えます"
             ),
         }
     }

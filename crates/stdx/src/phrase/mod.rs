@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::speech::{Piece, Speech};
 pub use self::template::{TEMPLATES, Template};
-pub use self::value::Value;
+pub use self::value::{AsValue, Value};
 
 /// A sentence, or a word, with the values that belong into it.
 #[derive(Clone, PartialEq, Eq)]
@@ -67,7 +67,8 @@ macro_rules! phrase {
     };
 }
 
-/// Gives an error, whose `phrase()` says what is wrong, its English words as its text: for logs and programs.
+/// Gives an error, whose `phrase()` says what is wrong, its English words as its text, for logs and programs; in another
+/// phrase it stands with its own.
 #[macro_export]
 macro_rules! error_in_english {
     ($type:ty) => {
@@ -78,6 +79,12 @@ macro_rules! error_in_english {
         }
 
         impl std::error::Error for $type {}
+
+        impl $crate::phrase::AsValue for $type {
+            fn as_value(&self) -> $crate::phrase::Value {
+                self.phrase().into()
+            }
+        }
     };
 }
 

@@ -1,11 +1,13 @@
 //! A value of a phrase, a fact or a cell: typed, so that each face can show it as it likes.
 
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::Phrase;
-use crate::id::JobName;
+use crate::id::{JobName, RunId};
 use crate::time::Timestamp;
 
 /// One value.
@@ -45,41 +47,94 @@ impl Value {
     }
 }
 
+/// Anything that can stand in a phrase.
+pub trait AsValue {
+    /// This as a value.
+    fn as_value(&self) -> Value;
+}
+
+impl<T: AsValue + ?Sized> From<&T> for Value {
+    fn from(thing: &T) -> Self {
+        thing.as_value()
+    }
+}
+
+impl<T: AsValue + ?Sized> AsValue for &T {
+    fn as_value(&self) -> Value {
+        (**self).as_value()
+    }
+}
+
+impl<T: AsValue> AsValue for Option<T> {
+    fn as_value(&self) -> Value {
+        self.as_ref().map_or(Value::Nothing, T::as_value)
+    }
+}
+
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Nothing, Into::into)
     }
 }
 
-macro_rules! from {
+macro_rules! as_value {
     ($($kind:ty => |$value:ident| $made:expr;)+) => {$(
-        impl From<$kind> for Value {
-            fn from($value: $kind) -> Self {
+        impl AsValue for $kind {
+            fn as_value(&self) -> Value {
+                let $value = self;
                 $made
             }
         }
     )+};
 }
 
-from! {
-    &str => |text| Self::Text(text.to_owned());
-    &&str => |text| Self::Text((*text).to_owned());
-    String => |text| Self::Text(text);
-    &String => |text| Self::Text(text.clone());
-    &JobName => |name| Self::Text(name.to_string());
-    i32 => |count| Self::Count(count.into());
-    i64 => |count| Self::Count(count);
-    &i64 => |count| Self::Count(*count);
-    u16 => |count| Self::Count(count.into());
-    u32 => |count| Self::Count(count.into());
-    &u32 => |count| Self::from(*count);
-    u64 => |count| Self::Count(i64::try_from(count).unwrap_or(i64::MAX));
-    usize => |count| Self::Count(i64::try_from(count).unwrap_or(i64::MAX));
-    &usize => |count| Self::from(*count);
-    Timestamp => |at| Self::Moment(at);
-    &Timestamp => |at| Self::Moment(*at);
-    Duration => |duration| Self::Duration(duration);
-    Phrase => |phrase| Self::Phrase(phrase);
-    &Phrase => |phrase| Self::Phrase(phrase.clone());
-    Vec<Value> => |values| Self::List(values);
+as_value! {
+    str => |text| Value::Text(text.to_owned());
+    String => |text| Value::Text(text.clone());
+    Cow<'_, str> => |text| Value::Text(text.clone().into_owned());
+    JobName => |name| Value::Text(name.to_string());
+    RunId => |id| Value::Text(id.to_string());
+    Path => |path| Value::Text(path.display().to_string());
+    PathBuf => |path| Value::Text(path.display().to_string());
+    i32 => |count| Value::Count((*count).into());
+    i64 => |count| Value::Count(*count);
+    u16 => |count| Value::Count((*count).into());
+    u32 => |count| Value::Count((*count).into());
+    u64 => |count| Value::Count(i64::try_from(*count).unwrap_or(i64::MAX));
+    usize => |count| Value::Count(i64::try_from(*count).unwrap_or(i64::MAX));
+    Timestamp => |at| Value::Moment(*at);
+    Duration => |duration| Value::Duration(*duration);
+    Phrase => |phrase| Value::Phrase(phrase.clone());
+    Value => |value| value.clone();
+    Vec<Value> => |values| Value::List(values.clone());
+}
+
+macro_rules! from {
+    ($($kind:ty)+) => {$(
+        impl From<$kind> for Value {
+            fn from(value: $kind) -> Self {
+                value.as_value()
+            }
+        }
+    )+};
+}
+
+from!(i32 i64 u16 u32 u64 usize Timestamp Duration);
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Phrase> for Value {
+    fn from(phrase: Phrase) -> Self {
+        Self::Phrase(phrase)
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(values: Vec<Value>) -> Self {
+        Self::List(values)
+    }
 }

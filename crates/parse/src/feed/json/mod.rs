@@ -21,7 +21,7 @@ use crate::Cut;
 use crate::resolver::Resolver;
 
 /// Reads `text` as a JSON Feed.
-pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Result<Feed, FeedError> {
+pub(super) fn read(text: &str, context: &Context) -> Result<Feed, FeedError> {
     let document: JsonFeed =
         serde_json::from_str(text).map_err(|error| FeedError::BrokenJson { why: error.to_string() })?;
     let version = document.version.0.unwrap_or_default();
@@ -34,7 +34,7 @@ pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Res
     let resolver = Resolver::default();
     let absolute = |href: String| address(&resolver, base.as_ref(), &href);
     let format = if version.ends_with("1.1") { Format::Json11 } else { Format::Json10 };
-    let mut feed = Feed::new(format, encoding);
+    let mut feed = Feed { format, ..Feed::default() };
     feed.cut = document.items.1.then_some(Cut::Entries);
     feed.title = document.title.line();
     feed.description = document.description.0.map(|value| text_content(value, TextKind::Text, base.as_ref()));
