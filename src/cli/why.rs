@@ -118,7 +118,7 @@ async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
         (Some(near), _) => error.hint(did_you_mean(near)),
         (None, Some(command)) => error.hint(phrase!(
             "`tsuzuki {command}` lists what there is",
-            "一覧は `tsuzuki {command}` で確認できます",
+            "`tsuzuki {command}` で一覧できます",
             command
         )),
         (None, None) => error.hint(phrase!(
