@@ -113,7 +113,7 @@ async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
     let kind = thing.split_once(':').and_then(|(word, _)| app::things().find(|of| of.word == word));
     let all = match kind.map(|of| of.listed_by) {
         Some(command) => {
-            phrase!("`tsuzuki {command}` lists what there is", "一覧は `tsuzuki {command}` で確認できます")
+            phrase!("`tsuzuki {command}` lists what there is", "`tsuzuki {command}` で一覧できます")
         }
         None => phrase!(
             "`tsuzuki status` lists the jobs; `why JOB` shows what they work on",

@@ -9,7 +9,7 @@ use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::google_books::{Reply, isbn, volume, volumes};
 use tsuzuki::engine::{Failure, Finished, Progress, RunOutcome, Runner, Selection, Skipped};
 use tsuzuki::id::JobName;
-use tsuzuki::ledger::{Subject, cursor, event};
+use tsuzuki::ledger::{Subject, cursor, event, pause};
 use tsuzuki::{params, sql};
 
 use crate::books_world::{self, World};
@@ -178,6 +178,19 @@ on_both_databases! {
             let report = world.run("max_per_run = 10").await;
             assert_eq!((world.google.asked().len(), report.waiting_until), (asked + 2, None), "{limit}");
         }
+    }
+
+    async fn what_google_wants_to_know_is_named_by_its_key(fixture) {
+        let world = World::new(&fixture, volumes(0, 100)).await;
+        world.google.reply(books_world::refusal(403, "unknownLocation"));
+        let report = world.run("max_per_run = 10").await;
+        assert!(report.needs_config && report.problems[0].to_string().contains("set `country` in `google_books`"), "{report:?}");
+        // The requests of everybody without a key are used up: a key of one's own would help before tomorrow.
+        world.google.reply(books_world::over_limit("defaultPerDayPerProject", "1/d/{project}", "1000"));
+        assert_eq!(world.run("max_per_run = 10").await.outcome(), RunOutcome::Waiting);
+        let pause = fixture.db.read({ let now = fixture.clock.now(); move |tx| pause::find(tx, &Subject::provider("google_books"), now) });
+        let why = format!("{:?}", pause.await.unwrap().unwrap());
+        assert!(why.contains("https://console.cloud.google.com/apis/credentials"), "{why}");
     }
 
     async fn a_rest_from_a_clock_that_was_ahead_is_over_once_the_clock_is_right(fixture) {

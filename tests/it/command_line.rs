@@ -192,7 +192,7 @@ fn looking_creates_no_database() {
         ("change show 1", "there is no change 1"),
         ("delivery show 1", "there is no delivery 1"),
         ("item show 1", "there is no item `1`"),
-        ("bulk show", "there is no such run"),
+        ("bulk show", "no run has been started yet"),
         ("branch ls nobody/nothing", "there is no project `nobody/nothing`"),
         ("db info", "tsuzuki db migrate"),
     ] {

@@ -66,6 +66,7 @@ on_both_databases! {
         assert_eq!(names, ["main", "release/1"]);
         // What was collected before is left out, too, unless somebody adds it.
         for (keys, added, expected) in [
+            ("projects = [\"team/app\"]\nexclude = [\"team/*\"]", None, vec!["main", "release/1"]),
             ("projects = [\"team/app\"]\nexclude_branches = [\"release/*\"]\nexclude = [\"team/*\"]", None, vec!["main"]),
             ("group = \"team\"\nexclude = [\"team/*\"]", Some("release/1"), vec!["release/1"]),
         ] {
