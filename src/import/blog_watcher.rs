@@ -3,42 +3,53 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::source::{self, Became, Record, Refusal, SourceTable};
-use super::{Options, Program, Report, in_one_go};
+use super::source::{
+    Became, Record, Refusal, SourceTable, check_tables, import_table, needed, needed_as, spare,
+};
+use super::{Options, Report, in_one_go};
 use crate::blogs::store::{self, ImportedCheck, ImportedState};
-use crate::db::{self, Db};
+use crate::db::{self, Db, Foreign};
 use crate::id::JobName;
 use crate::parse::url::resolve_web;
 use crate::time::Timestamp;
 
-const PROGRAM: Program = Program { name: "blog-watcher", table: STATE.name };
 const STATE: SourceTable = SourceTable {
     name: "blog_state",
-    needed: &["blog_id", "last_check_at"],
-    spare: &[
-        "etag",
-        "last_modified",
-        "url_fingerprint",
-        "feed_url",
-        "sitemap_url",
-        "recent_entry_keys",
-        "last_change_at",
+    columns: &[
+        needed("blog_id"),
+        spare("etag", &[]),
+        spare("last_modified", &[]),
+        spare("url_fingerprint", &[]),
+        spare("feed_url", &[]),
+        spare("sitemap_url", &[]),
+        spare("recent_entry_keys", &[]),
+        needed_as("last_check_at", &["last_checked_at"]),
+        spare("last_change_at", &["last_changed_at"]),
     ],
-    also: &[("last_check_at", "last_checked_at"), ("last_change_at", "last_changed_at")],
 };
 const HISTORY: SourceTable = SourceTable {
     name: "check_history",
-    needed: &["blog_id", "checked_at"],
-    spare: &["http_status", "skipped", "changed", "url_fingerprint", "error_message"],
-    also: &[("checked_at", "check_at"), ("http_status", "status_code"), ("error_message", "error")],
+    columns: &[
+        needed("blog_id"),
+        needed_as("checked_at", &["check_at"]),
+        spare("http_status", &["status_code"]),
+        spare("skipped", &[]),
+        spare("changed", &[]),
+        spare("url_fingerprint", &[]),
+        spare("error_message", &["error"]),
+    ],
 };
 
 /// Imports both tables for `job`.
 pub async fn import(db: &Db, file: PathBuf, job: JobName, options: Options) -> db::Result<Report> {
-    in_one_go(db, PROGRAM, file, Some(job.clone()), options, move |tx, import| {
+    let (of, how) = (job.clone(), options.clone());
+    in_one_go(db, &how, "blog-watcher", Some(&of), move |tx| {
+        let source = Foreign::open(&file)?;
+        check_tables(&source, "blog-watcher", &["blog_state"])?;
+        let mut report = Report::default();
         // When each blog was last read without trouble; the state itself only says when it was tried.
         let mut good: HashMap<String, Timestamp> = HashMap::new();
-        let history = import.read(tx, &HISTORY, |tx, record| {
+        let history = import_table(tx, &source, &HISTORY, &options, &mut report, |tx, record, _| {
             let check = ImportedCheck {
                 blog_id: blog_id(record)?,
                 checked_at: record.time("checked_at")?,
@@ -54,7 +65,7 @@ pub async fn import(db: &Db, file: PathBuf, job: JobName, options: Options) -> d
             }
             Ok(Became::new(store::add_imported_check(tx, &check)?))
         })?;
-        import.table(tx, &STATE, |tx, record| {
+        let states = import_table(tx, &source, &STATE, &options, &mut report, |tx, record, _| {
             let blog_id = blog_id(record)?;
             let last_check_at = record.time("last_check_at")?;
             let state = ImportedState {
@@ -71,16 +82,19 @@ pub async fn import(db: &Db, file: PathBuf, job: JobName, options: Options) -> d
             };
             Ok(Became::new(store::add_state(tx, &job, &state)?))
         })?;
-        import.report.tables.push(history.finish(HISTORY.name));
-        Ok(())
+        report.tables.push(states.finish("blog_state"));
+        report.tables.push(history.finish("check_history"));
+        Ok(report)
     })
     .await
 }
 
 /// The ids of the blogs that the file knows.
 pub fn list_ids(file: &std::path::Path) -> db::Result<Vec<String>> {
+    let source = Foreign::open(file)?;
+    check_tables(&source, "blog-watcher", &["blog_state"])?;
     let mut ids = Vec::new();
-    source::open(file, PROGRAM.name, PROGRAM.table)?.each(STATE.name, &["blog_id"], |cells| {
+    source.each("blog_state", &["blog_id"], |cells| {
         if let [crate::db::Raw::Text(bytes)] = cells
             && let Ok(id) = std::str::from_utf8(bytes)
         {

@@ -3,8 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::source::{Became, Import, Record, Refusal, RowError, SourceTable, quote};
-use super::{Options, Program, Report, in_one_go};
+use super::source::{
+    Became, Record, Refusal, RowError, SourceTable, check_tables, import_table, needed, needed_as, quote,
+    spare,
+};
+use super::{Options, Report, in_one_go};
 use crate::commits::author::{Emails, author_of};
 use crate::commits::model::{RemoteProject, is_sha};
 use crate::commits::run::{self, ImportedResult, ImportedRun, RunStatus, TargetStatus};
@@ -17,44 +20,53 @@ const BATCH: usize = 500;
 /// The longest name of a branch, in bytes; it stands in an index.
 const MAX_BRANCH_BYTES: usize = 1000;
 
-const PROGRAM: Program = Program { name: "gitlab-analyzer", table: COMMITS.name };
 const PROJECTS: SourceTable = SourceTable {
     name: "projects",
-    needed: &["project_id"],
-    spare: &["name", "path", "web_url", "default_branch"],
-    also: &[
-        ("project_id", "id"),
-        ("name", "project_name"),
-        ("path", "path_with_namespace"),
-        ("path", "project_path"),
+    columns: &[
+        needed_as("project_id", &["id"]),
+        spare("name", &["project_name"]),
+        spare("path", &["path_with_namespace", "project_path"]),
+        spare("web_url", &[]),
+        spare("default_branch", &[]),
     ],
 };
 const COMMITS: SourceTable = SourceTable {
     name: "commits",
-    needed: &[
-        "project_id",
-        "branch_name",
-        "sha",
-        "author_name",
-        "author_email",
-        "committed_date_utc",
-        "additions",
-        "deletions",
+    columns: &[
+        needed("project_id"),
+        needed("branch_name"),
+        needed("sha"),
+        needed("author_name"),
+        needed("author_email"),
+        needed("committed_date_utc"),
+        needed("additions"),
+        needed("deletions"),
     ],
-    spare: &[],
-    also: &[],
 };
 const RUNS: SourceTable = SourceTable {
     name: "bulk_collection_runs",
-    needed: &["run_id", "started_at_utc", "status", "total_targets", "failed_count", "success_count"],
-    spare: &["completed_at_utc", "completed_count"],
-    also: &[],
+    columns: &[
+        needed("run_id"),
+        needed("started_at_utc"),
+        spare("completed_at_utc", &[]),
+        needed("status"),
+        needed("total_targets"),
+        spare("completed_count", &[]),
+        needed("failed_count"),
+        needed("success_count"),
+    ],
 };
 const RESULTS: SourceTable = SourceTable {
     name: "bulk_collection_results",
-    needed: &["run_id", "project_id", "branch_name", "status"],
-    spare: &["new_commits_count", "error_message", "processed_at_utc"],
-    also: &[],
+    columns: &[
+        needed("run_id"),
+        needed("project_id"),
+        needed("branch_name"),
+        needed("status"),
+        spare("new_commits_count", &[]),
+        spare("error_message", &[]),
+        spare("processed_at_utc", &[]),
+    ],
 };
 
 /// Where the rows belong.
@@ -87,23 +99,39 @@ pub fn find_gitlab(file: &Path) -> db::Result<Option<String>> {
 
 /// Imports projects, runs, targets and commits.
 pub async fn import(db: &Db, file: PathBuf, home: Home, options: Options) -> db::Result<Report> {
-    in_one_go(db, PROGRAM, file, home.job.clone(), options, move |tx, import| {
-        let mut ours = Numbers::new();
-        projects(tx, import, &home, &mut ours)?;
-        commits(tx, import, &home, &mut ours)?;
-        runs(tx, import, &home, &mut ours)?;
-        store::add_branches(tx).map(drop)
+    let how = options.clone();
+    in_one_go(db, &how, "gitlab-analyzer", home.job.clone().as_ref(), move |tx| {
+        let source = Foreign::open(&file)?;
+        check_tables(&source, "gitlab-analyzer", &["commits"])?;
+        let mut import = Import {
+            source: &source,
+            options: &options,
+            home: &home,
+            report: Report::default(),
+            ours: HashMap::new(),
+        };
+        import.projects(tx)?;
+        import.commits(tx)?;
+        import.runs(tx)?;
+        store::add_branches(tx)?;
+        Ok(import.report)
     })
     .await
 }
 
-/// Our numbers of projects, by GitLab's.
-type Numbers = HashMap<i64, i64>;
+struct Import<'a> {
+    source: &'a Foreign,
+    options: &'a Options,
+    home: &'a Home,
+    report: Report,
+    /// From GitLab's numbers of projects to ours.
+    ours: HashMap<i64, i64>,
+}
 
 /// Our number of a project; one that is only mentioned gets a row that the next run fills in.
 fn our_project(
     tx: &mut Tx<'_>,
-    ours: &mut Numbers,
+    ours: &mut HashMap<i64, i64>,
     host: &str,
     record: &Record<'_>,
 ) -> Result<i64, RowError> {
@@ -126,116 +154,137 @@ fn our_project(
     Ok(id)
 }
 
-fn projects(tx: &mut Tx<'_>, import: &mut Import<'_>, home: &Home, ours: &mut Numbers) -> db::Result<()> {
-    import.table(tx, &PROJECTS, |tx, record| {
-        let remote_id = project_id(record)?;
-        let name =
-            record.find_text("name")?.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-        let path =
-            record.find_text("path")?.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty());
-        let path = path.or_else(|| name.clone()).unwrap_or_else(|| format!("project-{remote_id}"));
-        let remote = RemoteProject {
-            remote_id,
-            name: name.unwrap_or_else(|| path.clone()),
-            path,
-            default_branch: record.find_text("default_branch")?.filter(|name| !name.is_empty()),
-            web_url: record.find_text("web_url")?,
-            is_empty: false,
-        };
-        let now = tx.now();
-        let (id, is_new) = store::add_project(tx, &home.host, &remote, now)?;
-        ours.insert(remote_id, id);
-        Ok(Became::new(is_new))
-    })
-}
-
-fn commits(tx: &mut Tx<'_>, import: &mut Import<'_>, home: &Home, ours: &mut Numbers) -> db::Result<()> {
-    let mut waiting: Vec<ImportedCommit> = Vec::with_capacity(BATCH);
-    let (mut added, mut written) = (0, 0);
-    let mut count = import.read(tx, &COMMITS, |tx, record| {
-        let sha = record.word("sha")?.to_ascii_lowercase();
-        if !is_sha(&sha) {
-            return Err(Refusal(format!("`sha` is not the SHA of a commit: {}", quote(&sha))).into());
-        }
-        let (name, email) =
-            author_of(record.find_text("author_name")?, record.find_text("author_email")?, home.emails);
-        let branch_name = branch(record)?;
-        let committed_at = record.time("committed_date_utc")?;
-        let (additions, deletions) = (record.count("additions")?, record.count("deletions")?);
-        waiting.push(ImportedCommit {
-            project_id: our_project(tx, ours, &home.host, record)?,
-            branch_name,
-            sha,
-            author_name: name.into(),
-            author_email: email.into(),
-            committed_at,
-            additions,
-            deletions,
-        });
-        if waiting.len() == BATCH {
-            added += store::add_commits(tx, &waiting)?;
-            waiting.clear();
-            written += BATCH as u64;
-        }
-        Ok(Became::Waiting)
-    })?;
-    count.added = added + store::add_commits(tx, &waiting)?;
-    count.known = written + waiting.len() as u64 - count.added;
-    import.report.tables.push(count.finish(COMMITS.name));
-    Ok(())
-}
-
-fn runs(tx: &mut Tx<'_>, import: &mut Import<'_>, home: &Home, ours: &mut Numbers) -> db::Result<()> {
-    let job = home.job.as_ref().map(JobName::as_str);
-    let mut taken: HashSet<RunId> = HashSet::new();
-    let mut closed = false;
-    import.table(tx, &RUNS, |tx, record| {
-        let mut run = read_run(record)?;
-        let other = run::find_running(tx)?.filter(|running| running.run_id != run.run_id);
-        // There is one running run, and somebody must be able to end it; `bulk resume` takes up a cancelled one.
-        if run.status == RunStatus::Running && (other.is_some() || !home.can_go_on) {
-            closed = true;
-            (run.status, run.completed_at_utc) = (RunStatus::Cancelled, Some(tx.now()));
-        }
-        taken.insert(run.run_id);
-        Ok(Became::new(run::add_imported_run(tx, &run, job)?))
-    })?;
-    import.table(tx, &RESULTS, |tx, record| {
-        let run_id = run_id(record)?;
-        if !taken.contains(&run_id) {
-            return Err(Refusal("its run is missing or was refused".into()).into());
-        }
-        let status = read_status(record)?;
-        let new_commits_count = match (status, record.find_int("new_commits_count")?) {
-            (TargetStatus::Success, None) => {
-                return Err(Refusal("`new_commits_count` is NULL although it succeeded".into()).into());
-            }
-            (_, Some(..0)) => return Err(Refusal("`new_commits_count` is below zero".into()).into()),
-            (_, count) => count,
-        };
-        let error_message = record.find_text("error_message")?;
-        if status == TargetStatus::Failed && error_message.is_none() {
-            return Err(Refusal("`error_message` is NULL although it failed".into()).into());
-        }
-        let branch_name = branch(record)?;
-        let processed_at_utc = record.find_time("processed_at_utc")?;
-        let result = ImportedResult {
-            run_id,
-            project_id: our_project(tx, ours, &home.host, record)?,
-            branch_name,
-            host: home.host.clone(),
-            status,
-            new_commits_count,
-            error_message,
-            processed_at_utc,
-        };
-        Ok(Became::new(run::add_imported_result(tx, &result)?))
-    })?;
-    if closed {
-        import.report
-                .note("a run that was not ended is imported as cancelled; `tsuzuki bulk resume` goes on with its targets");
+impl Import<'_> {
+    fn projects(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        let (ours, host) = (&mut self.ours, &self.home.host);
+        let tally =
+            import_table(tx, self.source, &PROJECTS, self.options, &mut self.report, |tx, record, _| {
+                let remote_id = project_id(record)?;
+                let name = record
+                    .find_text("name")?
+                    .map(|name| name.trim().to_owned())
+                    .filter(|name| !name.is_empty());
+                let path = record
+                    .find_text("path")?
+                    .map(|path| path.trim().to_owned())
+                    .filter(|path| !path.is_empty());
+                let path = path.or_else(|| name.clone()).unwrap_or_else(|| format!("project-{remote_id}"));
+                let remote = RemoteProject {
+                    remote_id,
+                    name: name.unwrap_or_else(|| path.clone()),
+                    path,
+                    default_branch: record.find_text("default_branch")?.filter(|name| !name.is_empty()),
+                    web_url: record.find_text("web_url")?,
+                    is_empty: false,
+                };
+                let now = tx.now();
+                let (id, is_new) = store::add_project(tx, host, &remote, now)?;
+                ours.insert(remote_id, id);
+                Ok(Became::new(is_new))
+            })?;
+        self.report.tables.push(tally.finish("projects"));
+        Ok(())
     }
-    Ok(())
+
+    fn commits(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        let (ours, home) = (&mut self.ours, self.home);
+        let mut waiting: Vec<ImportedCommit> = Vec::with_capacity(BATCH);
+        let mut tally =
+            import_table(tx, self.source, &COMMITS, self.options, &mut self.report, |tx, record, tally| {
+                let sha = record.word("sha")?.to_ascii_lowercase();
+                if !is_sha(&sha) {
+                    return Err(Refusal(format!("`sha` is not the SHA of a commit: {}", quote(&sha))).into());
+                }
+                let (name, email) = author_of(
+                    record.find_text("author_name")?,
+                    record.find_text("author_email")?,
+                    home.emails,
+                );
+                let branch_name = branch(record)?;
+                let committed_at = record.time("committed_date_utc")?;
+                let (additions, deletions) = (record.count("additions")?, record.count("deletions")?);
+                waiting.push(ImportedCommit {
+                    project_id: our_project(tx, ours, &home.host, record)?,
+                    branch_name,
+                    sha,
+                    author_name: name.into(),
+                    author_email: email.into(),
+                    committed_at,
+                    additions,
+                    deletions,
+                });
+                if waiting.len() == BATCH {
+                    let added = store::add_commits(tx, &waiting)?;
+                    (tally.added, tally.known) = (tally.added + added, tally.known + BATCH as u64 - added);
+                    waiting.clear();
+                }
+                Ok(Became::Waiting)
+            })?;
+        let added = store::add_commits(tx, &waiting)?;
+        tally.added += added;
+        tally.known += waiting.len() as u64 - added;
+        self.report.tables.push(tally.finish("commits"));
+        Ok(())
+    }
+
+    fn runs(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        let (ours, home) = (&mut self.ours, self.home);
+        let job = home.job.as_ref().map(JobName::as_str);
+        let mut taken: HashSet<RunId> = HashSet::new();
+        let mut closed = false;
+        let runs = import_table(tx, self.source, &RUNS, self.options, &mut self.report, |tx, record, _| {
+            let mut run = read_run(record)?;
+            let other = run::find_running(tx)?.filter(|running| running.run_id != run.run_id);
+            // There is one running run, and somebody must be able to end it; `bulk resume` takes up a cancelled one.
+            if run.status == RunStatus::Running && (other.is_some() || !home.can_go_on) {
+                closed = true;
+                (run.status, run.completed_at_utc) = (RunStatus::Cancelled, Some(tx.now()));
+            }
+            taken.insert(run.run_id);
+            Ok(Became::new(run::add_imported_run(tx, &run, job)?))
+        })?;
+        let results =
+            import_table(tx, self.source, &RESULTS, self.options, &mut self.report, |tx, record, _| {
+                let run_id = run_id(record)?;
+                if !taken.contains(&run_id) {
+                    return Err(Refusal("its run is missing or was refused".into()).into());
+                }
+                let status = read_status(record)?;
+                let new_commits_count = match (status, record.find_int("new_commits_count")?) {
+                    (TargetStatus::Success, None) => {
+                        return Err(
+                            Refusal("`new_commits_count` is NULL although it succeeded".into()).into()
+                        );
+                    }
+                    (_, Some(..0)) => return Err(Refusal("`new_commits_count` is below zero".into()).into()),
+                    (_, count) => count,
+                };
+                let error_message = record.find_text("error_message")?;
+                if status == TargetStatus::Failed && error_message.is_none() {
+                    return Err(Refusal("`error_message` is NULL although it failed".into()).into());
+                }
+                let branch_name = branch(record)?;
+                let processed_at_utc = record.find_time("processed_at_utc")?;
+                let result = ImportedResult {
+                    run_id,
+                    project_id: our_project(tx, ours, &home.host, record)?,
+                    branch_name,
+                    host: home.host.clone(),
+                    status,
+                    new_commits_count,
+                    error_message,
+                    processed_at_utc,
+                };
+                Ok(Became::new(run::add_imported_result(tx, &result)?))
+            })?;
+        if closed {
+            self.report
+                .note("a run that was not ended is imported as cancelled; `tsuzuki bulk resume` goes on with its targets");
+        }
+        self.report.tables.push(runs.finish("bulk_collection_runs"));
+        self.report.tables.push(results.finish("bulk_collection_results"));
+        Ok(())
+    }
 }
 
 /// A run with our meaning of `completed_count`: theirs counts failures, too.

@@ -2,21 +2,27 @@
 
 use std::path::PathBuf;
 
-use super::source::{Became, Refusal, SourceTable, quote};
-use super::{Options, Program, Report, in_one_go};
-use crate::db::{self, Db};
+use super::source::{
+    Became, Refusal, SourceColumn, SourceTable, check_tables, import_table, needed, quote, spare,
+};
+use super::{Options, Report, in_one_go};
+use crate::db::{self, Db, Foreign};
 use crate::id::JobName;
 use crate::press::model::{Reason, Status};
 use crate::press::store::{self, ImportedItem};
 use crate::press::{item_title, item_url};
 
-const PROGRAM: Program = Program { name: "mic-bot", table: ITEMS.name };
-const ITEMS: SourceTable = SourceTable {
-    name: "items",
-    needed: &["url", "title", "published_at", "status", "retry_count", "created_at", "last_checked_at"],
-    spare: &["reason"],
-    also: &[],
-};
+const COLUMNS: &[SourceColumn] = &[
+    needed("url"),
+    needed("title"),
+    needed("published_at"),
+    needed("status"),
+    spare("reason", &[]),
+    needed("retry_count"),
+    needed("created_at"),
+    needed("last_checked_at"),
+];
+const ITEMS: SourceTable = SourceTable { name: "items", columns: COLUMNS };
 
 /// Imports `items` for `job`, whose feed is `feed` if the config knows it.
 pub async fn import(
@@ -26,8 +32,12 @@ pub async fn import(
     feed: Option<String>,
     options: Options,
 ) -> db::Result<Report> {
-    in_one_go(db, PROGRAM, file, Some(job.clone()), options, move |tx, import| {
-        import.table(tx, &ITEMS, |tx, record| {
+    let (of, how) = (job.clone(), options.clone());
+    in_one_go(db, &how, "mic-bot", Some(&of), move |tx| {
+        let source = Foreign::open(&file)?;
+        check_tables(&source, "mic-bot", &["items"])?;
+        let mut report = Report::default();
+        let tally = import_table(tx, &source, &ITEMS, &options, &mut report, |tx, record, _| {
             let link = record.word("url")?;
             let url = item_url(&link)
                 .ok_or_else(|| Refusal(format!("`url` is not a web address: {}", quote(&link))))?;
@@ -54,19 +64,20 @@ pub async fn import(
             };
             Ok(Became::new(store::add_imported(tx, &job, &item)?))
         })?;
+        report.tables.push(tally.finish("items"));
         match (&feed, store::find_first_created(tx, &job)?) {
             (Some(feed), Some(first)) => {
                 if store::add_feed(tx, &job, feed, first)? {
-                    import.report.note(format!("entries that are new in {feed} since then will be taken as news"));
+                    report.note(format!("entries that are new in {feed} since then will be taken as news"));
                 }
             }
-            (None, _) => import.report.note(format!(
+            (None, _) => report.note(format!(
                 "the config has no press job `{job}`: add it and import again, otherwise its first run records \
                  what appeared meanwhile without posting it"
             )),
             (Some(_), None) => {}
         }
-        Ok(())
+        Ok(report)
     })
     .await
 }

@@ -21,7 +21,6 @@ mod report;
 mod source;
 pub mod watched;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -34,7 +33,6 @@ use crate::db::{self, Db, Tx};
 use crate::engine::events::JobEvent;
 use crate::id::JobName;
 use crate::ledger::{Subject, event};
-use source::Import;
 
 /// Told how many rows of a table have been read, and how many there are.
 pub type Progress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
@@ -63,34 +61,24 @@ impl Options {
     }
 }
 
-/// A program to import from, and a table that its databases have.
-struct Program {
-    name: &'static str,
-    table: &'static str,
-}
-
 /// Runs an import in one transaction, or rehearses it, and notes in the story of the job that it happened.
 async fn in_one_go(
     db: &Db,
-    from: Program,
-    file: PathBuf,
-    job: Option<JobName>,
-    options: Options,
-    work: impl Fn(&mut Tx<'_>, &mut Import<'_>) -> db::Result<()> + Send + 'static,
+    options: &Options,
+    from: &'static str,
+    job: Option<&JobName>,
+    work: impl Fn(&mut Tx<'_>) -> db::Result<Report> + Send + 'static,
 ) -> db::Result<Report> {
-    let dry_run = options.dry_run;
+    let job = job.cloned();
     let all = move |tx: &mut Tx<'_>| {
-        let source = source::open(&file, from.name, from.table)?;
-        let mut import = Import { source: &source, options: &options, report: Report::default() };
-        work(tx, &mut import)?;
-        let report = import.report;
+        let report = work(tx)?;
         if report.added() > 0 {
             let subject = job.as_ref().map_or_else(Subject::import, Subject::job);
-            let imported = JobEvent::Imported { from: from.name.to_owned(), tables: json!(report.tables) };
+            let imported = JobEvent::Imported { from: from.to_owned(), tables: json!(report.tables) };
             let now = tx.now();
             event::record(tx, job.as_ref(), &subject, &imported, now)?;
         }
         Ok(report)
     };
-    if dry_run { db.rehearse(all).await } else { db.write(all).await }
+    if options.dry_run { db.rehearse(all).await } else { db.write(all).await }
 }

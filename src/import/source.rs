@@ -1,7 +1,5 @@
 //! Tables of another program: their columns under whatever name, and their rows, read one by one and judged alone.
 
-use std::path::Path;
-
 use jiff::tz::TimeZone;
 
 use super::report::TableCount;
@@ -15,15 +13,32 @@ const POLL_EVERY: u64 = 500;
 /// The longest text that is taken from one column, in bytes.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// A table that an import reads, and its columns by our names.
+/// A table that an import reads.
 pub(super) struct SourceTable {
     pub(super) name: &'static str,
-    /// Without one of these it is of another program or version.
-    pub(super) needed: &'static [&'static str],
-    /// These count as NULL when they are not there.
-    pub(super) spare: &'static [&'static str],
-    /// What other versions call some of them, after our names.
-    pub(super) also: &'static [(&'static str, &'static str)],
+    pub(super) columns: &'static [SourceColumn],
+}
+
+/// A column of it: our name, names of other versions, and whether there is no import without it.
+pub(super) struct SourceColumn {
+    name: &'static str,
+    also: &'static [&'static str],
+    is_needed: bool,
+}
+
+/// A column that must be there.
+pub(super) const fn needed(name: &'static str) -> SourceColumn {
+    SourceColumn { name, also: &[], is_needed: true }
+}
+
+/// A column that must be there under one of its names.
+pub(super) const fn needed_as(name: &'static str, also: &'static [&'static str]) -> SourceColumn {
+    SourceColumn { name, also, is_needed: true }
+}
+
+/// A column that counts as NULL when it is not there.
+pub(super) const fn spare(name: &'static str, also: &'static [&'static str]) -> SourceColumn {
+    SourceColumn { name, also, is_needed: false }
 }
 
 /// Why a row is not taken, in words that fit into a list.
@@ -64,112 +79,109 @@ impl Became {
     }
 }
 
-/// Opens a file that must have `table`, or it was not made by the program `of`.
-pub(super) fn open(file: &Path, of: &str, table: &str) -> db::Result<Foreign> {
-    let source = Foreign::open(file)?;
-    if source.tables()?.iter().any(|name| name == table) {
-        return Ok(source);
-    }
-    let shown = source.shown();
-    Err(db::Error::Foreign(format!("{shown} is not a database of {of}: it has no table `{table}`")))
-}
-
-/// An import under way.
-pub(super) struct Import<'a> {
-    pub(super) source: &'a Foreign,
-    pub(super) options: &'a Options,
-    pub(super) report: Report,
-}
-
-impl Import<'_> {
-    /// Reads every row of `table`, hands it to `take`, and reports what became of them.
-    pub(super) fn table(
-        &mut self,
-        tx: &mut Tx<'_>,
-        table: &SourceTable,
-        take: impl FnMut(&mut Tx<'_>, &Record<'_>) -> Result<Became, RowError>,
-    ) -> db::Result<()> {
-        let count = self.read(tx, table, take)?;
-        self.report.tables.push(count.finish(table.name));
+/// Makes sure that the file has the tables that the program `of` would have made.
+pub(super) fn check_tables(source: &Foreign, of: &str, tables: &[&str]) -> db::Result<()> {
+    let there = source.tables()?;
+    let missing: Vec<&str> =
+        tables.iter().copied().filter(|table| !there.iter().any(|name| name == table)).collect();
+    if missing.is_empty() {
         Ok(())
+    } else {
+        Err(db::Error::Foreign(format!(
+            "{} is not a database of {of}: it has no table {}",
+            source.shown(),
+            missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        )))
     }
+}
 
-    /// The same without a report; a table that is not there is passed over with a notice.
-    pub(super) fn read(
-        &mut self,
-        tx: &mut Tx<'_>,
-        table: &SourceTable,
-        mut take: impl FnMut(&mut Tx<'_>, &Record<'_>) -> Result<Became, RowError>,
-    ) -> db::Result<TableCount> {
-        let mut count = TableCount::default();
-        let (source, options) = (self.source, self.options);
-        let Some(columns) = self.find_columns(table)? else { return Ok(count) };
-        let wanted: Vec<&str> = columns.iter().map(|(_, theirs)| theirs.as_str()).collect();
-        let total = source.count(table.name)?;
-        source.each(table.name, &wanted, |cells| {
-            if count.found.is_multiple_of(POLL_EVERY) {
-                if options.stop.is_cancelled() {
-                    return Err(db::Error::Foreign(
-                        "the import was interrupted; nothing was imported".into(),
-                    ));
-                }
-                (options.progress)(table.name, count.found, total);
+/// Reads every row of `table` and hands it to `take`; a table that is not there is passed over with a notice.
+pub(super) fn import_table(
+    tx: &mut Tx<'_>,
+    source: &Foreign,
+    table: &SourceTable,
+    options: &Options,
+    report: &mut Report,
+    mut take: impl FnMut(&mut Tx<'_>, &Record<'_>, &mut TableCount) -> Result<Became, RowError>,
+) -> db::Result<TableCount> {
+    let mut tally = TableCount::default();
+    let Some(columns) = find_columns(source, table, report)? else { return Ok(tally) };
+    let wanted: Vec<&str> = columns.iter().flatten().map(String::as_str).collect();
+    let total = source.count(table.name)?;
+    source.each(table.name, &wanted, |cells| {
+        if tally.found.is_multiple_of(POLL_EVERY) {
+            if options.stop.is_cancelled() {
+                return Err(db::Error::Foreign("the import was interrupted; nothing was imported".into()));
             }
-            count.found += 1;
-            match take(tx, &Record { columns: &columns, cells, zone: &options.zone }) {
-                Ok(Became::Added) => count.added += 1,
-                Ok(Became::Known) => count.known += 1,
-                Ok(Became::Waiting) => {}
-                Err(RowError::Row(Refusal(reason))) => count.refuse(reason),
-                Err(RowError::Db(error)) => return Err(error),
-            }
-            Ok(())
-        })?;
-        (options.progress)(table.name, count.found, total);
-        Ok(count)
-    }
-
-    /// The columns that are there, by our names and theirs; `None` when there is no table.
-    fn find_columns(&mut self, table: &SourceTable) -> db::Result<Option<Vec<(&'static str, String)>>> {
-        let there = self.source.columns(table.name)?;
-        if there.is_empty() {
-            self.report.note(format!("there is no table `{}`; nothing is imported from it", table.name));
-            return Ok(None);
+            (options.progress)(table.name, tally.found, total);
         }
-        let find = |name: &'static str| {
-            let also = table.also.iter().filter(|(of, _)| *of == name).map(|(_, also)| *also);
-            let mut names = std::iter::once(name).chain(also);
-            let found = names.find_map(|name| there.iter().find(|known| known.eq_ignore_ascii_case(name)));
-            found.map(|found| (name, found.clone()))
-        };
-        if let Some(missing) = table.needed.iter().find(|name| find(name).is_none()) {
+        tally.found += 1;
+        let mut rest = cells.iter();
+        let cells: Vec<Raw<'_>> = columns
+            .iter()
+            .map(|column| column.as_ref().and_then(|_| rest.next()).copied().unwrap_or(Raw::Null))
+            .collect();
+        let record = Record { columns: table.columns, cells: &cells, zone: &options.zone };
+        match take(tx, &record, &mut tally) {
+            Ok(Became::Added) => tally.added += 1,
+            Ok(Became::Known) => tally.known += 1,
+            Ok(Became::Waiting) => {}
+            Err(RowError::Row(Refusal(reason))) => tally.refuse(reason),
+            Err(RowError::Db(error)) => return Err(error),
+        }
+        Ok(())
+    })?;
+    (options.progress)(table.name, tally.found, total);
+    Ok(tally)
+}
+
+/// The source's name of each column; `None` in its place when it has none, `None` in all when there is no table.
+fn find_columns(
+    source: &Foreign,
+    table: &SourceTable,
+    report: &mut Report,
+) -> db::Result<Option<Vec<Option<String>>>> {
+    let there = source.columns(table.name)?;
+    if there.is_empty() {
+        report.note(format!("there is no table `{}`; nothing is imported from it", table.name));
+        return Ok(None);
+    }
+    let find = |column: &SourceColumn| {
+        let names = std::iter::once(&column.name).chain(column.also);
+        names.flat_map(|name| there.iter().find(|known| known.eq_ignore_ascii_case(name))).next().cloned()
+    };
+    let columns: Vec<Option<String>> = table.columns.iter().map(find).collect();
+    for (column, found) in table.columns.iter().zip(&columns) {
+        if column.is_needed && found.is_none() {
             return Err(db::Error::Foreign(format!(
-                "{}: the table `{}` has no column `{missing}`, so it is of another program or version",
-                self.source.shown(),
-                table.name
+                "{}: the table `{}` has no column `{}`, so it is of another program or version",
+                source.shown(),
+                table.name,
+                column.name
             )));
         }
-        let columns: Vec<_> = table.needed.iter().chain(table.spare).filter_map(|name| find(name)).collect();
-        let is_unread = |name: &&str| *name != "id" && columns.iter().all(|(_, read)| read != name);
-        let unread: Vec<&str> = there.iter().map(String::as_str).filter(is_unread).collect();
-        if !unread.is_empty() {
-            let unread = unread.join(", ");
-            self.report.note(format!("`{}` has columns that are not imported: {unread}", table.name));
-        }
-        Ok(Some(columns))
     }
+    let unread: Vec<&str> = there
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != "id" && !columns.iter().flatten().any(|used| used == name))
+        .collect();
+    if !unread.is_empty() {
+        report.note(format!("`{}` has columns that are not imported: {}", table.name, unread.join(", ")));
+    }
+    Ok(Some(columns))
 }
 
 /// One row of the source.
 pub(super) struct Record<'a> {
-    columns: &'a [(&'static str, String)],
+    columns: &'static [SourceColumn],
     cells: &'a [Raw<'a>],
     zone: &'a TimeZone,
 }
 
 impl Record<'_> {
     fn cell(&self, name: &str) -> Raw<'_> {
-        let at = self.columns.iter().position(|(known, _)| *known == name);
+        let at = self.columns.iter().position(|column| column.name == name);
         at.and_then(|at| self.cells.get(at)).copied().unwrap_or(Raw::Null)
     }
 
@@ -190,7 +202,7 @@ impl Record<'_> {
     pub(super) fn find_text(&self, name: &str) -> Result<Option<String>, Refusal> {
         match self.cell(name) {
             Raw::Null => Ok(None),
-            Raw::Integer(number) => Ok(Some(number.to_string())),
+            Raw::Int(number) => Ok(Some(number.to_string())),
             Raw::Real(number) => Ok(Some(number.to_string())),
             Raw::Text(bytes) if bytes.len() > MAX_TEXT_BYTES => {
                 Err(Refusal(format!("`{name}` is longer than {MAX_TEXT_BYTES} bytes")))
@@ -211,7 +223,7 @@ impl Record<'_> {
     pub(super) fn find_int(&self, name: &str) -> Result<Option<i64>, Refusal> {
         let number = match self.cell(name) {
             Raw::Null => return Ok(None),
-            Raw::Integer(number) => Some(number),
+            Raw::Int(number) => Some(number),
             #[allow(clippy::cast_possible_truncation, reason = "the range is checked beside it")]
             Raw::Real(number) if number.fract() == 0.0 && number.abs() < 9e15 => Some(number as i64),
             Raw::Text(bytes) => std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse().ok()),
@@ -245,7 +257,7 @@ impl Record<'_> {
     pub(super) fn find_time(&self, name: &str) -> Result<Option<Timestamp>, Refusal> {
         let at = match self.cell(name) {
             Raw::Null => return Ok(None),
-            Raw::Integer(number) => moment::of_number(number),
+            Raw::Int(number) => moment::of_number(number),
             #[allow(
                 clippy::cast_possible_truncation,
                 reason = "out of range becomes the edge, which is refused"

@@ -7,7 +7,7 @@ use stdx::phrase::Phrase;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Db, DbUrl, Error, Open, Result, SchemaState, in_background, sqlite};
+use super::{Db, DbUrl, Error, Open, Result, SchemaState, sqlite};
 use stdx::time::{Clock, Timestamp};
 
 /// What a backup wrote.
@@ -205,6 +205,12 @@ fn put_aside(path: &Path) -> BackupResult<Option<PathBuf>> {
     Ok(exists.then_some(aside))
 }
 
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> BackupResult<T> + Send + 'static,
+) -> BackupResult<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Closed)?
+}
+
 fn file_of(place: &DbUrl) -> BackupResult<&Path> {
     match place {
         DbUrl::File(path) => Ok(path),
@@ -212,8 +218,7 @@ fn file_of(place: &DbUrl) -> BackupResult<&Path> {
     }
 }
 
-/// The file beside `path` whose name goes on with `ending`.
-pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)

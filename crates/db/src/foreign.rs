@@ -1,11 +1,12 @@
 //! Other programs' SQLite files, opened so that nothing in them or beside them can change.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
-use super::backup::with_ending;
 use super::sqlite::APPLICATION_ID;
 use super::{Error, Result};
 
@@ -14,8 +15,20 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-')
 /// The first bytes of every SQLite file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// A value as the file holds it: SQLite puts any kind into any column, and text need not be UTF-8.
-pub use rusqlite::types::ValueRef as Raw;
+/// A value as the file holds it; SQLite puts any kind into any column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Raw<'a> {
+    /// SQL NULL.
+    Null,
+    /// A whole number.
+    Int(i64),
+    /// A fraction.
+    Real(f64),
+    /// Text, which need not be UTF-8.
+    Text(&'a [u8]),
+    /// Bytes.
+    Blob(&'a [u8]),
+}
 
 /// A SQLite file of another program.
 ///
@@ -47,7 +60,7 @@ impl Foreign {
         }
         let unclosed: Vec<PathBuf> = ["-wal", "-journal"]
             .iter()
-            .map(|ending| with_ending(path, ending))
+            .map(|ending| beside(path, ending))
             .filter(|file| std::fs::metadata(file).is_ok_and(|facts| facts.len() > 0))
             .collect();
         let copy = if unclosed.is_empty() { None } else { Some(copy_all(path, &unclosed).map_err(bad)?) };
@@ -124,8 +137,16 @@ impl Foreign {
         let mut statement = self.connection.prepare(&text).map_err(broken)?;
         let mut rows = statement.query([]).map_err(broken)?;
         while let Some(row) = rows.next().map_err(broken)? {
-            let cells = (0..columns.len()).map(|index| row.get_ref(index));
-            let cells = cells.collect::<rusqlite::Result<Vec<Raw<'_>>>>().map_err(broken)?;
+            let mut cells = Vec::with_capacity(columns.len());
+            for index in 0..columns.len() {
+                cells.push(match row.get_ref(index).map_err(broken)? {
+                    ValueRef::Null => Raw::Null,
+                    ValueRef::Integer(value) => Raw::Int(value),
+                    ValueRef::Real(value) => Raw::Real(value),
+                    ValueRef::Text(value) => Raw::Text(value),
+                    ValueRef::Blob(value) => Raw::Blob(value),
+                });
+            }
             each(&cells)?;
         }
         Ok(())
@@ -154,6 +175,12 @@ fn has_magic(path: &Path) -> std::io::Result<bool> {
     let mut first = Vec::with_capacity(MAGIC.len());
     std::fs::File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut first)?;
     Ok(first == MAGIC)
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 fn open_immutable(path: &Path) -> Result<Connection> {
@@ -223,7 +250,7 @@ mod tests {
         assert_eq!(foreign.count("t").unwrap(), 1);
         foreign
             .each("t", &["b", "a"], |cells| {
-                assert_eq!(cells, [Raw::Blob(&[0xff]), Raw::Integer(1)]);
+                assert_eq!(cells, [Raw::Blob(&[0xff]), Raw::Int(1)]);
                 Ok(())
             })
             .unwrap();

@@ -166,7 +166,9 @@ impl Stats {
 impl Db {
     /// Opens the database at `place`, checks that it is ours and sound, and migrates it if `how` allows.
     pub async fn open(place: DbUrl, how: Open, clock: Clock) -> Result<Self> {
-        in_background(move || Self::open_blocking(place, how, clock)).await
+        tokio::task::spawn_blocking(move || Self::open_blocking(place, how, clock))
+            .await
+            .map_err(|_| Error::Closed)?
     }
 
     fn open_blocking(place: DbUrl, how: Open, clock: Clock) -> Result<Self> {
@@ -305,13 +307,6 @@ impl Db {
         })
         .await;
     }
-}
-
-/// Does what blocks where it keeps nobody waiting.
-async fn in_background<T: Send + 'static, E: From<Error> + Send + 'static>(
-    work: impl FnOnce() -> Result<T, E> + Send + 'static,
-) -> Result<T, E> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Closed)?
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::backup::with_ending;
 use super::{Error, Result};
 
 /// The byte of the shared index that whoever writes has locked: SQLite's WAL_WRITE_LOCK.
@@ -13,7 +12,9 @@ const WRITE_LOCK: u64 = 120;
 ///
 /// The shared index must not be opened to ask for its locks: closing it again would end those of this process.
 pub(super) fn find_writer(path: &Path) -> Option<String> {
-    let inode = Identity::of(&with_ending(path, "-shm"))?.inode;
+    let mut index = path.as_os_str().to_owned();
+    index.push("-shm");
+    let inode = Identity::of(Path::new(&index))?.inode;
     let pid = find_pid(&fs::read_to_string("/proc/locks").ok()?, inode)?;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     Some(match read_stat(&stat) {

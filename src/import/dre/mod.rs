@@ -2,6 +2,7 @@
 
 mod tables;
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
@@ -10,19 +11,18 @@ use serde_json::Value as Json;
 use self::tables::{
     API_USAGE, BOOKS, COLLECT_CURSOR, DELIVERIES, DELIVERY_ITEMS, JOB_STATE, PROMPT_TOKENS, PROMPTS,
 };
-use super::source::{Became, Import, Record, Refusal, quote};
-use super::{Options, Program, Report, in_one_go};
+use super::source::{Became, Record, Refusal, RowError, SourceTable, check_tables, import_table, quote};
+use super::{Options, Report, in_one_go};
 use crate::books::model::Isbn13;
 use crate::books::store::{self, ImportedBook};
 use crate::books::token::Token;
-use crate::db::{self, Db, Tx};
+use crate::db::{self, Db, Foreign, Tx};
 use crate::engine;
 use crate::id::JobName;
 use crate::ledger::cursor::{self, Cursor};
 use crate::ledger::quota::{self, QuotaUsage};
 use crate::text::{counted, one_line, printable};
 
-const PROGRAM: Program = Program { name: "dre", table: BOOKS.name };
 /// The longest name of a provider whose requests are counted.
 const MAX_PROVIDER_CHARS: usize = 200;
 
@@ -43,20 +43,24 @@ pub async fn import(
     readers: BTreeSet<JobName>,
     options: Options,
 ) -> db::Result<Report> {
-    in_one_go(db, PROGRAM, file, owner.clone(), options, move |tx, import| {
-        // Every job that was met.
-        let mut met = jobs.clone();
-        books(tx, import)?;
-        deliveries(tx, import, &mut met)?;
-        ledger(tx, import, &mut met)?;
-        prompts(tx, import)?;
-        shelves(tx, import, &met, owner.as_ref())?;
-        let readers: BTreeSet<JobName> = readers.iter().chain(&owner).cloned().collect();
-        // A job of that name is one like any other.
-        if !jobs.iter().chain(&readers).any(|job| job.as_str() == COMBINED) {
-            combined(tx, import, &(&met | &readers))?;
-        }
-        Ok(())
+    let how = options.clone();
+    in_one_go(db, &how, "dre", owner.clone().as_ref(), move |tx| {
+        let source = Foreign::open(&file)?;
+        check_tables(&source, "dre", &["books"])?;
+        let mut import = Import {
+            source: &source,
+            options: &options,
+            report: Report::default(),
+            jobs: RefCell::new(jobs.clone()),
+        };
+        import.books(tx)?;
+        import.deliveries(tx)?;
+        import.ledger(tx)?;
+        import.prompts(tx)?;
+        import.shelves(tx, owner.as_ref())?;
+        let readers = readers.iter().chain(&owner).cloned().collect();
+        import.combined(tx, &jobs, &readers)?;
+        Ok(import.report)
     })
     .await
 }
@@ -72,194 +76,232 @@ pub fn job_name(text: &str) -> Option<JobName> {
     mended.trim_matches('-').parse().ok()
 }
 
-fn books(tx: &mut Tx<'_>, import: &mut Import<'_>) -> db::Result<()> {
-    import.table(tx, &BOOKS, |tx, record| {
-        let book = ImportedBook {
-            isbn13: isbn(record)?.as_str().to_owned(),
-            title: title(record)?,
-            authors_json: json_list(record, "authors_json")?,
-            publisher: find_line(record, "publisher")?,
-            published_date: find_line(record, "published_date")?,
-            description: record.find_text("description")?.map(|text| printable(&text)),
-            cover_url: find_line(record, "cover_url")?,
-            links_json: json_list(record, "links_json")?,
-            source: find_line(record, "source")?.unwrap_or_else(|| crate::books::model::GOOGLE_BOOKS.into()),
-            first_seen_at: record.time("first_seen_at")?,
-            last_seen_at: record.time("last_seen_at")?,
-            last_delivered_at: record.find_time("last_delivered_at")?,
-        };
-        Ok(Became::new(store::add_book(tx, &book)?))
-    })
+struct Import<'a> {
+    source: &'a Foreign,
+    options: &'a Options,
+    report: Report,
+    /// Every job that was met.
+    jobs: RefCell<BTreeSet<JobName>>,
 }
 
-fn deliveries(tx: &mut Tx<'_>, import: &mut Import<'_>, jobs: &mut BTreeSet<JobName>) -> db::Result<()> {
-    // From their numbers to ours; a mail each, so this stays small.
-    let mut ours: HashMap<i64, i64> = HashMap::new();
-    import.table(tx, &DELIVERIES, |tx, record| {
-        let job = job_of(record, jobs)?;
-        let list = record.text("isbn13_list_json")?;
-        serde_json::from_str::<Vec<String>>(&list)
-            .map_err(|_| Refusal("`isbn13_list_json` is not a JSON array of texts".into()))?;
-        let (id, is_new) = store::add_delivery(tx, job.as_str(), record.time("delivered_at")?, &list)?;
-        ours.insert(record.int("id")?, id);
-        Ok(Became::new(is_new))
-    })?;
-    import.table(tx, &DELIVERY_ITEMS, |tx, record| {
-        let job = job_of(record, jobs)?;
-        let isbn13 = isbn(record)?;
-        let at = record.time("delivered_at")?;
-        let now = tx.now();
-        store::mark_sent(tx, job.as_str(), isbn13.as_str(), Some(at), now)?;
-        match ours.get(&record.int("delivery_id")?) {
-            Some(id) => {
-                Ok(Became::new(store::add_delivery_item(tx, *id, job.as_str(), isbn13.as_str(), at)?))
+impl Import<'_> {
+    fn table(
+        &mut self,
+        tx: &mut Tx<'_>,
+        table: &SourceTable,
+        mut take: impl FnMut(&mut Tx<'_>, &Record<'_>) -> Result<Became, RowError>,
+    ) -> db::Result<()> {
+        let tally = import_table(tx, self.source, table, self.options, &mut self.report, |tx, record, _| {
+            take(tx, record)
+        })?;
+        self.report.tables.push(tally.finish(table.name));
+        Ok(())
+    }
+
+    fn books(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        self.table(tx, &BOOKS, |tx, record| {
+            let book = ImportedBook {
+                isbn13: isbn(record)?.as_str().to_owned(),
+                title: title(record)?,
+                authors_json: json_list(record, "authors_json")?,
+                publisher: find_line(record, "publisher")?,
+                published_date: find_line(record, "published_date")?,
+                description: record.find_text("description")?.map(|text| printable(&text)),
+                cover_url: find_line(record, "cover_url")?,
+                links_json: json_list(record, "links_json")?,
+                source: find_line(record, "source")?
+                    .unwrap_or_else(|| crate::books::model::GOOGLE_BOOKS.into()),
+                first_seen_at: record.time("first_seen_at")?,
+                last_seen_at: record.time("last_seen_at")?,
+                last_delivered_at: record.find_time("last_delivered_at")?,
+            };
+            Ok(Became::new(store::add_book(tx, &book)?))
+        })
+    }
+
+    fn deliveries(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        // From their numbers to ours; a mail each, so this stays small.
+        let mut ours: HashMap<i64, i64> = HashMap::new();
+        let jobs = std::mem::take(&mut self.jobs);
+        self.table(tx, &DELIVERIES, |tx, record| {
+            let job = job_of(record, &jobs)?;
+            let list = record.text("isbn13_list_json")?;
+            serde_json::from_str::<Vec<String>>(&list)
+                .map_err(|_| Refusal("`isbn13_list_json` is not a JSON array of texts".into()))?;
+            let (id, is_new) = store::add_delivery(tx, job.as_str(), record.time("delivered_at")?, &list)?;
+            ours.insert(record.int("id")?, id);
+            Ok(Became::new(is_new))
+        })?;
+        self.table(tx, &DELIVERY_ITEMS, |tx, record| {
+            let job = job_of(record, &jobs)?;
+            let isbn13 = isbn(record)?;
+            let at = record.time("delivered_at")?;
+            let now = tx.now();
+            store::mark_sent(tx, job.as_str(), isbn13.as_str(), Some(at), now)?;
+            match ours.get(&record.int("delivery_id")?) {
+                Some(id) => {
+                    Ok(Became::new(store::add_delivery_item(tx, *id, job.as_str(), isbn13.as_str(), at)?))
+                }
+                None => Err(Refusal("its delivery is missing; the book still counts as sent".into()).into()),
             }
-            None => Err(Refusal("its delivery is missing; the book still counts as sent".into()).into()),
-        }
-    })?;
-    Ok(())
-}
+        })?;
+        self.jobs = jobs;
+        Ok(())
+    }
 
-/// What says how far jobs are and what they have used.
-fn ledger(tx: &mut Tx<'_>, import: &mut Import<'_>, jobs: &mut BTreeSet<JobName>) -> db::Result<()> {
-    import.table(tx, &JOB_STATE, |tx, record| {
-        let job = job_of(record, jobs)?;
-        let (success, run) = (record.find_time("last_success_at")?, record.find_time("last_run_at")?);
-        Ok(Became::new(engine::store::add_state(tx, job.as_str(), success, run)?))
-    })?;
-    import.table(tx, &API_USAGE, |tx, record| {
-        let date = record.word("date")?;
-        if date.len() != 10 || date.parse::<jiff::civil::Date>().is_err() {
-            return Err(Refusal(format!("`date` is not a day: {}", quote(&date))).into());
-        }
-        let provider = record.word("provider")?;
-        if provider.chars().count() > MAX_PROVIDER_CHARS || provider.chars().any(char::is_control) {
-            return Err(
-                Refusal(format!("`provider` is not 1 to {MAX_PROVIDER_CHARS} printable characters")).into()
-            );
-        }
-        let usage = QuotaUsage { date, provider, count: record.count("count")? };
-        Ok(Became::new(quota::add_usage(tx, &usage)?))
-    })?;
-    import.table(tx, &COLLECT_CURSOR, |tx, record| {
-        let hash = record.word("query_set_hash")?;
-        if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(Refusal("`query_set_hash` is not a SHA-256".into()).into());
-        }
-        let cursor = Cursor {
-            job_name: job_of(record, jobs)?.to_string(),
-            query_set_hash: hash.to_ascii_lowercase(),
-            start_index: record.count("start_index")?,
-            is_exhausted: record.flag("is_exhausted")?,
-            last_updated_at: record.time("last_updated_at")?,
-        };
-        Ok(Became::new(cursor::add(tx, &cursor)?))
-    })?;
-    Ok(())
-}
-
-fn prompts(tx: &mut Tx<'_>, import: &mut Import<'_>) -> db::Result<()> {
-    let mut ours: HashMap<i64, i64> = HashMap::new();
-    import.table(tx, &PROMPTS, |tx, record| {
-        let isbn13 = isbn(record)?;
-        let at = record.time("created_at")?;
-        let text = printable(&record.word("prompt_text")?);
-        let (id, is_new) = store::add_prompt(tx, isbn13.as_str(), &text, at)?;
-        ours.insert(record.int("id")?, id);
-        Ok(Became::new(is_new))
-    })?;
-    import.table(tx, &PROMPT_TOKENS, |tx, record| {
-        let token: Token = record
-            .word("token")?
-            .to_ascii_lowercase()
-            .parse()
-            .map_err(|_| Refusal("`token` is not 32 hex characters".into()))?;
-        let Some(prompt) = ours.get(&record.int("prompt_id")?) else {
-            return Err(Refusal("its prompt is missing".into()).into());
-        };
-        let (expires, created) = (record.time("expires_at")?, record.time("created_at")?);
-        Ok(Became::new(store::add_known_token(tx, &token, *prompt, expires, created)?))
-    })
-}
-
-/// Gives the books that are in no `delivery_items` to a job: as waiting, or as sent if they were sent before
-/// `delivery_items` existed.
-fn shelves(
-    tx: &mut Tx<'_>,
-    import: &mut Import<'_>,
-    jobs: &BTreeSet<JobName>,
-    owner: Option<&JobName>,
-) -> db::Result<()> {
-    let mut real = jobs.iter().filter(|job| job.as_str() != COMBINED);
-    let owner = owner.or_else(|| real.next().filter(|_| real.next().is_none()));
-    let (mut waiting, mut homeless) = (0_u64, 0_u64);
-    import.read(tx, &BOOKS, |tx, record| {
-        let isbn13 = isbn(record)?;
-        let (first_seen, sent) = (record.time("first_seen_at")?, record.find_time("last_delivered_at")?);
-        for job in jobs.iter().chain(owner) {
-            if store::is_delivered(tx, job.as_str(), isbn13.as_str())? {
-                return Ok(Became::Known);
+    /// What says how far jobs are and what they have used.
+    fn ledger(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        let jobs = std::mem::take(&mut self.jobs);
+        self.table(tx, &JOB_STATE, |tx, record| {
+            let job = job_of(record, &jobs)?;
+            let (success, run) = (record.find_time("last_success_at")?, record.find_time("last_run_at")?);
+            Ok(Became::new(engine::store::add_state(tx, job.as_str(), success, run)?))
+        })?;
+        self.table(tx, &API_USAGE, |tx, record| {
+            let date = record.word("date")?;
+            if date.len() != 10 || date.parse::<jiff::civil::Date>().is_err() {
+                return Err(Refusal(format!("`date` is not a day: {}", quote(&date))).into());
             }
-        }
-        let now = tx.now();
-        match (sent, owner) {
-            (Some(at), Some(owner)) => {
-                store::mark_sent(tx, owner.as_str(), isbn13.as_str(), Some(at), now)?;
+            let provider = record.word("provider")?;
+            if provider.chars().count() > MAX_PROVIDER_CHARS || provider.chars().any(char::is_control) {
+                return Err(Refusal(format!(
+                    "`provider` is not 1 to {MAX_PROVIDER_CHARS} printable characters"
+                ))
+                .into());
             }
-            // Nobody knows who sent it: no job may send it as new.
-            (Some(_), None) if !jobs.is_empty() => {
-                for job in jobs {
-                    store::mark_sent(tx, job.as_str(), isbn13.as_str(), None, now)?;
+            let usage = QuotaUsage { date, provider, count: record.count("count")? };
+            Ok(Became::new(quota::add_usage(tx, &usage)?))
+        })?;
+        self.table(tx, &COLLECT_CURSOR, |tx, record| {
+            let hash = record.word("query_set_hash")?;
+            if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return Err(Refusal("`query_set_hash` is not a SHA-256".into()).into());
+            }
+            let cursor = Cursor {
+                job_name: job_of(record, &jobs)?.to_string(),
+                query_set_hash: hash.to_ascii_lowercase(),
+                start_index: record.count("start_index")?,
+                is_exhausted: record.flag("is_exhausted")?,
+                last_updated_at: record.time("last_updated_at")?,
+            };
+            Ok(Became::new(cursor::add(tx, &cursor)?))
+        })?;
+        self.jobs = jobs;
+        Ok(())
+    }
+
+    fn prompts(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        let mut ours: HashMap<i64, i64> = HashMap::new();
+        self.table(tx, &PROMPTS, |tx, record| {
+            let isbn13 = isbn(record)?;
+            let at = record.time("created_at")?;
+            let text = printable(&record.word("prompt_text")?);
+            let (id, is_new) = store::add_prompt(tx, isbn13.as_str(), &text, at)?;
+            ours.insert(record.int("id")?, id);
+            Ok(Became::new(is_new))
+        })?;
+        self.table(tx, &PROMPT_TOKENS, |tx, record| {
+            let token: Token = record
+                .word("token")?
+                .to_ascii_lowercase()
+                .parse()
+                .map_err(|_| Refusal("`token` is not 32 hex characters".into()))?;
+            let Some(prompt) = ours.get(&record.int("prompt_id")?) else {
+                return Err(Refusal("its prompt is missing".into()).into());
+            };
+            let (expires, created) = (record.time("expires_at")?, record.time("created_at")?);
+            Ok(Became::new(store::add_known_token(tx, &token, *prompt, expires, created)?))
+        })
+    }
+
+    /// Gives the books that are in no `delivery_items` to a job: as waiting, or as sent if they were sent before
+    /// `delivery_items` existed.
+    fn shelves(&mut self, tx: &mut Tx<'_>, owner: Option<&JobName>) -> db::Result<()> {
+        let jobs = self.jobs.borrow().clone();
+        let mut real = jobs.iter().filter(|job| job.as_str() != COMBINED);
+        let owner = owner.or_else(|| real.next().filter(|_| real.next().is_none()));
+        let (mut waiting, mut homeless) = (0_u64, 0_u64);
+        let mut silent = Report::default();
+        import_table(tx, self.source, &BOOKS, self.options, &mut silent, |tx, record, _| {
+            let isbn13 = isbn(record)?;
+            let (first_seen, sent) = (record.time("first_seen_at")?, record.find_time("last_delivered_at")?);
+            for job in jobs.iter().chain(owner) {
+                if store::is_delivered(tx, job.as_str(), isbn13.as_str())? {
+                    return Ok(Became::Known);
                 }
             }
-            (None, Some(owner)) => {
-                waiting += u64::from(store::add_waiting(tx, owner.as_str(), isbn13.as_str(), first_seen)?);
+            let now = tx.now();
+            match (sent, owner) {
+                (Some(at), Some(owner)) => {
+                    store::mark_sent(tx, owner.as_str(), isbn13.as_str(), Some(at), now)?;
+                }
+                // Nobody knows who sent it: no job may send it as new.
+                (Some(_), None) if !jobs.is_empty() => {
+                    for job in &jobs {
+                        store::mark_sent(tx, job.as_str(), isbn13.as_str(), None, now)?;
+                    }
+                }
+                (None, Some(owner)) => {
+                    waiting +=
+                        u64::from(store::add_waiting(tx, owner.as_str(), isbn13.as_str(), first_seen)?);
+                }
+                (_, None) => homeless += 1,
             }
-            (_, None) => homeless += 1,
+            Ok(Became::Known)
+        })?;
+        if let (1.., Some(owner)) = (waiting, owner) {
+            self.report
+                .note(format!("now waiting in the job `{owner}`: {}", counted(waiting, "undelivered book")));
         }
-        Ok(Became::Known)
-    })?;
-    if let (1.., Some(owner)) = (waiting, owner) {
-        import
-            .report
-            .note(format!("now waiting in the job `{owner}`: {}", counted(waiting, "undelivered book")));
+        if homeless > 0 {
+            self.report.note(format!(
+                "of no job: {}; name one with --job to have them sent",
+                counted(homeless, "undelivered book")
+            ));
+        }
+        Ok(())
     }
-    if homeless > 0 {
-        import.report.note(format!(
-            "of no job: {}; name one with --job to have them sent",
-            counted(homeless, "undelivered book")
-        ));
-    }
-    Ok(())
 }
 
-/// Marks what was sent under the name of no job as sent by all jobs.
-fn combined(tx: &mut Tx<'_>, import: &mut Import<'_>, jobs: &BTreeSet<JobName>) -> db::Result<()> {
-    let mut marked = BTreeSet::new();
-    import.read(tx, &DELIVERY_ITEMS, |tx, record| {
-        let (isbn13, at, now) = (isbn(record)?, record.time("delivered_at")?, tx.now());
-        if record.word("job_name")? == COMBINED {
-            for job in jobs.iter().filter(|job| job.as_str() != COMBINED) {
-                store::mark_sent(tx, job.as_str(), isbn13.as_str(), Some(at), now)?;
-            }
-            marked.insert(isbn13.as_str().to_owned());
+impl Import<'_> {
+    /// Marks what was sent under the name of no job as sent by all jobs.
+    fn combined(
+        &mut self,
+        tx: &mut Tx<'_>,
+        own: &BTreeSet<JobName>,
+        readers: &BTreeSet<JobName>,
+    ) -> db::Result<()> {
+        if own.iter().chain(readers).any(|job| job.as_str() == COMBINED) {
+            return Ok(());
         }
-        Ok(Became::Known)
-    })?;
-    if !marked.is_empty() {
-        import.report.note(format!(
-            "sent in combined mails, and not sent again by any job: {}",
-            counted(marked.len(), "book")
-        ));
+        let all = &*self.jobs.borrow() | readers;
+        let mut marked = BTreeSet::new();
+        let mut silent = Report::default();
+        import_table(tx, self.source, &DELIVERY_ITEMS, self.options, &mut silent, |tx, record, _| {
+            let (isbn13, at, now) = (isbn(record)?, record.time("delivered_at")?, tx.now());
+            if record.word("job_name")? == COMBINED {
+                for job in all.iter().filter(|job| job.as_str() != COMBINED) {
+                    store::mark_sent(tx, job.as_str(), isbn13.as_str(), Some(at), now)?;
+                }
+                marked.insert(isbn13.as_str().to_owned());
+            }
+            Ok(Became::Known)
+        })?;
+        if !marked.is_empty() {
+            self.report.note(format!(
+                "sent in combined mails, and not sent again by any job: {}",
+                counted(marked.len(), "book")
+            ));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-fn job_of(record: &Record<'_>, jobs: &mut BTreeSet<JobName>) -> Result<JobName, Refusal> {
+fn job_of(record: &Record<'_>, jobs: &RefCell<BTreeSet<JobName>>) -> Result<JobName, Refusal> {
     let text = record.word("job_name")?;
     let name = job_name(&text)
         .ok_or_else(|| Refusal(format!("`job_name` is not a usable name: {}", quote(&text))))?;
-    jobs.insert(name.clone());
+    jobs.borrow_mut().insert(name.clone());
     Ok(name)
 }
 

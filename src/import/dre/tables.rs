@@ -1,35 +1,52 @@
 //! The tables of `dre`, as far as they are read.
 
-use super::super::source::SourceTable;
+use super::super::source::{SourceColumn, SourceTable, needed, spare};
 
 pub(super) const BOOKS: SourceTable = SourceTable {
-    spare: &[
-        "authors_json",
-        "publisher",
-        "published_date",
-        "description",
-        "cover_url",
-        "links_json",
-        "source",
-        "last_delivered_at",
+    name: "books",
+    columns: &[
+        needed("isbn13"),
+        needed("title"),
+        spare("authors_json", &[]),
+        spare("publisher", &[]),
+        spare("published_date", &[]),
+        spare("description", &[]),
+        spare("cover_url", &[]),
+        spare("links_json", &[]),
+        spare("source", &[]),
+        needed("first_seen_at"),
+        needed("last_seen_at"),
+        spare("last_delivered_at", &[]),
     ],
-    ..table("books", &["isbn13", "title", "first_seen_at", "last_seen_at"])
 };
-pub(super) const DELIVERIES: SourceTable =
-    table("deliveries", &["id", "job_name", "delivered_at", "isbn13_list_json"]);
-pub(super) const DELIVERY_ITEMS: SourceTable =
-    table("delivery_items", &["delivery_id", "job_name", "isbn13", "delivered_at"]);
-pub(super) const JOB_STATE: SourceTable =
-    SourceTable { spare: &["last_success_at", "last_run_at"], ..table("job_state", &["job_name"]) };
-pub(super) const API_USAGE: SourceTable = table("api_usage", &["date", "provider", "count"]);
-pub(super) const PROMPTS: SourceTable = table("prompts", &["id", "isbn13", "prompt_text", "created_at"]);
-pub(super) const PROMPT_TOKENS: SourceTable =
-    table("prompt_tokens", &["token", "prompt_id", "expires_at", "created_at"]);
-pub(super) const COLLECT_CURSOR: SourceTable = table(
-    "collect_cursor",
-    &["job_name", "query_set_hash", "start_index", "is_exhausted", "last_updated_at"],
-);
-
-const fn table(name: &'static str, needed: &'static [&'static str]) -> SourceTable {
-    SourceTable { name, needed, spare: &[], also: &[] }
-}
+pub(super) const DELIVERIES: SourceTable = SourceTable {
+    name: "deliveries",
+    columns: &[needed("id"), needed("job_name"), needed("delivered_at"), needed("isbn13_list_json")],
+};
+pub(super) const DELIVERY_ITEMS: SourceTable = SourceTable {
+    name: "delivery_items",
+    columns: &[needed("delivery_id"), needed("job_name"), needed("isbn13"), needed("delivered_at")],
+};
+pub(super) const JOB_STATE: SourceTable = SourceTable {
+    name: "job_state",
+    columns: &[needed("job_name"), spare("last_success_at", &[]), spare("last_run_at", &[])],
+};
+pub(super) const API_USAGE: SourceTable =
+    SourceTable { name: "api_usage", columns: &[needed("date"), needed("provider"), needed("count")] };
+pub(super) const PROMPTS: SourceTable = SourceTable {
+    name: "prompts",
+    columns: &[needed("id"), needed("isbn13"), needed("prompt_text"), needed("created_at")],
+};
+pub(super) const PROMPT_TOKENS: SourceTable = SourceTable { name: "prompt_tokens", columns: TOKEN_COLUMNS };
+const TOKEN_COLUMNS: &[SourceColumn] =
+    &[needed("token"), needed("prompt_id"), needed("expires_at"), needed("created_at")];
+pub(super) const COLLECT_CURSOR: SourceTable = SourceTable {
+    name: "collect_cursor",
+    columns: &[
+        needed("job_name"),
+        needed("query_set_hash"),
+        needed("start_index"),
+        needed("is_exhausted"),
+        needed("last_updated_at"),
+    ],
+};

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-use super::{DbUrl, Error, TableSurvey, Tx, in_background, moved};
+use super::{DbUrl, Error, TableSurvey, Tx, moved};
 use rows::{RowsDigest, Values};
 use side::Side;
 use stdx::fail;
@@ -378,6 +378,10 @@ fn compare(tables: &[Table], sent: &[RowsDigest], target: &mut Side) -> Result<V
         moved.push(MovedTable { table: table.name.clone(), survey: arrived.survey() });
     }
     if differing.is_empty() { Ok(moved) } else { Err(MoveError::Differs(differing)) }
+}
+
+async fn in_background<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Closed)?
 }
 
 /// Every table that the migrations make, each after those that its rows point at.
