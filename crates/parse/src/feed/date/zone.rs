@@ -239,6 +239,26 @@ mod tests {
     }
 
     #[test]
+    fn of_several_beginnings_of_a_month_the_longest_is_meant() {
+        for (word, wanted) in [
+            ("mars", Some(3)),
+            ("maaliskuu", Some(3)),
+            ("marraskuu", Some(11)),
+            ("červen", Some(6)),
+            ("července", Some(7)),
+            ("juin", Some(6)),
+            ("juillet", Some(7)),
+            ("listopadu", Some(11)),
+            ("mardi", None),
+        ] {
+            assert_eq!(month(word), wanted, "{word}");
+        }
+        let mut starts: Vec<&str> = MONTHS.iter().flat_map(|starts| starts.split(' ')).collect();
+        starts.sort_unstable();
+        assert!(starts.windows(2).all(|pair| pair[0] != pair[1]), "each beginning is that of one month");
+    }
+
+    #[test]
     fn offsets_are_read_and_endless_ones_refused() {
         for (text, wanted) in [
             ("+0900", Some(32_400)),
