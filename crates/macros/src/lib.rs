@@ -11,13 +11,13 @@ use proc_macro::{Delimiter, Span, TokenStream, TokenTree};
 /// Words that name different values in the two languages do not compile.
 #[proc_macro]
 pub fn name_values(input: TokenStream) -> TokenStream {
-    phrase::name_values(input).unwrap_or_else(Mistake::tell)
+    phrase::name_values(input).unwrap_or_else(Mistake::render)
 }
 
 /// Reads a struct from a row that has a column for each of its fields, by name.
 #[proc_macro_derive(FromRow)]
 pub fn from_row(input: TokenStream) -> TokenStream {
-    row::from_row(input).unwrap_or_else(Mistake::tell)
+    row::from_row(input).unwrap_or_else(Mistake::render)
 }
 
 /// What is wrong with the use of a macro, and where.
@@ -31,10 +31,10 @@ impl Mistake {
         Self { at, why: why.into() }
     }
 
-    fn tell(self) -> TokenStream {
-        let told: TokenStream =
+    fn render(self) -> TokenStream {
+        let code: TokenStream =
             format!("::core::compile_error! {{ {:?} }}", self.why).parse().expect("plain code");
-        told.into_iter().map(|token| at(token, self.at)).collect()
+        code.into_iter().map(|token| at(token, self.at)).collect()
     }
 }
 
