@@ -30,8 +30,8 @@ pub static PIPELINE: Pipeline = Pipeline {
         value: "[ID=]URL",
         help: || {
             phrase!(
-                "the address of a blog; without an id its host is the id; may be repeated",
-                "ブログの URL（ID を省くとホスト名が ID になる。複数指定可）"
+                "the address of a blog; without an id its host is the id",
+                "ブログの URL（ID を省くとホスト名が ID になる）"
             )
         },
         key: "blog",

@@ -40,7 +40,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         Flag {
             name: "query",
             value: "TEXT",
-            help: || phrase!("what to search for; may be repeated", "検索する語（複数指定可）"),
+            help: || phrase!("what to search for", "検索する語"),
             key: "queries",
             shape: FlagShape::List,
             is_required: true,

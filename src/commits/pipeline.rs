@@ -35,8 +35,8 @@ macro_rules! flags {
                 value: "PROJECT",
                 help: || {
                     phrase!(
-                        "a project by path or number; may be repeated",
-                        "プロジェクトのパスまたは番号（複数指定可）"
+                        "a project by path or number",
+                        "プロジェクトのパスまたは番号"
                     )
                 },
                 key: "projects",
@@ -48,8 +48,8 @@ macro_rules! flags {
                 value: "GROUP",
                 help: || {
                     phrase!(
-                        "every project of this group; may be repeated",
-                        "グループ内のすべてのプロジェクト（複数指定可）"
+                        "every project of this group",
+                        "グループ内のすべてのプロジェクト"
                     )
                 },
                 key: "group",
@@ -61,8 +61,8 @@ macro_rules! flags {
                 value: "BRANCH",
                 help: || {
                     phrase!(
-                        "a branch by name or pattern; may be repeated",
-                        "ブランチの名前またはパターン（複数指定可）"
+                        "a branch by name or pattern",
+                        "ブランチの名前またはパターン"
                     )
                 },
                 key: "branches",

@@ -64,7 +64,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag {
         name: "to",
         value: "ADDRESS",
-        help: || phrase!("a recipient; may be repeated", "宛先のアドレス（複数指定可）"),
+        help: || phrase!("a recipient", "宛先のアドレス"),
         key: "to",
         shape: FlagShape::List,
         is_required: true,
