@@ -27,8 +27,8 @@ pub static PIPELINE: Pipeline = Pipeline {
     resume: |_, _| Ok(false),
     flags: &[Flag::new("blog", "[ID=]URL", || {
         phrase!(
-            "the address of a blog; without an id its host is the id; may be repeated",
-            "ブログの URL（ID を省くとホスト名が ID になる。複数指定可）"
+            "the address of a blog; without an id its host is the id",
+            "ブログの URL（ID を省くとホスト名が ID になる）"
         )
     })
     .shaped(FlagShape::Made(config::from_flags))

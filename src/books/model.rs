@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::config::value::BadValue;
 use crate::db::{FromCell, ToValue, Value};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -15,23 +16,6 @@ pub const GOOGLE_BOOKS: &str = "google_books";
 #[serde(transparent)]
 pub struct Isbn13(String);
 
-/// A text that is no ISBN, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotAnIsbn {
-    text: String,
-    why: Phrase,
-}
-
-impl NotAnIsbn {
-    /// What is wrong, in one sentence.
-    pub fn phrase(&self) -> Phrase {
-        let (text, why) = (&self.text, &self.why);
-        phrase!("`{text}` is not an ISBN: {why}", "`{text}` は ISBN ではありません：{why}", text, why)
-    }
-}
-
-crate::error_in_english!(NotAnIsbn);
-
 impl Isbn13 {
     /// The thirteen digits.
     pub fn as_str(&self) -> &str {
@@ -41,10 +25,18 @@ impl Isbn13 {
 
 /// Reads an ISBN-13, or an ISBN-10 and converts it; hyphens and spaces in between do not count.
 impl FromStr for Isbn13 {
-    type Err = NotAnIsbn;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, NotAnIsbn> {
-        let bad = |why| NotAnIsbn { text: text.chars().take(40).collect(), why };
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let bad = |why: Phrase| {
+            let text: String = text.chars().take(40).collect();
+            BadValue::new(phrase!(
+                "`{text}` is not an ISBN: {why}",
+                "`{text}` は ISBN ではありません：{why}",
+                text,
+                why
+            ))
+        };
         let not_digits = || bad(phrase!("it has something else than digits", "数字以外の文字があります"));
         let wrong_check = || bad(phrase!("its check digit is wrong", "チェックディジットが違います"));
         let digits: String = text
@@ -167,8 +159,9 @@ mod tests {
             ("PKEY:0123", Err("it has neither 13 nor 10 digits")),
         ] {
             let read = text.parse::<Isbn13>();
-            let read = read.as_ref().map(Isbn13::as_str).map_err(|bad| bad.why.to_string());
-            assert_eq!(read, isbn.map_err(str::to_owned), "{text}");
+            let read = read.as_ref().map(Isbn13::as_str).map_err(ToString::to_string);
+            let wanted = isbn.map_err(|why| format!("`{text}` is not an ISBN: {why}"));
+            assert_eq!(read, wanted, "{text}");
         }
     }
 

@@ -37,12 +37,10 @@ pub static PIPELINE: Pipeline = Pipeline {
     steps: &[],
     resume: |_, _| Ok(false),
     flags: &[
-        Flag::new("query", "TEXT", || {
-            phrase!("what to search for; may be repeated", "検索する語（複数指定可）")
-        })
-        .writes("queries")
-        .shaped(FlagShape::List)
-        .required(),
+        Flag::new("query", "TEXT", || phrase!("what to search for", "検索する語"))
+            .writes("queries")
+            .shaped(FlagShape::List)
+            .required(),
         Flag::new("book-lang", "LANGUAGE", || {
             phrase!("only volumes in this language, e.g. ja", "この言語の本だけ（例：ja）")
         })

@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use clap::{Arg, Command};
 
 use super::kind_flags;
-use crate::books::model::NotAnIsbn;
 use crate::config::value::BadValue;
 use crate::id::BadName;
 use crate::phrase::Speech;
@@ -78,8 +77,7 @@ pub(super) fn translate_output(error: &clap::Error, written: &str) -> String {
         let of_name = || source.downcast_ref::<BadName>().map(|error| error.phrase().clone());
         let of_word = || source.downcast_ref::<UnknownWord>().map(|error| error.phrase().clone());
         let of_time = || source.downcast_ref::<NotATime>().map(NotATime::phrase);
-        let of_isbn = || source.downcast_ref::<NotAnIsbn>().map(NotAnIsbn::phrase);
-        of_value.or_else(of_name).or_else(of_word).or_else(of_time).or_else(of_isbn)
+        of_value.or_else(of_name).or_else(of_word).or_else(of_time)
     });
     if let Some(why) = why {
         text = text.replace(&why.to_string(), &SPEECH.phrase(&why));

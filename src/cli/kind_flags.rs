@@ -10,6 +10,7 @@ use crate::app;
 use crate::app::new_table::AddError;
 use crate::channel;
 use crate::config::Flag;
+use crate::ledger::Subject;
 use crate::phrase;
 use crate::phrase::Phrase;
 
@@ -62,10 +63,10 @@ impl<K: Kinds> KindFlags<K> {
             let Some(flag) = own.iter().find(|flag| flag.name == name) else {
                 let owners = kinds.iter().filter(|(_, flags)| flags.iter().any(|flag| flag.name == name));
                 let owners = owners.map(|(owner, _)| *owner).collect::<Vec<_>>().join(" and ");
-                let what = K::WHAT;
+                let what = Subject::called(K::WHAT);
                 return Err(Error::usage(phrase!(
                     "--{name} is for {owners} {what}s, this is a {kind} {what}",
-                    "--{name} は {owners} 用です（これは {kind} の {what} です）"
+                    "--{name} は {owners} 用です（これは {kind} の{what}です）"
                 )));
             };
             given.push((flag, values.clone()));
@@ -75,13 +76,13 @@ impl<K: Kinds> KindFlags<K> {
 
     /// Refuses a kind that does not exist, with the one that may be meant.
     pub(super) fn refuse_unknown(kind: &str) -> Result<()> {
-        let (what, kinds) = (K::WHAT, list_names::<K>());
+        let (what, kinds) = (Subject::called(K::WHAT), list_names::<K>());
         if kinds.contains(&kind) {
             return Ok(());
         }
         let error = Error::usage(phrase!(
             "there is no kind of {what} `{kind}`",
-            "{what} の種類 `{kind}` はありません"
+            "{what}の種類 `{kind}` はありません"
         ));
         Err(error.hint_nearest(kind, kinds, usage::<K>()))
     }
@@ -99,10 +100,16 @@ impl<K: Kinds> KindFlags<K> {
     }
 
     /// The flags that make one of a kind, for whoever lacks one.
-    fn hint(kind: &str) -> Option<String> {
+    fn hint(kind: &str) -> Option<Phrase> {
         let (_, flags) = K::list().into_iter().find(|(known, _)| *known == kind)?;
         let flags: Vec<String> = flags.iter().map(|flag| format!("--{} {}", flag.name, flag.value)).collect();
-        Some(format!("a {kind} {} is made with {}, or --set KEY=VALUE", K::WHAT, flags.join(", ")))
+        Some(phrase!(
+            "flags of this kind of {what} ({kind}): {flags}, --set KEY=VALUE",
+            "この種類の{what}（{kind}）のオプション：{flags}、--set KEY=VALUE",
+            what = Subject::called(K::WHAT),
+            kind,
+            flags = flags.join(", ")
+        ))
     }
 }
 
@@ -128,13 +135,28 @@ pub(super) fn find_japanese(help: &str) -> Option<String> {
     }
     let (kinds, english) = help.split_once(": ")?;
     let all = [Jobs::list(), Channels::list()].concat();
-    let flag = all.iter().flat_map(|(_, flags)| *flags).find(|flag| (flag.help)() == english)?;
-    Some(format!("{kinds}：{}", super::japanese::SPEECH.phrase(&(flag.help)())))
+    let flag = all.iter().flat_map(|(_, flags)| *flags).find(|flag| help_of(flag) == english)?;
+    Some(format!("{kinds}：{}", super::japanese::SPEECH.phrase(&help_of(flag))))
 }
 
 /// How `add` is called.
-pub(super) fn usage<K: Kinds>() -> String {
-    format!("write `tsuzuki {} add KIND NAME`; kinds: {}", K::WHAT, list_names::<K>().join(", "))
+pub(super) fn usage<K: Kinds>() -> Phrase {
+    phrase!(
+        "write `tsuzuki {what} add KIND NAME`; kinds: {kinds}",
+        "`tsuzuki {what} add KIND NAME` と書きます（種類：{kinds}）",
+        what = K::WHAT,
+        kinds = list_names::<K>().join(", ")
+    )
+}
+
+/// What a flag says in the help.
+fn help_of(flag: &Flag) -> Phrase {
+    let help = (flag.help)();
+    if flag.is_list() {
+        phrase!("{help}; may be repeated", "{help}（繰り返し指定可）", help)
+    } else {
+        help
+    }
 }
 
 impl<K: Kinds> clap::FromArgMatches for KindFlags<K> {
@@ -170,7 +192,7 @@ impl<K: Kinds> clap::Args for KindFlags<K> {
         }
         options.into_iter().fold(command, |command, (flag, kinds)| {
             let action = if flag.is_list() { ArgAction::Append } else { ArgAction::Set };
-            let help = format!("{}: {}", kinds.join(", "), (flag.help)());
+            let help = format!("{}: {}", kinds.join(", "), help_of(flag));
             command.arg(Arg::new(flag.name).long(flag.name).value_name(flag.value).help(help).action(action))
         })
     }

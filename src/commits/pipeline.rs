@@ -25,23 +25,23 @@ macro_rules! flags {
             }),
             Flag::new("project", "PROJECT", || {
                 phrase!(
-                    "a project by path or number; may be repeated",
-                    "プロジェクトのパスまたは番号（複数指定可）"
+                    "a project by path or number",
+                    "プロジェクトのパスまたは番号"
                 )
             })
             .writes("projects")
             .shaped(FlagShape::List),
             Flag::new("group", "GROUP", || {
                 phrase!(
-                    "every project of this group; may be repeated",
-                    "グループ内のすべてのプロジェクト（複数指定可）"
+                    "every project of this group",
+                    "グループ内のすべてのプロジェクト"
                 )
             })
             .shaped(FlagShape::List),
             Flag::new("branch", "BRANCH", || {
                 phrase!(
-                    "a branch by name or pattern; may be repeated",
-                    "ブランチの名前またはパターン（複数指定可）"
+                    "a branch by name or pattern",
+                    "ブランチの名前またはパターン"
                 )
             })
             .writes("branches")

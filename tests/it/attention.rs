@@ -172,7 +172,7 @@ async fn a_channel_over_its_daily_limit_is_told_with_its_end_and_by_a_quiet_run_
     let row = listed(&test_env, later).await;
     assert!(row.contains("2026-01-03 00:00") && row.contains("1 message sent today"), "{row}");
     let japanese = run(&test_env, &["--lang", "ja", "status"], later).await;
-    japanese.warns(0, "channel hook：2026-01-03 00:00 +00:00 まで一時停止中：本日の上限（`max_per_day`）の 1 件を送信済み（送信待ち 1 件）");
+    japanese.warns(0, "チャンネル hook：2026-01-03 00:00 +00:00 まで一時停止中：本日の上限（`max_per_day`）の 1 件を送信済み（送信待ち 1 件）");
     assert_eq!(server.posts().len(), 1);
     assert_eq!(run(&test_env, &["status"], day(4)).await.err, "", "a new day");
 }

@@ -45,7 +45,7 @@ pub(super) const FLAGS: &[Flag] = &[
     })
     .required(),
     Flag::new("from", "ADDRESS", || phrase!("the sender", "差出人のアドレス")).required(),
-    Flag::new("to", "ADDRESS", || phrase!("a recipient; may be repeated", "宛先のアドレス（複数指定可）"))
+    Flag::new("to", "ADDRESS", || phrase!("a recipient", "宛先のアドレス"))
         .shaped(FlagShape::List)
         .required(),
     Flag::new("user", "NAME", || {

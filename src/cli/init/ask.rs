@@ -120,7 +120,10 @@ fn ask_all(flags: &'static [Flag], context: &Context) -> Result<Given> {
 }
 
 fn question(flag: &Flag) -> Phrase {
-    let help = (flag.help)();
+    let mut help = (flag.help)();
+    if flag.is_list() {
+        help = phrase!("{help}; several with commas between them", "{help}（複数はカンマ区切り）", help);
+    }
     match (flag.shape, flag.is_required) {
         (FlagShape::Variable(usual), true) => {
             phrase!("{help} (Enter for {usual})", "{help}（Enter で {usual}）")

@@ -6,6 +6,7 @@ use super::edit::key_and_value;
 use crate::app::new_table::NewJob;
 use crate::config::value::Span;
 use crate::phrase;
+use crate::phrase::Phrase;
 
 /// Options of `job add`.
 #[derive(Debug, clap::Args)]
@@ -67,15 +68,17 @@ pub(super) async fn save(job: &NewJob, context: &Context) -> Result {
 
 impl Args {
     fn kind_and_name(&self) -> Result<(&str, &str)> {
-        let wrong = |words: &str| Error::usage(words).hint(usage::<Jobs>());
+        let wrong = |words: Phrase| Error::usage(words).hint(usage::<Jobs>());
         let (kind, name) = match (self.words.as_slice(), &self.kind) {
             ([kind, name], None) => (kind, name),
             ([name], Some(kind)) => (kind, name),
-            ([_, _], Some(_)) => return Err(wrong("the kind is named twice")),
-            ([word], None) if list_names::<Jobs>().contains(&word.as_str()) => {
-                return Err(wrong("the name is missing"));
+            ([_, _], Some(_)) => {
+                return Err(wrong(phrase!("the kind is named twice", "種類が 2 回指定されています")));
             }
-            _ => return Err(wrong("the kind is missing")),
+            ([word], None) if list_names::<Jobs>().contains(&word.as_str()) => {
+                return Err(wrong(phrase!("the name is missing", "名前が指定されていません")));
+            }
+            _ => return Err(wrong(phrase!("the kind is missing", "種類が指定されていません"))),
         };
         KindFlags::<Jobs>::refuse_unknown(kind)?;
         Ok((kind, name))

@@ -102,6 +102,7 @@ impl RunRow {
         self.total_targets - self.completed_count - self.failed_count
     }
 
+    /// How it stands, when these processes work on it.
     pub fn state(&self, workers: &[Holder]) -> RunState {
         match self.status {
             RunStatus::Running if workers.is_empty() => RunState::Interrupted,
