@@ -42,8 +42,7 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
     for (blog, until) in sent_away.iter().take(MAX_NAMED) {
         steps.push(phrase!(
             "skip {blog} until {until}, as its server asked",
-            "{blog} はサーバーの指示により {until} まで確認しない",
-            blog = *blog
+            "{blog} はサーバーの指示により {until} まで確認しない"
         ));
     }
     if let Some(count) = sent_away.len().checked_sub(MAX_NAMED).filter(|count| *count > 0) {

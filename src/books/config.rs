@@ -354,8 +354,7 @@ impl Keys {
         }
         for (name, list) in self.list_words() {
             for (number, word) in list.iter().enumerate().filter(|(_, word)| word.trim().is_empty()) {
-                let message =
-                    phrase!("`{word}` is in every book", "`{word}` はすべての本に当てはまります", word);
+                let message = phrase!("`{word}` is in every book", "`{word}` はすべての本に当てはまります");
                 problems.push(section.problem(&format!("{name}.{number}"), message));
             }
         }

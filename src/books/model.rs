@@ -30,12 +30,7 @@ impl FromStr for Isbn13 {
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let bad = |why: Phrase| {
             let text: String = text.chars().take(40).collect();
-            BadValue::new(phrase!(
-                "`{text}` is not an ISBN: {why}",
-                "`{text}` は ISBN ではありません：{why}",
-                text,
-                why
-            ))
+            BadValue::new(phrase!("`{text}` is not an ISBN: {why}", "`{text}` は ISBN ではありません：{why}"))
         };
         let not_digits = || bad(phrase!("it has something else than digits", "数字以外の文字があります"));
         let wrong_check = || bad(phrase!("its check digit is wrong", "チェックディジットが違います"));

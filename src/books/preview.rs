@@ -80,8 +80,7 @@ pub(super) async fn preview(
             if unwanted > 0 {
                 notes.push(phrase!(
                     "{unwanted book} would not be sent: `include`, `exclude` or `earliest` leave them out",
-                    "{unwanted} 件は `include`・`exclude`・`earliest` により送信の対象外です",
-                    unwanted
+                    "{unwanted} 件は `include`・`exclude`・`earliest` により送信の対象外です"
                 ));
             }
             describe(page, ask.start_index, what, job, db).await?

@@ -320,7 +320,6 @@ fn note(stats: &Stats, context: &Context) {
     context.out.note(phrase!(
         "{parts}; days begin in {zone}",
         "{parts}（日付の区切りは {zone}）",
-        parts,
         zone = &stats.timezone
     ));
 }
@@ -341,7 +340,7 @@ async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
     context.out.listing(&columns, &commits, |commit| {
         let sha = commit.sha.get(..10).unwrap_or(&commit.sha);
         let sha = match commit.unreachable_since {
-            Some(_) => Cell::from(phrase!("{sha} (gone)", "{sha}（到達不能）", sha)),
+            Some(_) => Cell::from(phrase!("{sha} (gone)", "{sha}（到達不能）")),
             None => sha.into(),
         };
         let lines = |count: i64| if commit.stats_missing { "?".into() } else { count.to_string() };

@@ -98,7 +98,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     let out = Out::open(args.output.as_deref(), args.force)?;
     let mut writer = RowWriter::new(out, format, Style { raw: args.raw, bom: args.bom });
     let count = export::write(&db, table, &filter, &mut writer, &context.stop).await?;
-    finish(writer.into_inner(), args.output.as_deref(), phrase!("{count row}", "{count} 行", count), context)
+    finish(writer.into_inner(), args.output.as_deref(), phrase!("{count row}", "{count} 行"), context)
 }
 
 async fn write_document(document: &ExportDocument, args: &Args, context: &Context) -> Result {
@@ -176,7 +176,6 @@ async fn filter_of(args: &Args, table: &Table, context: &Context) -> Result<Tabl
             Error::usage(phrase!(
                 "the job `{job}` has no {name}",
                 "ジョブ `{job}` に {name} はありません",
-                job,
                 name = table.name.to_string()
             ))
             .hint(phrase!(
@@ -294,7 +293,6 @@ pub(super) fn finish(mut out: Out, output: Option<&Path>, written: Phrase, conte
         context.out.note(phrase!(
             "Wrote {written} to {file}",
             "{written}を {file} に書き出しました",
-            written,
             file = shown.display().to_string()
         ));
     }

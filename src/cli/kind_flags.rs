@@ -107,7 +107,6 @@ impl<K: Kinds> KindFlags<K> {
             "flags of this kind of {what} ({kind}): {flags}, --set KEY=VALUE",
             "この種類の{what}（{kind}）のオプション：{flags}、--set KEY=VALUE",
             what = Subject::called(K::WHAT),
-            kind,
             flags = flags.join(", ")
         ))
     }
@@ -153,7 +152,7 @@ pub(super) fn usage<K: Kinds>() -> Phrase {
 fn help_of(flag: &Flag) -> Phrase {
     let help = (flag.help)();
     if flag.is_list() {
-        phrase!("{help}; may be repeated", "{help}（繰り返し指定可）", help)
+        phrase!("{help}; may be repeated", "{help}（繰り返し指定可）")
     } else {
         help
     }

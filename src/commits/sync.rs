@@ -111,8 +111,7 @@ pub(super) async fn fetch_named(
                 if remote.is_empty() && count > 0 {
                     let why = phrase!(
                         "`include` and `exclude` leave out {count project}, all that there are",
-                        "`include` と `exclude` により、{count} 件のプロジェクトがすべて対象外です",
-                        count
+                        "`include` と `exclude` により、{count} 件のプロジェクトがすべて対象外です"
                     );
                     problems.push(NotFound::new(place, why));
                 }

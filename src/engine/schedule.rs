@@ -131,7 +131,7 @@ impl Schedule {
     /// The same for people.
     pub fn phrase(&self) -> Phrase {
         match &self.rule {
-            Rule::Every(every) => phrase!("every {every}", "{every}ごと", every = *every),
+            Rule::Every(every) => phrase!("every {every}", "{every}ごと"),
             Rule::Cron(cron) => phrase!(
                 "by cron `{cron}` in {zone}",
                 "cron `{cron}`（{zone}）",

@@ -128,11 +128,9 @@ fn address(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal> {
     let Some(text) = record.find_text(name)?.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
     match resolve_web(None, text.trim()) {
         Some(url) => Ok(Some(url.into())),
-        None => Err(Refusal(phrase!(
-            "`{name}` is not a web address",
-            "`{name}` が Web アドレスではありません",
-            name
-        ))),
+        None => {
+            Err(Refusal(phrase!("`{name}` is not a web address", "`{name}` が Web アドレスではありません")))
+        }
     }
 }
 

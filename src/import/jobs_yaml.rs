@@ -73,8 +73,7 @@ pub fn parse(text: &str) -> Result<YamlJobs, Phrase> {
                 read.notices.push(phrase!(
                     "job number {number} of jobs.yaml is left out: {why}",
                     "jobs.yaml の {number} 番目のジョブは対象外です：{why}",
-                    number = number + 1,
-                    why
+                    number = number + 1
                 ));
             }
         }
@@ -99,9 +98,8 @@ fn read_job(job: &Map<String, Json>, defaults: &Map<String, Json>) -> Result<(Ya
         .get("name")
         .and_then(Json::as_str)
         .ok_or_else(|| phrase!("it has no name", "name がありません"))?;
-    let name = job_name(written).ok_or_else(|| {
-        phrase!("`{written}` is not a usable name", "`{written}` は名前に使えません", written)
-    })?;
+    let name = job_name(written)
+        .ok_or_else(|| phrase!("`{written}` is not a usable name", "`{written}` は名前に使えません"))?;
     let mut keys: Vec<(String, toml::Value)> = Vec::new();
     let mut left_out: Vec<String> =
         job.keys().filter(|key| !KNOWN.contains(&key.as_str())).cloned().collect();

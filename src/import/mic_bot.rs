@@ -76,11 +76,7 @@ pub async fn import(
         match (&feed, store::find_first_created(tx, &job)?) {
             (Some(feed), Some(first)) => {
                 if store::add_feed(tx, &job, feed, first)? {
-                    report.note(phrase!(
-                        "entries that are new in {feed} since then will be taken as news",
-                        "それ以降に {feed} に加わった記事は、新着として扱います",
-                        feed
-                    ));
+                    report.note(phrase!("entries that are new in {feed} since then will be taken as news", "それ以降に {feed} に加わった記事は、新着として扱います"));
                 }
             }
             (None, _) => report.note(phrase!(

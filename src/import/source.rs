@@ -93,7 +93,6 @@ pub(super) fn check_tables(source: &Foreign, of: &str, tables: &[&str]) -> db::R
             "{file} is not a database of {of}: it has no table `{missing}`",
             "{file} は {of} のデータベースではありません：表 `{missing}` がありません",
             file = source.shown(),
-            of,
             missing = missing.join("`, `")
         )))
     }
@@ -224,18 +223,13 @@ impl Record<'_> {
             Raw::Text(bytes) if bytes.len() > MAX_TEXT_BYTES => Err(Refusal(phrase!(
                 "`{name}` is longer than {most} bytes",
                 "`{name}` が {most} バイトを超えています",
-                name,
                 most = MAX_TEXT_BYTES
             ))),
             Raw::Text(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => Ok(Some(text.replace('\0', ""))),
-                Err(_) => {
-                    Err(Refusal(phrase!("`{name}` is not UTF-8", "`{name}` が UTF-8 ではありません", name)))
-                }
+                Err(_) => Err(Refusal(phrase!("`{name}` is not UTF-8", "`{name}` が UTF-8 ではありません"))),
             },
-            Raw::Blob(_) => {
-                Err(Refusal(phrase!("`{name}` is not text", "`{name}` が文字列ではありません", name)))
-            }
+            Raw::Blob(_) => Err(Refusal(phrase!("`{name}` is not text", "`{name}` が文字列ではありません"))),
         }
     }
 
@@ -254,7 +248,7 @@ impl Record<'_> {
             _ => None,
         };
         number.map(Some).ok_or_else(|| {
-            Refusal(phrase!("`{name}` is not a whole number", "`{name}` が整数ではありません", name))
+            Refusal(phrase!("`{name}` is not a whole number", "`{name}` が整数ではありません"))
         })
     }
 
@@ -271,11 +265,9 @@ impl Record<'_> {
         match self.find_int(name)? {
             None | Some(0) => Ok(false),
             Some(1) => Ok(true),
-            Some(_) => Err(Refusal(phrase!(
-                "`{name}` is neither 0 nor 1",
-                "`{name}` が 0 でも 1 でもありません",
-                name
-            ))),
+            Some(_) => {
+                Err(Refusal(phrase!("`{name}` is neither 0 nor 1", "`{name}` が 0 でも 1 でもありません")))
+            }
         }
     }
 
@@ -302,30 +294,25 @@ impl Record<'_> {
             }
             Raw::Blob(_) => None,
         };
-        at.map(Some).ok_or_else(|| {
-            Refusal(phrase!("`{name}` is not a time", "`{name}` を日時として読めません", name))
-        })
+        at.map(Some)
+            .ok_or_else(|| Refusal(phrase!("`{name}` is not a time", "`{name}` を日時として読めません")))
     }
 }
 
 fn is_null(name: &str) -> Refusal {
-    Refusal(phrase!("`{name}` is NULL", "`{name}` が NULL です", name))
+    Refusal(phrase!("`{name}` is NULL", "`{name}` が NULL です"))
 }
 
 pub(super) fn is_empty(name: &str) -> Refusal {
-    Refusal(phrase!("`{name}` is empty", "`{name}` が空です", name))
+    Refusal(phrase!("`{name}` is empty", "`{name}` が空です"))
 }
 
 pub(super) fn is_below_zero(name: &str) -> Refusal {
-    Refusal(phrase!("`{name}` is below zero", "`{name}` が負の数です", name))
+    Refusal(phrase!("`{name}` is below zero", "`{name}` が負の数です"))
 }
 
 pub(super) fn is_no_list_of_texts(name: &str) -> Refusal {
-    Refusal(phrase!(
-        "`{name}` is not a JSON array of texts",
-        "`{name}` が文字列の JSON 配列ではありません",
-        name
-    ))
+    Refusal(phrase!("`{name}` is not a JSON array of texts", "`{name}` が文字列の JSON 配列ではありません"))
 }
 
 /// `text` as it may stand in a refusal: short, on one line.

@@ -47,8 +47,7 @@ pub fn parse(text: &str) -> Result<(Vec<Candidate>, Vec<Phrase>), Phrase> {
         if blog.get("enabled").and_then(Value::as_bool) == Some(false) {
             notices.push(phrase!(
                 "`{url}` is left out: it is switched off",
-                "`{url}` は無効になっているため対象外です",
-                url
+                "`{url}` は無効になっているため対象外です"
             ));
             continue;
         }

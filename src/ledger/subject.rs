@@ -66,7 +66,7 @@ impl Subject {
     pub fn phrase(&self) -> Phrase {
         match self.0.split_once(':') {
             Some((word, name)) => {
-                phrase!("{word} {name}", "{word} {name}", word = Self::called(word), name)
+                phrase!("{word} {name}", "{word} {name}", word = Self::called(word))
             }
             None => Self::called(&self.0),
         }

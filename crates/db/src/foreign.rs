@@ -50,25 +50,20 @@ impl Foreign {
         let unreadable = |error: std::io::Error| Error::Foreign(cannot_be_read(file, error.to_string()));
         let facts = std::fs::metadata(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                Error::Foreign(phrase!("{file} does not exist", "{file} がありません", file))
+                Error::Foreign(phrase!("{file} does not exist", "{file} がありません"))
             }
             _ => unreadable(error),
         })?;
         if !facts.is_file() {
-            return Err(Error::Foreign(phrase!(
-                "{file} is not a file",
-                "{file} はファイルではありません",
-                file
-            )));
+            return Err(Error::Foreign(phrase!("{file} is not a file", "{file} はファイルではありません")));
         }
         if facts.len() == 0 {
-            return Err(Error::Foreign(phrase!("{file} is empty", "{file} は空です", file)));
+            return Err(Error::Foreign(phrase!("{file} is empty", "{file} は空です")));
         }
         if !has_magic(path).map_err(unreadable)? {
             return Err(Error::Foreign(phrase!(
                 "{file} is not a SQLite database",
-                "{file} は SQLite のデータベースではありません",
-                file
+                "{file} は SQLite のデータベースではありません"
             )));
         }
         let unclosed: Vec<PathBuf> = ["-wal", "-journal"]
@@ -184,7 +179,7 @@ fn broken(file: &str, error: Error) -> Error {
         error @ Error::Foreign(_) => error,
         // Its first bytes are right, so it was one.
         Error::Damaged(why) | Error::NotADatabase(why) => {
-            Error::Foreign(phrase!("{file} is damaged: {why}", "{file} は壊れています：{why}", file, why))
+            Error::Foreign(phrase!("{file} is damaged: {why}", "{file} は壊れています：{why}"))
         }
         other => Error::Foreign(cannot_be_read(file, other.phrase())),
     }
@@ -192,7 +187,7 @@ fn broken(file: &str, error: Error) -> Error {
 
 fn cannot_be_read(file: &str, why: impl Into<Phrase>) -> Phrase {
     let why = why.into();
-    phrase!("{file} cannot be read: {why}", "{file} を読み込めません：{why}", file, why)
+    phrase!("{file} cannot be read: {why}", "{file} を読み込めません：{why}")
 }
 
 fn has_magic(path: &Path) -> std::io::Result<bool> {

@@ -15,7 +15,7 @@ impl UnknownWord {
     /// For a text that is none of these words.
     pub fn new(text: &str, words: &[&str]) -> Self {
         let hint = match text::nearest(text, words.iter().copied()) {
-            Some(near) => phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near),
+            Some(near) => phrase!("did you mean `{near}`?", "`{near}` ではありませんか？"),
             None => phrase!("known: {words}", "指定できる値：{words}", words = words.join(", ")),
         };
         Self { hint }

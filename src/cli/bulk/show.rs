@@ -50,8 +50,7 @@ pub(super) async fn status(context: &Context) -> Result {
             "  プロジェクト {project} {branch}：これまでにコミット {count} 件（{owner}）",
             project = target.project_id,
             branch = one_line(&target.branch_name),
-            count = target.stored_count,
-            owner
+            count = target.stored_count
         )))?;
     }
     Ok(Exit::Fine)

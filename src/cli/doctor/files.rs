@@ -13,7 +13,7 @@ pub(super) fn check_place(path: &Path) -> Result<(), Phrase> {
     let file = path.display().to_string();
     if path.exists() {
         if !path.is_file() {
-            return Err(phrase!("{file} is not a file", "{file} はファイルではありません", file));
+            return Err(phrase!("{file} is not a file", "{file} はファイルではありません"));
         }
         // Opened, but not written to: nothing changes.
         let opened = std::fs::OpenOptions::new().append(true).open(path);
@@ -40,8 +40,7 @@ pub(super) fn check_place(path: &Path) -> Result<(), Phrase> {
         return Err(phrase!(
             "{directory} is not a directory, so {file} cannot be made",
             "{directory} はディレクトリではないため、{file} を作成できません",
-            directory = directory.display().to_string(),
-            file
+            directory = directory.display().to_string()
         ));
     }
     let tried = tempfile::Builder::new().prefix(".tsuzuki-").tempfile_in(directory);

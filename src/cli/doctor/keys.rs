@@ -56,7 +56,7 @@ pub(super) fn where_to_get_after(kind: &str, check: &Check) -> Option<Phrase> {
 pub(super) fn better_with(kind: &str, section: &Section) -> Option<Phrase> {
     let (words, key) = (app::find_pipeline(kind)?.lacks)(section)?;
     let hint = where_to_get(kind, key)?;
-    Some(phrase!("{words}; {hint}", "{words}。{hint}", words, hint))
+    Some(phrase!("{words}; {hint}", "{words}。{hint}"))
 }
 
 #[cfg(test)]

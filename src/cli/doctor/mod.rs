@@ -64,10 +64,8 @@ impl Finding {
             }
             Message::ClosedPipe => "".into(),
         };
-        let detail = error
-            .hints
-            .iter()
-            .fold(words, |words, hint| phrase!("{words} ({hint})", "{words}（{hint}）", words, hint));
+        let detail =
+            error.hints.iter().fold(words, |words, hint| phrase!("{words} ({hint})", "{words}（{hint}）"));
         Self { exit: error.exit, ..Self::new(check, Verdict::Error, detail) }
     }
 }
@@ -106,15 +104,15 @@ fn database() -> Phrase {
 }
 
 fn job_of(name: &JobName) -> Phrase {
-    phrase!("job {name}", "ジョブ {name}", name)
+    phrase!("job {name}", "ジョブ {name}")
 }
 
 fn channel_of(name: &str) -> Phrase {
-    phrase!("channel {name}", "チャンネル {name}", name)
+    phrase!("channel {name}", "チャンネル {name}")
 }
 
 fn llm_of(name: &str) -> Phrase {
-    phrase!("llm {name}", "LLM {name}", name)
+    phrase!("llm {name}", "LLM {name}")
 }
 
 async fn examine(context: &Context) -> Vec<Finding> {
@@ -130,7 +128,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
     findings.push(Finding::new(config_file(), Verdict::Ok, config.path.display().to_string()));
     findings.extend(config.warnings.iter().chain(app::list_warnings(config).iter()).map(|warning| {
         let text = with_hint(&warning.message, warning.hint.as_ref());
-        let detail = phrase!("line {line}: {text}", "{line} 行目：{text}", line = warning.line(), text);
+        let detail = phrase!("line {line}: {text}", "{line} 行目：{text}", line = warning.line());
         Finding::new(config_file(), Verdict::Warning, detail)
     }));
     findings.extend(secrets(config));
@@ -179,7 +177,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
 /// Something that is wrong, and the way out.
 pub(super) fn with_hint(what: &Phrase, hint: Option<&Phrase>) -> Phrase {
     match hint {
-        Some(hint) => phrase!("{what}; {hint}", "{what}。{hint}", what, hint),
+        Some(hint) => phrase!("{what}; {hint}", "{what}。{hint}"),
         None => what.clone(),
     }
 }
@@ -193,9 +191,8 @@ fn secrets(config: &Config) -> Vec<Finding> {
             _ => format!("{}.{}", missing.owner, missing.key),
         };
         let text = with_hint(&missing.why, keys::where_to_get(&missing.kind, &missing.key).as_ref());
-        let detail = phrase!("{text} (line {line})", "{text}（{line} 行目）", text, line = missing.line);
-        findings
-            .push(Finding::of_credentials(phrase!("secret {place}", "シークレット {place}", place), detail));
+        let detail = phrase!("{text} (line {line})", "{text}（{line} 行目）", line = missing.line);
+        findings.push(Finding::of_credentials(phrase!("secret {place}", "シークレット {place}"), detail));
     }
     let warnings = config.list_secret_warnings();
     findings.extend(
@@ -243,14 +240,14 @@ async fn ask_around(context: &Context) -> Vec<Finding> {
 }
 
 fn finding(who: &Phrase, kind: &str, check: Check) -> Finding {
-    let name = phrase!("{who}: {what}", "{who}：{what}", who, what = check.what.clone());
+    let name = phrase!("{who}: {what}", "{who}：{what}", what = check.what.clone());
     if check.is_fine {
         let verdict = if check.is_warning { Verdict::Warning } else { Verdict::Ok };
         return Finding::new(name, verdict, check.detail);
     }
     match keys::where_to_get_after(kind, &check) {
         Some(hint) => {
-            let detail = phrase!("{detail} ({hint})", "{detail}（{hint}）", detail = check.detail, hint);
+            let detail = phrase!("{detail} ({hint})", "{detail}（{hint}）", detail = check.detail);
             Finding::of_credentials(name, detail)
         }
         None => Finding::new(name, Verdict::Error, check.detail),
@@ -286,14 +283,13 @@ async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
             for (channel, count) in orphans {
                 let detail = phrase!(
                     "the config does not name it, but {count message} wait for it",
-                    "設定にありませんが、{count} 件のメッセージが残っています",
-                    count
+                    "設定にありませんが、{count} 件のメッセージが残っています"
                 );
                 findings.push(Finding::new(channel_of(&channel), Verdict::Warning, detail));
             }
             for pause in pauses {
                 let until = match pause.paused_until {
-                    Some(until) => phrase!("{until}", "{until}", until),
+                    Some(until) => phrase!("{until}", "{until}"),
                     None => phrase!("further notice", "再開されるまで"),
                 };
                 let (channel, reason) = (pause.name.name_of("channel"), &pause.reason);
@@ -302,20 +298,12 @@ async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
                         channel_of(channel),
                         phrase!(
                             "paused until {until}: {reason} (`tsuzuki delivery retry --channel {channel}`)",
-                            "停止中（{until}）：{reason}（`tsuzuki delivery retry --channel {channel}` で再開）",
-                            until,
-                            reason,
-                            channel
+                            "停止中（{until}）：{reason}（`tsuzuki delivery retry --channel {channel}` で再開）"
                         ),
                     ),
                     (None, Some(provider)) => (
                         llm_of(provider),
-                        phrase!(
-                            "paused until {until}: {reason}",
-                            "停止中（{until}）：{reason}",
-                            until,
-                            reason
-                        ),
+                        phrase!("paused until {until}: {reason}", "停止中（{until}）：{reason}"),
                     ),
                     (None, None) => continue,
                 };

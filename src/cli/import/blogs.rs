@@ -40,7 +40,6 @@ pub(super) async fn opml(input: &str, partial: bool, how: &How, context: &Contex
         let words = phrase!(
             "{input} is cut off: it ends before the list does, after {count feed}",
             "{input} は途中で切れています：リストの終わりがなく、フィード {count} 件まで読めました",
-            input,
             count = list.feeds.len()
         );
         if !partial {
@@ -57,7 +56,7 @@ pub(super) async fn opml(input: &str, partial: bool, how: &How, context: &Contex
 pub(super) async fn urls(input: &str, how: &How, context: &Context) -> Result {
     let bytes = load_input(input, MAX_BYTES, context).await?;
     let text = String::from_utf8(bytes).map_err(|_| {
-        Error::failed(phrase!("{input} is not UTF-8", "{input} の文字コードが UTF-8 ではありません", input))
+        Error::failed(phrase!("{input} is not UTF-8", "{input} の文字コードが UTF-8 ではありません"))
     })?;
     add(&list::of_urls(&text), how, context).await
 }
@@ -68,24 +67,18 @@ async fn add(candidates: &[Candidate], how: &How, context: &Context) -> Result {
     let chosen = add_to_config(candidates, how, context, &mut said).await?;
     let (added, known, refused) = (said.blogs.len(), chosen.known, chosen.refused.len());
     for why in chosen.refused.iter().take(20) {
-        context.out.warn(phrase!("left out: {why}", "対象外：{why}", why));
+        context.out.warn(phrase!("left out: {why}", "対象外：{why}"));
     }
     let exit = said.print(context)?;
     context.out.note(if how.dry_run {
         phrase!(
             "{added blog} would be added, {known} known already, {refused} left out",
-            "ブログ {added} 件を追加します（既知 {known} 件、対象外 {refused} 件）",
-            added,
-            known,
-            refused
+            "ブログ {added} 件を追加します（既知 {known} 件、対象外 {refused} 件）"
         )
     } else {
         phrase!(
             "{added blog} added, {known} known already, {refused} left out",
-            "ブログ {added} 件を追加しました（既知 {known} 件、対象外 {refused} 件）",
-            added,
-            known,
-            refused
+            "ブログ {added} 件を追加しました（既知 {known} 件、対象外 {refused} 件）"
         )
     });
     Ok(if refused > 0 { Exit::Partly } else { exit })

@@ -157,7 +157,7 @@ pub(super) async fn blog_watcher(
     }
     let chosen = blogs::add_to_config(&candidates, how, context, &mut said).await?;
     for why in &chosen.refused {
-        said.report.note(phrase!("left out: {why}", "対象外：{why}", why));
+        said.report.note(phrase!("left out: {why}", "対象外：{why}"));
     }
     if config.is_some() {
         said.report.note(phrase!(

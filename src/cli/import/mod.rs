@@ -208,14 +208,12 @@ impl Said {
             context.out.note(if self.dry_run {
                 phrase!(
                     "Jobs that would be added to the config file: {jobs}",
-                    "設定ファイルに追加するジョブ：{jobs}",
-                    jobs
+                    "設定ファイルに追加するジョブ：{jobs}"
                 )
             } else {
                 phrase!(
                     "Jobs that were added to the config file: {jobs}",
-                    "設定ファイルに追加したジョブ：{jobs}",
-                    jobs
+                    "設定ファイルに追加したジョブ：{jobs}"
                 )
             });
         }
@@ -280,9 +278,7 @@ fn find_job<'a>(how: &How, kind: &str, config: &'a Config) -> Result<Option<&'a 
             Some(job) if job.kind != kind => Err(Error::usage(phrase!(
                 "`{name}` is a {found} job, not a {kind} job",
                 "`{name}` は {kind} ジョブではなく {found} ジョブです",
-                name,
-                found = &job.kind,
-                kind
+                found = &job.kind
             ))
             .hint(phrase!(
                 "`tsuzuki job ls` lists the jobs; name another with --job",
@@ -318,20 +314,18 @@ async fn check_name(how: &How, also: &BTreeSet<JobName>, if_new: IfNew, context:
     if !how.new
         && let Some(near) = nearest(name.as_str(), known)
     {
-        return Err(Error::usage(phrase!("there is no job `{name}`", "ジョブ `{name}` はありません", name))
-            .hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？", near))
+        return Err(Error::usage(phrase!("there is no job `{name}`", "ジョブ `{name}` はありません"))
+            .hint(phrase!("did you mean `{near}`?", "`{near}` ではありませんか？"))
             .hint(phrase!("add --new if it is to be a new job", "新しいジョブなら --new を付けてください")));
     }
     context.out.note(match if_new {
         IfNew::IsMade => phrase!(
             "job `{name}` does not exist; it is made new",
-            "ジョブ `{name}` はないため、新しく作ります",
-            name
+            "ジョブ `{name}` はないため、新しく作ります"
         ),
         IfNew::IsAwaited => phrase!(
             "job `{name}` does not exist; what is imported for it waits until the config file has it",
-            "ジョブ `{name}` はまだありません。取り込んだものは、設定ファイルに追加されるまで待機します",
-            name
+            "ジョブ `{name}` はまだありません。取り込んだものは、設定ファイルに追加されるまで待機します"
         ),
     });
     Ok(())
@@ -340,7 +334,7 @@ async fn check_name(how: &How, also: &BTreeSet<JobName>, if_new: IfNew, context:
 /// What is wrong with a file.
 fn about(file: &str, why: impl Into<Phrase>) -> Phrase {
     let why = why.into();
-    phrase!("{file}: {why}", "{file}：{why}", file, why)
+    phrase!("{file}: {why}", "{file}：{why}")
 }
 
 /// Reads a whole file, or the standard input, up to a limit; whoever waits for its end can stop waiting.
@@ -352,7 +346,7 @@ async fn load_input(input: &str, most: u64, context: &Context) -> Result<Vec<u8>
         () = context.stop.cancelled() => {
             Err(Error::new(Exit::Interrupted, phrase!("interrupted; nothing was imported", "中断しました。何も取り込んでいません")))
         }
-        loaded = loading => loaded.map_err(|_| Error::failed(phrase!("{input} cannot be read", "{input} を読み込めません", input)))?,
+        loaded = loading => loaded.map_err(|_| Error::failed(phrase!("{input} cannot be read", "{input} を読み込めません")))?,
     }
 }
 
@@ -362,7 +356,6 @@ fn read_input(input: &str, most: u64) -> Result<Vec<u8>> {
         Error::failed(phrase!(
             "{input} cannot be read: {error}",
             "{input} を読み込めません：{error}",
-            input,
             error = error.to_string()
         ))
     };
@@ -376,9 +369,7 @@ fn read_input(input: &str, most: u64) -> Result<Vec<u8>> {
     if bytes.len() as u64 > most {
         Err(Error::failed(phrase!(
             "{input} is larger than {most} bytes",
-            "{input} は {most} バイトを超えています",
-            input,
-            most
+            "{input} は {most} バイトを超えています"
         )))
     } else {
         Ok(bytes)

@@ -122,7 +122,7 @@ fn ask_all(flags: &'static [Flag], context: &Context) -> Result<Given> {
 fn question(flag: &Flag) -> Phrase {
     let mut help = (flag.help)();
     if flag.is_list() {
-        help = phrase!("{help}; several with commas between them", "{help}（複数はカンマ区切り）", help);
+        help = phrase!("{help}; several with commas between them", "{help}（複数はカンマ区切り）");
     }
     match (flag.shape, flag.is_required) {
         (FlagShape::Variable(usual), true) => {

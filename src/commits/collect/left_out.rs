@@ -27,8 +27,7 @@ impl TargetCollector {
             Some(first) => Err(Halt::Failed(phrase!(
                 "not stored, for want of a readable date: {count commit}, e.g. {first}; everything else is saved",
                 "日付を読めないコミット {count} 件（{first} など）は保存していません。ほかはすべて保存しました",
-                count = unreadable.len(),
-                first
+                count = unreadable.len()
             ))),
         }
     }

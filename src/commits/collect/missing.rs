@@ -27,17 +27,14 @@ impl TargetCollector {
                 .await?;
                 Err(Halt::Failed(phrase!(
                     "the project `{path}` is gone, or the token may no longer see it; its commits are kept. `tsuzuki project sync` looks again",
-                    "プロジェクト `{path}` は削除されたか、トークンでは参照できません。コミットは残します。`tsuzuki project sync` で再確認できます",
-                    path
+                    "プロジェクト `{path}` は削除されたか、トークンでは参照できません。コミットは残します。`tsuzuki project sync` で再確認できます"
                 )))
             }
             Err(error) => Err(self.halt(error)),
             Ok(project) if project.is_empty && !was_read => Ok(()),
             Ok(_) if !was_read => Err(Halt::Failed(phrase!(
                 "`{path}` has no branch `{branch}`: check `branches` of the job, or `tsuzuki branch rm {path} {branch}`",
-                "`{path}` にブランチ `{branch}` はありません。ジョブの `branches` を確認するか、`tsuzuki branch rm {path} {branch}` で外してください",
-                path,
-                branch
+                "`{path}` にブランチ `{branch}` はありません。ジョブの `branches` を確認するか、`tsuzuki branch rm {path} {branch}` で外してください"
             ))),
             Ok(_) => {
                 let (subject, now) = (self.subject(), self.clock.now());
@@ -56,9 +53,7 @@ impl TargetCollector {
                 } else {
                     Err(Halt::Failed(phrase!(
                         "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking",
-                        "ブランチ `{branch}` は `{path}` から削除されました。コミットは残し、戻れば収集を再開します。`tsuzuki branch rm {path} {branch}` で対象から外せます",
-                        path,
-                        branch
+                        "ブランチ `{branch}` は `{path}` から削除されました。コミットは残し、戻れば収集を再開します。`tsuzuki branch rm {path} {branch}` で対象から外せます"
                     )))
                 }
             }

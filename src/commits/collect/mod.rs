@@ -123,8 +123,7 @@ impl TargetCollector {
         }
         Err(Halt::Failed(phrase!(
             "`{branch}` changes faster than it can be read; run again",
-            "`{branch}` の更新が速く、読み切れません。もう一度実行してください",
-            branch
+            "`{branch}` の更新が速く、読み切れません。もう一度実行してください"
         )))
     }
 
@@ -197,8 +196,7 @@ impl TargetCollector {
                     return Ok(Walked::NeedsWhole(phrase!(
                         "the list of {host} lacks {missing parent commit}",
                         "{host} の一覧に親コミットが {missing} 件足りません",
-                        host = self.client.name(),
-                        missing
+                        host = self.client.name()
                     )));
                 }
                 StoredPage::Page => {}
@@ -302,7 +300,7 @@ impl TargetCollector {
 
     fn without_range(&self) -> Walked {
         let host = self.client.name();
-        Walked::NeedsWhole(phrase!("{host} does not list the range", "{host} は範囲を一覧できません", host))
+        Walked::NeedsWhole(phrase!("{host} does not list the range", "{host} は範囲を一覧できません"))
     }
 
     fn after_page_error(&self, walk: &Walk, error: host::Error) -> Result<Walked, Halt> {
@@ -324,9 +322,7 @@ impl TargetCollector {
             host::Error::Forbidden { host, why } => Halt::Failed(phrase!(
                 "{host} refuses access to the repository of `{path}` ({why}): {hint}",
                 "{host} に `{path}` のリポジトリへのアクセスを拒否されました（{why}）。{hint}",
-                host,
                 path = &self.project.path,
-                why,
                 hint = self.client.access_hint()
             )),
             other => Halt::Failed(other.phrase()),

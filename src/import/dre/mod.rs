@@ -280,17 +280,11 @@ impl Import<'_> {
         if let (1.., Some(owner)) = (waiting, owner) {
             self.report.note(phrase!(
                 "now waiting in the job `{owner}`: {waiting undelivered book}",
-                "ジョブ `{owner}` で未送信の本：{waiting} 冊",
-                owner,
-                waiting
+                "ジョブ `{owner}` で未送信の本：{waiting} 冊"
             ));
         }
         if homeless > 0 {
-            self.report.note(phrase!(
-                "of no job: {homeless undelivered book}; name one with --job to have them sent",
-                "どのジョブにも属さない未送信の本：{homeless} 冊。送信するには --job でジョブを指定してください",
-                homeless
-            ));
+            self.report.note(phrase!("of no job: {homeless undelivered book}; name one with --job to have them sent", "どのジョブにも属さない未送信の本：{homeless} 冊。送信するには --job でジョブを指定してください"));
         }
         Ok(())
     }
@@ -373,7 +367,7 @@ fn json_list(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal>
             Ok(Some(if cleaned == list { text } else { Json::Array(cleaned).to_string() }))
         }
         Err(_) => {
-            Err(Refusal(phrase!("`{name}` is not a JSON array", "`{name}` が JSON 配列ではありません", name)))
+            Err(Refusal(phrase!("`{name}` is not a JSON array", "`{name}` が JSON 配列ではありません")))
         }
     }
 }
