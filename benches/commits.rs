@@ -31,7 +31,7 @@ const TURNS: usize = 3;
 /// Statistics are short, and on the wall: more turns, so that one of each is undisturbed.
 const STATS_TURNS: usize = 9;
 /// What of the bare loop's rate is reached.
-const RATE_LIMIT: f64 = 0.5;
+const RATE_LIMIT: f64 = 1.0 / 1.3;
 /// Four times the commits may take this much more memory.
 const FLAT_LIMIT: f64 = 1.15;
 /// Statistics beside the plain aggregate.
