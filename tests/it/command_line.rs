@@ -819,7 +819,8 @@ fn a_copy_is_kept_before_the_schema_changes() {
     let test_env = TestEnv::new(BLOGS);
     assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
     assert!(!test_env.files().iter().any(|file| file.contains(".before-v")), "a new file needs no copy");
-    let newest = tsuzuki::db::known_migrations().last().unwrap();
+    let known = tsuzuki::db::known_migrations();
+    let newest = known.last().unwrap();
     let statements = newest.text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let undo = |words: Vec<&str>| match words[..] {
         ["CREATE", "TABLE", table, ..] => Some(format!("DROP TABLE {table};")),
@@ -827,7 +828,10 @@ fn a_copy_is_kept_before_the_schema_changes() {
             Some(format!("ALTER TABLE {table} DROP COLUMN {column};"))
         }
         ["DROP", "TABLE", table] => {
-            Some(format!("CREATE TABLE {} (project_id, sha, parent_sha);", table.trim_end_matches(';')))
+            let begin = format!("CREATE TABLE {} (", table.trim_end_matches(';'));
+            let made = known.iter().find_map(|migration| migration.text.split_once(&begin)).unwrap().1;
+            let whole = format!("{begin}{};", made.split(';').next().unwrap());
+            Some(tsuzuki::db::Dialect::Sqlite.render_schema(&whole))
         }
         _ => None,
     };

@@ -51,16 +51,8 @@ pub(super) async fn dre(
     let yaml = match &jobs {
         None => YamlJobs::default(),
         Some(path) => {
-            let name = path.display().to_string();
-            let bytes = load_input(&path.to_string_lossy(), jobs_yaml::MAX_BYTES, context).await?;
-            let text = String::from_utf8(bytes).map_err(|_| {
-                Error::failed(phrase!(
-                    "{name} is not UTF-8",
-                    "{name} の文字コードが UTF-8 ではありません",
-                    name = &name
-                ))
-            })?;
-            jobs_yaml::parse(&text).map_err(|why| Error::failed(about(&name, why)))?
+            let text = load_text(path, jobs_yaml::MAX_BYTES, context).await?;
+            jobs_yaml::parse(&text).map_err(|why| Error::failed(about(&path.display().to_string(), why)))?
         }
     };
     let config = context.config().await?;
@@ -172,16 +164,15 @@ pub(super) async fn blog_watcher(
 }
 
 async fn read_watched(path: &Path, context: &Context) -> Result<(Vec<import::list::Candidate>, Vec<Phrase>)> {
-    let name = path.display().to_string();
-    let bytes = load_input(&path.to_string_lossy(), MAX_CONFIG_BYTES, context).await?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        Error::failed(phrase!(
-            "{name} is not UTF-8",
-            "{name} の文字コードが UTF-8 ではありません",
-            name = &name
-        ))
-    })?;
-    import::watched::parse(&text).map_err(|why| Error::failed(about(&name, why)))
+    let text = load_text(path, MAX_CONFIG_BYTES, context).await?;
+    import::watched::parse(&text).map_err(|why| Error::failed(about(&path.display().to_string(), why)))
+}
+
+async fn load_text(path: &Path, most: u64, context: &Context) -> Result<String> {
+    let bytes = load_input(&path.to_string_lossy(), most, context).await?;
+    String::from_utf8(bytes).map_err(|_| {
+        Error::failed(phrase!("{path} is not UTF-8", "{path} の文字コードが UTF-8 ではありません"))
+    })
 }
 
 pub(super) async fn gitlab_analyzer(
