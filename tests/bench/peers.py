@@ -44,7 +44,7 @@ def reader(directory, turn, *feeds):
         if turn == "first":
             for url in feeds:
                 store.add_feed(url)
-        store.update_feeds(workers=10)
+        store.update_feeds(workers=10, scheduled=False)
 
 
 def newsboat(directory, turn, *feeds):
@@ -58,9 +58,10 @@ def newsboat(directory, turn, *feeds):
 def rss2email(directory, turn, *feeds):
     command = ["r2e", "-c", str(directory / "r2e.cfg"), "-d", str(directory / "r2e.json")]
     if turn == "first":
-        subprocess.run([*command, "new", "nobody@example.com"], check=True)
-        for number, url in enumerate(feeds):
-            subprocess.run([*command, "add", f"feed{number}", url], check=True)
+        outlines = "".join(f'<outline type="rss" text="feed{number}" xmlUrl="{url}"/>' for number, url in enumerate(feeds))
+        (directory / "feeds.opml").write_text(f'<opml version="2.0"><body>{outlines}</body></opml>')
+        for words in (["new", "nobody@example.com"], ["opmlimport", str(directory / "feeds.opml")]):
+            subprocess.run([*command, *words], check=True, stderr=subprocess.DEVNULL)
     subprocess.run([*command, "run", "--no-send"], check=True, stderr=subprocess.DEVNULL)
 
 
@@ -83,9 +84,9 @@ def python_gitlab(directory, url, projects):
     import gitlab
 
     db = commits_table(directory)
-    host = gitlab.Gitlab(url)
+    host = gitlab.Gitlab(url, keep_base_url=True)
     for project in range(1, int(projects) + 1):
-        listed = host.projects.get(project, lazy=True).commits.list(ref_name="main", with_stats=True, per_page=100, iterator=True)
+        listed = host.projects.get(project, lazy=True).commits.list(ref_name="main", with_stats="true", per_page=100, iterator=True)
         with db:
             db.executemany("INSERT OR IGNORE INTO commits VALUES (?, ?, ?, ?, ?, ?)", (row(project, commit.attributes) for commit in listed))
 
