@@ -153,15 +153,27 @@ impl Output {
         table::render(columns, rows, &Reader { speech, now, width, has_colour })
     }
 
-    /// Writes lines in the place of those that were written before, as many as the terminal has rows. Elsewhere they
-    /// follow each other.
-    pub(super) fn redraw(&self, lines: &[String]) -> Result<()> {
-        let Some((_, height)) = terminal_size().filter(|_| !self.json && !is_dumb()) else {
-            lines.iter().try_for_each(|line| self.to_stdout(line))?;
+    /// Writes a table and what there is to say about it in the place of what was written before. A terminal whose rows are
+    /// too few shows less of the table and says so; elsewhere lines follow each other.
+    pub(super) fn redraw(&self, table: &[String], notices: &[String]) -> Result<()> {
+        let Some((width, height)) = terminal_size().filter(|_| !self.json && !is_dumb()) else {
+            table.iter().chain(notices).try_for_each(|line| self.to_stdout(line))?;
             return self.to_stdout("");
         };
+        let notices: Vec<String> = notices.iter().flat_map(|line| table::wrap_line(line, width)).collect();
+        let rows = height.saturating_sub(1);
+        let mut lines = table.to_vec();
+        if lines.len() + notices.len() > rows {
+            lines.truncate(rows.saturating_sub(notices.len() + 1));
+            let hidden = table.len() - lines.len();
+            lines.push(self.speech().phrase(&phrase!(
+                "… {hidden line} more; a taller window shows them",
+                "… ほか {hidden} 行（ウィンドウを縦に広げると表示されます）"
+            )));
+        }
+        lines.extend(notices);
         let mut screen = String::from("\u{1b}[H");
-        for line in lines.iter().take(height.saturating_sub(1)) {
+        for line in lines.iter().take(rows) {
             // Each line is cleared behind its end, so that nothing flickers.
             screen.push_str(&format!("{}\u{1b}[K\r\n", redact(line)));
         }

@@ -124,14 +124,14 @@ fn draw(overview: &Overview, context: &Context) -> Result<()> {
         return context.out.json(&overview.jobs);
     }
     let rows: Vec<Vec<Cell>> = overview.jobs.iter().map(list_cells).collect();
-    let mut lines = context.out.render_table(&list_columns(), &rows);
+    let mut table = context.out.render_table(&list_columns(), &rows);
     let notices = summarise(overview);
     if !notices.is_empty() {
-        lines.push(String::new());
+        table.push(String::new());
     }
     let speech = context.out.speech();
-    lines.extend(notices.iter().map(|(state, line)| format!("{} {}", state.mark(), speech.phrase(line))));
-    context.out.redraw(&lines)
+    let say = |(state, line): &(State, Phrase)| format!("{} {}", state.mark(), speech.phrase(line));
+    context.out.redraw(&table, &notices.iter().map(say).collect::<Vec<_>>())
 }
 
 fn list_columns() -> [Column; 7] {

@@ -231,9 +231,13 @@ fn states_have_colours_and_a_dumb_terminal_gets_no_commands() {
 }
 
 async fn wait_until_written(test_env: &TestEnv, words: &str) {
+    wait_until(test_env, |text| text.contains(words)).await;
+}
+
+async fn wait_until(test_env: &TestEnv, is_meant: impl Fn(&str) -> bool) {
     let start = Instant::now();
-    while !(test_env.file("typescript").exists() && written(test_env).contains(words)) {
-        assert!(start.elapsed() < Duration::from_secs(30), "{words}: {}", written(test_env));
+    while !(test_env.file("typescript").exists() && is_meant(&written(test_env))) {
+        assert!(start.elapsed() < Duration::from_secs(30), "{}", written(test_env));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -246,9 +250,22 @@ async fn watching_redraws_in_place_and_follows_a_new_size() {
     wait_until_written(&test_env, "LAST SUCCESS").await;
     let before = written(&test_env);
     assert!(before.starts_with("\u{1b}[H") && before.contains("\u{1b}[J"), "{before:?}");
+    assert!(!before.contains("a taller window"), "{before:?}");
     let tty = test_env.read("tty");
     assert!(Command::new("stty").args(["cols", "40", "-F", tty.trim()]).status().unwrap().success());
     wait_until_written(&test_env, "\u{1b}[Hthe-first-job-of-all").await;
+    // What needs somebody stays, and the table says that it goes on.
+    assert!(
+        Command::new("stty").args(["cols", "120", "rows", "6", "-F", tty.trim()]).status().unwrap().success()
+    );
+    wait_until(&test_env, |text| {
+        let screen = text.rsplit("\u{1b}[H").next().unwrap();
+        let has_all = ["more; a taller window shows them", "tsuzuki why", "\u{1b}[J"]
+            .iter()
+            .all(|words| screen.contains(words));
+        has_all && screen.matches("\r\n").count() == 5
+    })
+    .await;
     send_signal(test_env.read("pid").trim().parse().unwrap(), Signal::INT);
     assert!(watching.wait().unwrap().success(), "{}", written(&test_env));
 }

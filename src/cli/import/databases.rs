@@ -86,11 +86,6 @@ pub(super) async fn dre(
         } else {
             edited.save(app::kinds(), &context.env)?
         };
-        let mails = config.channels.iter().filter(|channel| channel.kind == crate::channel::MAIL).count();
-        if mails != 1 && !said.jobs.is_empty() {
-            said.report
-                .note(phrase!("the new jobs notify nobody yet: give them `deliver = [\"NAME\"]` with a channel", "新しいジョブにはまだ通知先がありません。`deliver = [\"NAME\"]` でチャンネルを指定してください"));
-        }
     }
     said.print(context)
 }
