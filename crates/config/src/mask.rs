@@ -183,12 +183,12 @@ mod tests {
     #[test]
     fn what_stands_below_a_key_that_holds_secrets_is_blotted_however_it_is_written() {
         for text in [
-            "headers = { \"X-Key\" = \"abc\" }",
-            "headers.X-Key = \"abc\"",
-            "headers.\"X-Key\" = \"abc\" # why",
-            "blog = [{ id = \"b\", headers.X-Key = \"abc\" }]",
-            "[job.blog.headers]\nX-Key = \"abc\"\n'Other' = 'abc'",
-            "[ job . blog . \"headers\" ]\nX-Key = \"abc\"",
+            "headers = { \"X-Api\" = \"abc\" }",
+            "headers.X-Api = \"abc\"",
+            "headers.\"X-Api\" = \"abc\" # why",
+            "blog = [{ id = \"b\", headers.X-Api = \"abc\" }]",
+            "[job.blog.headers]\nX-Api = \"abc\"\n'Other' = 'abc'",
+            "[ job . blog . \"headers\" ]\nX-Api = \"abc\"",
         ] {
             let shown = blot_secrets_of(text, &["headers".to_owned()]);
             assert!(!shown.contains("abc"), "{shown}");
