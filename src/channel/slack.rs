@@ -126,7 +126,7 @@ fn message(notice: &Notice) -> Value {
             json!({ "type": "context", "elements": [plain(&cut(&text::one_line(warning), MAX_TITLE))] }),
         );
     }
-    let summary = notice.summary.trim().replace('\0', "");
+    let summary = text::printable(notice.summary.trim());
     if !summary.is_empty() {
         blocks.push(json!({ "type": "section", "text": plain(&cut(&summary, MAX_SECTION)) }));
     }
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn titles_mention_nobody_and_link_nowhere() {
         let notice = Notice {
-            summary: "<!channel> <https://evil.example|click> *bold* @here".into(),
+            summary: "<!channel> <https://evil.example|click> *bold* @here\u{202e}\u{0}".into(),
             link: Some("https://example.com/a?b=1&c=2".parse().unwrap()),
             entries: vec![NoticeEntry {
                 title: "<@U123> <!here>".into(),
@@ -234,6 +234,7 @@ mod tests {
         assert_eq!(text, "&lt;!everyone&gt; &amp; co https://example.com/a?b=1&amp;c=2");
         // Everything else stands in fields that have no markup.
         let kinds = message.to_string();
+        assert!(!kinds.contains(['\u{202e}', '\u{0}']) && !kinds.contains("u0000"), "{kinds}");
         assert!(!kinds.contains("\"mrkdwn\",") && !kinds.contains("\"type\":\"mrkdwn\""), "{kinds}");
         assert!(!kinds.contains("\"url\":\"javascript"), "{kinds}");
         assert!(!kinds.contains("\"type\":\"user\"") && !kinds.contains("broadcast"), "{kinds}");

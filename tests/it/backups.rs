@@ -84,6 +84,24 @@ fn a_damaged_database_is_replaced_with_all_that_belongs_to_it() {
 }
 
 #[test]
+fn nobody_else_reads_a_new_database_and_copies_keep_the_rights_of_what_they_stand_for() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let test_env = TestEnv::new("[store]\nurl = \"sqlite:tsuzuki.db\"\n");
+    let mode = |name: &str| test_env.file(name).metadata().unwrap().permissions().mode() & 0o777;
+    let set = |name: &str, mode| {
+        std::fs::set_permissions(test_env.file(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    assert!(test_env.run(&["run-due"]).status.success());
+    assert_eq!(mode("tsuzuki.db"), 0o600, "it holds messages and links to prompts");
+    assert!(test_env.run(&["db", "backup", "private.db"]).status.success());
+    assert_eq!(mode("private.db"), 0o600, "a copy is no more open than its original");
+    set("tsuzuki.db", 0o640);
+    set("private.db", 0o644);
+    assert!(test_env.run(&["db", "restore", "private.db", "--yes"]).status.success());
+    assert_eq!(mode("tsuzuki.db"), 0o640, "as the database was that it replaces");
+}
+
+#[test]
 fn what_is_left_of_a_removed_database_is_not_laid_over_the_restored_one() {
     let test_env = TestEnv::new("");
     assert!(test_env.run(&["db", "migrate"]).status.success());

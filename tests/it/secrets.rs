@@ -134,3 +134,18 @@ async fn a_password_that_a_mail_server_repeats_is_shown_and_kept_nowhere() {
         assert!(resumed.status.success(), "{}", said(&resumed));
     }
 }
+
+#[test]
+fn headers_of_a_blog_are_not_in_the_config_that_is_shown() {
+    let test_env = TestEnv::new(
+        "[[job]]\nname = \"blogs\"\nkind = \"blogs\"\n\
+         blog = [{ id = \"a\", url = \"https://a.example\", headers = { X-Api = \"inline-SECRET\" } }]\n\
+         [[job]]\nname = \"more\"\nkind = \"blogs\"\n\
+         [[job.blog]]\nid = \"b\"\nurl = \"https://b.example\"\nheaders.X-Api = \"dotted-SECRET\"\n\
+         [[job.blog]]\nid = \"c\"\nurl = \"https://c.example\"\n[job.blog.headers]\nX-Api = \"table-SECRET\"\n\
+         X-Named = \"${NAMED}\"\n",
+    );
+    let shown = said(&test_env.run(&["config", "show"]));
+    assert!(!shown.contains("SECRET") && shown.contains("${NAMED}"), "{shown}");
+    assert!(shown.contains("url = \"https://c.example\""), "{shown}");
+}

@@ -171,6 +171,7 @@ on_both_databases! {
             ("kind=books&name=more", "queries"),
             ("kind=books&name=more&flag.query=x&every=soon", "every"),
             ("kind=books&name=more&flag.query=x&deliver=nobody", "nobody"),
+            ("kind=commits&name=more&flag.gitlab=https://evil.example&flag.project=a/b&flag.token-env=file:/etc/passwd", "token-env"),
         ] {
             let answer = add(body).await;
             let html = answer.text();

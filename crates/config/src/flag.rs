@@ -1,6 +1,9 @@
 //! Options of commands that write a key of the config file: `job add`, `channel add`, and the questions of `init`.
 
+use stdx::phrase;
 use stdx::phrase::Phrase;
+
+use super::lookup::is_variable_name;
 
 /// An option of `job add` or `channel add`.
 pub struct Flag {
@@ -79,7 +82,17 @@ impl Flag {
         Ok(match self.shape {
             FlagShape::Text => toml::Value::from(last()),
             FlagShape::List => toml::Value::from(given.to_vec()),
-            FlagShape::Variable(_) => toml::Value::from(format!("${{{}}}", last())),
+            FlagShape::Variable(_) if is_variable_name(last()) => {
+                toml::Value::from(format!("${{{}}}", last()))
+            }
+            // Not repeated: it may be the secret itself. And a form on a page must not name a file of this machine.
+            FlagShape::Variable(usual) => {
+                return Err(phrase!(
+                    "`{flag}` takes the name of an environment variable, such as {usual}",
+                    "`{flag}` には環境変数の名前を指定します（例：{usual}）",
+                    flag = self.name
+                ));
+            }
             FlagShape::Made(make) => make(given)?,
         })
     }
@@ -129,5 +142,14 @@ mod tests {
         );
         assert_eq!(written(&[(1, &["MINE"])]), "token = \"${MINE}\"\n");
         assert_eq!(written(&[(2, &["P"])]), "token = \"${HOST_TOKEN}\"\npassword = \"${P}\"\n");
+    }
+
+    #[test]
+    fn a_secret_is_named_by_a_variable_and_by_nothing_else() {
+        let token = flag("token-env", FlagShape::Variable("HOST_TOKEN"), true);
+        for wrong in ["file:/etc/passwd", "cred:key", "A}${file:/etc/passwd", "glpat-secret", "", "1A"] {
+            let said = token.render(&[wrong.to_owned()]).unwrap_err().to_string();
+            assert_eq!(said, "`token-env` takes the name of an environment variable, such as HOST_TOKEN");
+        }
     }
 }

@@ -125,7 +125,7 @@ pub(super) fn parse_parts(text: &str, context: &Surroundings) -> Result<Vec<Secr
     Ok(parts)
 }
 
-fn is_variable_name(name: &str) -> bool {
+pub(super) fn is_variable_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

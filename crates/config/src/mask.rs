@@ -16,13 +16,15 @@ pub(super) fn blot_secrets(text: &str) -> String {
 pub(super) fn blot_secrets_of(text: &str, secret_keys: &[String]) -> String {
     let mut out = text.as_bytes().to_vec();
     // Line by line, so that each is looked at once however long the text is.
-    let (mut start, mut is_plain) = (0, false);
+    let (mut start, mut is_plain, mut is_secret) = (0, false, false);
     for line in text.split_inclusive('\n') {
-        if line.trim_start().starts_with('[') {
-            is_plain = is_plain_header(line.trim_start());
+        let header = line.trim_start();
+        if header.starts_with('[') {
+            is_plain = is_plain_header(header);
+            is_secret = header.split(']').next().is_some_and(|name| names_secret(name, secret_keys));
         }
         for (at, _) in line.match_indices('=') {
-            if is_secret_key(&line[..at], is_plain, secret_keys) {
+            if is_secret || is_secret_key(&line[..at], is_plain, secret_keys) {
                 blot_value(text, start + at + 1, &mut out);
             }
         }
@@ -48,7 +50,16 @@ fn is_secret_key(before: &str, is_plain: bool, secret_keys: &[String]) -> bool {
     if key == "url" && is_plain {
         return false;
     }
-    secret_keys.iter().any(|one| one == key) || SECRET_WORDS.iter().any(|word| plain.ends_with(word))
+    let whole = before.rsplit(['{', ',']).next().unwrap_or(before);
+    names_secret(key, secret_keys)
+        || names_secret(whole, secret_keys)
+        || SECRET_WORDS.iter().any(|word| plain.ends_with(word))
+}
+
+/// Whether a part of a dotted name is a key that holds secrets: what stands below it is one, whatever its own name.
+fn names_secret(name: &str, secret_keys: &[String]) -> bool {
+    let mut parts = name.split('.').map(|part| part.trim().trim_matches(['[', '"', '\'']));
+    parts.any(|part| secret_keys.iter().any(|one| one == part))
 }
 
 /// Whether a header begins a table whose addresses hold no more secrets than a password.
@@ -167,6 +178,23 @@ mod tests {
     #[test]
     fn keys_that_are_known_to_be_secret_are_blotted_too() {
         assert_eq!(blot_secrets_of("login = \"abc\"", &["login".to_owned()]), "login = \"***\"");
+    }
+
+    #[test]
+    fn what_stands_below_a_key_that_holds_secrets_is_blotted_however_it_is_written() {
+        for text in [
+            "headers = { \"X-Api\" = \"abc\" }",
+            "headers.X-Api = \"abc\"",
+            "headers.\"X-Api\" = \"abc\" # why",
+            "blog = [{ id = \"b\", headers.X-Api = \"abc\" }]",
+            "[job.blog.headers]\nX-Api = \"abc\"\n'Other' = 'abc'",
+            "[ job . blog . \"headers\" ]\nX-Api = \"abc\"",
+        ] {
+            let shown = blot_secrets_of(text, &["headers".to_owned()]);
+            assert!(!shown.contains("abc"), "{shown}");
+        }
+        let after = "[job.blog.headers]\n[[job]]\nname = \"abc\"";
+        assert_eq!(blot_secrets_of(after, &["headers".to_owned()]), after);
     }
 
     proptest::proptest! {

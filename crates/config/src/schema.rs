@@ -102,10 +102,10 @@ fn add_head(schema: &mut Value, head: &Value) {
     schema["required"] = Value::Array(required);
 }
 
-/// Whether a value is a secret, a list of them, or one that may be absent.
+/// Whether a value is a secret, a list or a table of them, or one that may be absent.
 fn is_secret(property: &Value) -> bool {
     property["$ref"].as_str().is_some_and(|path| path.ends_with("/Secret"))
-        || property.get("items").is_some_and(is_secret)
+        || ["items", "additionalProperties"].iter().any(|key| property.get(key).is_some_and(is_secret))
         || ["allOf", "anyOf"]
             .iter()
             .any(|key| property[key].as_array().is_some_and(|all| all.iter().any(is_secret)))

@@ -279,6 +279,7 @@ fn copy_checked(from: &Path, to: &Path, made: Made) -> Result<Copied> {
     let mut copied = Copied { draft: with_ending(to, &format!(".part-{}", std::process::id())), bytes: 0 };
     let draft = &copied.draft;
     let _ = std::fs::remove_file(draft);
+    sqlite::create_private(draft).map_err(|error| cannot(draft, &error))?;
     {
         let mut copy = Connection::open(draft)?;
         let backup = rusqlite::backup::Backup::new(&source, &mut copy)?;
@@ -290,9 +291,22 @@ fn copy_checked(from: &Path, to: &Path, made: Made) -> Result<Copied> {
         copy.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
     }
     let file = std::fs::File::open(draft).map_err(|error| cannot(draft, &error))?;
+    keep_rights(draft, from, to).map_err(|error| cannot(draft, &error))?;
     file.sync_all().map_err(|error| cannot(draft, &error))?;
     copied.bytes = file.metadata().map_err(|error| cannot(draft, &error))?.len();
     Ok(copied)
+}
+
+/// Lets those read a copy who may read what it replaces, or else what it is a copy of.
+fn keep_rights(draft: &Path, from: &Path, to: &Path) -> std::io::Result<()> {
+    let replaced = std::fs::metadata(to);
+    #[cfg(unix)]
+    if let Ok(replaced) = &replaced {
+        use std::os::unix::fs::MetadataExt as _;
+        // Only root can, and only root has to: the daemon could not write what root put back.
+        let _ = std::os::unix::fs::chown(draft, Some(replaced.uid()), Some(replaced.gid()));
+    }
+    std::fs::set_permissions(draft, replaced.or_else(|_| std::fs::metadata(from))?.permissions())
 }
 
 /// Writes into a copy when it was made. One that does not know was made some time after the last thing that it knows of.

@@ -35,10 +35,22 @@ pub(crate) fn open_file(path: &Path, how: Open) -> Result<Connection> {
             std::fs::create_dir_all(parent)
                 .map_err(|error| Error::CannotOpen(format!("{}: {error}", parent.display())))?;
         }
+        // Another process may be quicker, and SQLite says better what is wrong.
+        let _ = create_private(path);
     }
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, how == Open::Create);
     Ok(Connection::open_with_flags(path, flags)?)
+}
+
+/// Makes an empty file that its owner alone may read: it will hold messages, addresses and links to prompts. What SQLite
+/// puts beside it gets the same rights.
+pub(crate) fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
 }
 
 /// Refuses what is not ours or not sound before anything is written, then sets the rules and migrates.

@@ -17,7 +17,9 @@ use super::neighbour::{self, OpenedFile};
 use super::unit::{TxAccess, Unit};
 use super::{DbUrl, Error, Open, Result, Stats, Tx, lineage, moved};
 use checkpoint::Checkpointer;
-pub(crate) use file::{APPLICATION_ID, open_file, prepare, quick_check, refuse_strangers, with_busy_retry};
+pub(crate) use file::{
+    APPLICATION_ID, create_private, open_file, prepare, quick_check, refuse_strangers, with_busy_retry,
+};
 use file::{STATEMENT_CACHE, busy_timeout, retry_for, set_rules};
 use stdx::time::Clock;
 
