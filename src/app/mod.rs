@@ -14,11 +14,8 @@ use std::sync::{Arc, LazyLock};
 
 use url::Url;
 
-use crate::blogs;
-use crate::books;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelEnv, ChannelSet};
-use crate::commits;
 use crate::config::value::Span;
 use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Problem, Problems, Section, TableKind};
 use crate::db::Db;
@@ -32,15 +29,14 @@ use crate::ledger::quota::Quota;
 use crate::llm::{self, LlmSet};
 use crate::phrase;
 use crate::phrase::Phrase;
-use crate::press;
 use crate::time::Clock;
 
-/// The pipelines: each is a folder, a migration, and a line here.
+/// The pipelines: each is a folder that `lib.rs` names, a migration, and a line here.
 pub const PIPELINES: &[&Pipeline] = &[
-    &press::pipeline::PIPELINE,
-    &books::pipeline::PIPELINE,
-    &blogs::pipeline::PIPELINE,
-    &commits::pipeline::PIPELINE,
+    &crate::press::pipeline::PIPELINE,
+    &crate::books::pipeline::PIPELINE,
+    &crate::blogs::pipeline::PIPELINE,
+    &crate::commits::pipeline::PIPELINE,
 ];
 
 /// The pipeline of that kind.

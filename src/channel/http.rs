@@ -6,7 +6,7 @@ use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::error::{Accepted, SendError};
-use super::{ChannelEnv, Progress, Settings};
+use super::{Channel, ChannelEnv, Check, Progress, Settings};
 use crate::config::Secret;
 use crate::fetch::{ApiReply, NoAnswer, header, quote};
 use crate::phrase::Phrase;
@@ -111,11 +111,25 @@ pub(super) fn secret_text(secret: &Secret) -> String {
     secret.reveal().map(|revealed| revealed.expose().to_owned()).unwrap_or_default()
 }
 
-/// Whether the guard lets a channel reach `url`.
-pub(super) fn check_address(channel_env: &ChannelEnv, settings: &Settings, url: &Url) -> Result<(), Phrase> {
-    channel_env
-        .clients
-        .client_for(url, &settings.allow_private)
-        .map(drop)
-        .map_err(|error| error.with_its_hint())
+/// The address that a secret holds; an error never repeats it.
+pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
+    let revealed = secret.reveal().map_err(|missing| SendError::locked(missing.phrase()))?;
+    let bad =
+        || SendError::locked(phrase!("`url` is not a web address", "`url` が Web アドレスではありません"));
+    Url::parse(revealed.expose().trim())
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(bad)
+}
+
+/// Whether a secret holds an address that the guard lets a channel reach.
+pub(super) fn check_address(secret: &Secret, channel: &Channel, channel_env: &ChannelEnv) -> Check {
+    let url = match address(secret) {
+        Ok(url) => url,
+        Err(error) => return error.check(Check::ADDRESS),
+    };
+    match channel_env.clients.client_for(&url, &channel.settings.allow_private) {
+        Ok(_) => Check::fine(Check::ADDRESS, url.host_str().unwrap_or_default()),
+        Err(error) => Check::bad(Check::ADDRESS, error.with_its_hint()),
+    }
 }

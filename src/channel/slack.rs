@@ -11,7 +11,6 @@ use super::kind::{Backend, ChannelKind};
 use super::notice::{News, Notice, NoticeEntry};
 use super::outbox::Row;
 use super::settings::channel_config;
-use super::webhook::{address, check_address};
 use super::{Channel, ChannelEnv, Check, Progress, http};
 use crate::config::{Flag, Kind, Secret};
 use crate::fetch::SecretHint;
@@ -82,7 +81,7 @@ impl Backend for Slack {
         row: &Row,
         progress: &Progress,
     ) -> Result<Accepted, SendError> {
-        let mut request = reqwest::Request::new(Method::POST, address(&self.config.url)?);
+        let mut request = reqwest::Request::new(Method::POST, http::address(&self.config.url)?);
         request
             .headers_mut()
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
@@ -106,11 +105,11 @@ impl Backend for Slack {
     }
 
     fn address(&self) -> Option<Url> {
-        address(&self.config.url).ok()
+        http::address(&self.config.url).ok()
     }
 
     async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
-        vec![check_address(&self.config.url, channel, channel_env)]
+        vec![http::check_address(&self.config.url, channel, channel_env)]
     }
 }
 

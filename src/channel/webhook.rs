@@ -116,7 +116,7 @@ impl Backend for Webhook {
         progress: &Progress,
     ) -> Result<Accepted, SendError> {
         let now = channel_env.clock.now();
-        let mut request = reqwest::Request::new(Method::POST, address(&self.config.url)?);
+        let mut request = reqwest::Request::new(Method::POST, http::address(&self.config.url)?);
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let seconds = (now.as_millis() / 1000).to_string();
@@ -158,11 +158,11 @@ impl Backend for Webhook {
     }
 
     fn address(&self) -> Option<Url> {
-        address(&self.config.url).ok()
+        http::address(&self.config.url).ok()
     }
 
     async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
-        let mut checks = vec![check_address(&self.config.url, channel, channel_env)];
+        let mut checks = vec![http::check_address(&self.config.url, channel, channel_env)];
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
             None => Check::fine(
                 SIGNATURE,
@@ -178,28 +178,6 @@ impl Backend for Webhook {
             checks.push(Check::locked(Check::TOKEN, missing.phrase()));
         }
         checks
-    }
-}
-
-/// The address that a secret holds; an error never repeats it.
-pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
-    let revealed = secret.reveal().map_err(|missing| SendError::locked(missing.phrase()))?;
-    let bad =
-        || SendError::locked(phrase!("`url` is not a web address", "`url` が Web アドレスではありません"));
-    Url::parse(revealed.expose().trim())
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-        .ok_or_else(bad)
-}
-
-pub(super) fn check_address(secret: &Secret, channel: &Channel, channel_env: &ChannelEnv) -> Check {
-    let url = match address(secret) {
-        Ok(url) => url,
-        Err(error) => return error.check(Check::ADDRESS),
-    };
-    match http::check_address(channel_env, &channel.settings, &url) {
-        Ok(()) => Check::fine(Check::ADDRESS, url.host_str().unwrap_or_default()),
-        Err(why) => Check::bad(Check::ADDRESS, why),
     }
 }
 

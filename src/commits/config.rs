@@ -42,7 +42,7 @@ macro_rules! keys {
         #[derive(Clone, Debug, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct Keys {
-            $($(#[$about])* pub $key: Option<HttpUrl>,)+
+            $($(#[$about])* #[schemars(with = "HttpUrl")] pub $key: Option<HttpUrl>,)+
             /// An access token with the scope `read_api`; without one only public projects can be read.
             pub token: Option<Secret>,
             /// Projects by path ("group/project") or number.

@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::source::{
-    Became, Record, Refusal, SourceTable, check_tables, import_table, is_no_list_of_texts, needed, needed_as,
-    spare,
+    Became, Record, Refusal, SourceTable, import_table, is_no_list_of_texts, needed, needed_as, open, spare,
 };
 use super::{Options, Report, in_one_go};
 use crate::blogs::store::{self, ImportedCheck, ImportedState};
-use crate::db::{self, Db, Foreign};
+use crate::db::{self, Db};
 use crate::id::JobName;
 use crate::parse::url::resolve_web;
 use crate::phrase;
@@ -46,8 +45,7 @@ const HISTORY: SourceTable = SourceTable {
 pub async fn import(db: &Db, file: PathBuf, job: JobName, options: Options) -> db::Result<Report> {
     let (of, how) = (job.clone(), options.clone());
     in_one_go(db, &how, "blog-watcher", Some(&of), move |tx| {
-        let source = Foreign::open(&file)?;
-        check_tables(&source, "blog-watcher", &["blog_state"])?;
+        let source = open(&file, "blog-watcher", "blog_state")?;
         let mut report = Report::default();
         // When each blog was last read without trouble; the state itself only says when it was tried.
         let mut good: HashMap<String, Timestamp> = HashMap::new();
@@ -93,8 +91,7 @@ pub async fn import(db: &Db, file: PathBuf, job: JobName, options: Options) -> d
 
 /// The ids of the blogs that the file knows.
 pub fn list_ids(file: &std::path::Path) -> db::Result<Vec<String>> {
-    let source = Foreign::open(file)?;
-    check_tables(&source, "blog-watcher", &["blog_state"])?;
+    let source = open(file, "blog-watcher", "blog_state")?;
     let mut ids = Vec::new();
     source.each("blog_state", &["blog_id"], |cells| {
         if let [crate::db::Raw::Text(bytes)] = cells

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::source::{
-    Became, Record, Refusal, RowError, SourceTable, check_tables, import_table, is_below_zero, needed,
-    needed_as, quote, spare,
+    Became, Record, Refusal, RowError, SourceTable, import_table, is_below_zero, needed, needed_as, open,
+    quote, spare,
 };
 use super::{Options, Report, in_one_go};
 use crate::commits::author::{Emails, author_of};
@@ -102,8 +102,7 @@ pub fn find_gitlab(file: &Path) -> db::Result<Option<String>> {
 pub async fn import(db: &Db, file: PathBuf, home: Home, options: Options) -> db::Result<Report> {
     let how = options.clone();
     in_one_go(db, &how, "gitlab-analyzer", home.job.clone().as_ref(), move |tx| {
-        let source = Foreign::open(&file)?;
-        check_tables(&source, "gitlab-analyzer", &["commits"])?;
+        let source = open(&file, "gitlab-analyzer", "commits")?;
         let mut import = Import {
             source: &source,
             options: &options,

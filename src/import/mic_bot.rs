@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::source::{
-    Became, Refusal, SourceColumn, SourceTable, check_tables, import_table, needed, quote, spare,
-};
+use super::source::{Became, Refusal, SourceColumn, SourceTable, import_table, needed, open, quote, spare};
 use super::{Options, Report, in_one_go};
-use crate::db::{self, Db, Foreign};
+use crate::db::{self, Db};
 use crate::id::JobName;
 use crate::phrase;
 use crate::press::model::{Reason, Status};
@@ -35,8 +33,7 @@ pub async fn import(
 ) -> db::Result<Report> {
     let (of, how) = (job.clone(), options.clone());
     in_one_go(db, &how, "mic-bot", Some(&of), move |tx| {
-        let source = Foreign::open(&file)?;
-        check_tables(&source, "mic-bot", &["items"])?;
+        let source = open(&file, "mic-bot", "items")?;
         let mut report = Report::default();
         let tally = import_table(tx, &source, &ITEMS, &options, &mut report, |tx, record, _| {
             let link = record.word("url")?;

@@ -1,5 +1,7 @@
 //! Tables of another program: their columns under whatever name, and their rows, read one by one and judged alone.
 
+use std::path::Path;
+
 use jiff::tz::TimeZone;
 
 use super::report::TableCount;
@@ -81,21 +83,17 @@ impl Became {
     }
 }
 
-/// Makes sure that the file has the tables that the program `of` would have made.
-pub(super) fn check_tables(source: &Foreign, of: &str, tables: &[&str]) -> db::Result<()> {
-    let there = source.tables()?;
-    let missing: Vec<&str> =
-        tables.iter().copied().filter(|table| !there.iter().any(|name| name == table)).collect();
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(db::Error::Foreign(phrase!(
-            "{file} is not a database of {of}: it has no table `{missing}`",
-            "{file} は {of} のデータベースではありません：表 `{missing}` がありません",
-            file = source.shown(),
-            missing = missing.join("`, `")
-        )))
+/// Opens the database of the program `of`, which would have made this table.
+pub(super) fn open(file: &Path, of: &str, table: &str) -> db::Result<Foreign> {
+    let source = Foreign::open(file)?;
+    if source.tables()?.iter().any(|name| name == table) {
+        return Ok(source);
     }
+    Err(db::Error::Foreign(phrase!(
+        "{file} is not a database of {of}: it has no table `{table}`",
+        "{file} は {of} のデータベースではありません：表 `{table}` がありません",
+        file = source.shown()
+    )))
 }
 
 /// Reads every row of `table` and hands it to `take`; a table that is not there is passed over with a notice.

@@ -37,10 +37,12 @@ pub static MIGRATIONS: [Migration];
 #[macro_export]
 macro_rules! migration {
     ($version:literal, $name:literal, $file:literal) => {
-        #[allow(unsafe_code, reason = "linkme puts the static into a section of its own, nothing else")]
-        #[linkme::distributed_slice($crate::MIGRATIONS)]
-        static MIGRATION: $crate::Migration =
-            $crate::Migration { version: $version, name: $name, text: include_str!($file) };
+        const _: () = {
+            #[allow(unsafe_code, reason = "linkme puts the static into a section of its own, nothing else")]
+            #[linkme::distributed_slice($crate::MIGRATIONS)]
+            static MIGRATION: $crate::Migration =
+                $crate::Migration { version: $version, name: $name, text: include_str!($file) };
+        };
     };
 }
 

@@ -1,4 +1,4 @@
-//! Git hosts: what can be asked of one, whatever its API. Another host is a folder here and a line in `hosts!`.
+//! Git hosts: what can be asked of one, whatever its API. Another host is a file or folder here and a line in `hosts!`.
 
 mod ask;
 pub(super) mod gitlab;
@@ -23,7 +23,6 @@ macro_rules! hosts {
     ($keys:ident) => {
         $keys! {
             /// The address of GitLab, e.g. `https://gitlab.com`.
-            #[schemars(with = "HttpUrl")]
             gitlab,
         }
     };

@@ -12,8 +12,7 @@ use self::tables::{
     API_USAGE, BOOKS, COLLECT_CURSOR, DELIVERIES, DELIVERY_ITEMS, JOB_STATE, PROMPT_TOKENS, PROMPTS,
 };
 use super::source::{
-    Became, Record, Refusal, RowError, SourceTable, check_tables, import_table, is_empty,
-    is_no_list_of_texts, quote,
+    Became, Record, Refusal, RowError, SourceTable, import_table, is_empty, is_no_list_of_texts, open, quote,
 };
 use super::{Options, Report, in_one_go};
 use crate::books::model::Isbn13;
@@ -49,8 +48,7 @@ pub async fn import(
 ) -> db::Result<Report> {
     let how = options.clone();
     in_one_go(db, &how, "dre", owner.clone().as_ref(), move |tx| {
-        let source = Foreign::open(&file)?;
-        check_tables(&source, "dre", &["books"])?;
+        let source = open(&file, "dre", "books")?;
         let mut import = Import {
             source: &source,
             options: &options,

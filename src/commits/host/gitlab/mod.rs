@@ -38,7 +38,7 @@ pub(in crate::commits) const KIND: HostKind = HostKind {
         ja: "GitLab の「プロフィールの編集」→「アクセストークン」で、スコープ `read_api` を付けて作ります。\
              グループやプロジェクトのトークンでもかまいません",
     },
-    connect: |access| Arc::new(Client::new(access)),
+    connect: |access| Arc::new(GitLab::new(access)),
 };
 /// Commits, projects and branches a page; GitLab allows no more.
 const PER_PAGE: &str = "100";
@@ -48,7 +48,7 @@ const SLOW_PAGE: Duration = Duration::from_secs(20);
 const MOST_PAGES: u32 = 1_000_000;
 
 /// One GitLab, as one job may use it.
-struct Client {
+struct GitLab {
     asker: Asker,
     base: Url,
     token: Option<(HeaderName, SecretString)>,
@@ -59,7 +59,7 @@ struct Client {
     is_slow_at_lines: AtomicBool,
 }
 
-impl Client {
+impl GitLab {
     fn new(access: HostAccess) -> Self {
         let limit = RateLimit {
             remaining: HeaderName::from_static("ratelimit-remaining"),
@@ -169,7 +169,7 @@ impl Client {
 }
 
 #[async_trait]
-impl Host for Client {
+impl Host for GitLab {
     fn name(&self) -> &'static str {
         NAME
     }
