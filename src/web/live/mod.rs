@@ -12,7 +12,8 @@
 //! | `reset` | `{}`: more happened than can be told; look again |
 //!
 //! Every message has an `id`. A listener that comes back with `Last-Event-ID` is told what it has missed, or `reset`.
-//! `beat` is sent every five seconds, without an `id`: who hears nothing for longer is no longer connected.
+//! `beat` is sent every five seconds, without an `id`: who hears nothing for longer is no longer connected. A stream ends after five
+//! minutes: who comes back is asked again who it is, so that logging out or revoking a token ends it.
 
 mod hub;
 
@@ -28,6 +29,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, broadcast};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::hub::Hub;
@@ -37,6 +39,8 @@ use super::route::{Access, Route};
 
 /// How often a listener hears something, if only that it is still connected.
 const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How long a stream goes on before its listener has to come back.
+const LIFE: Duration = Duration::from_secs(300);
 /// Listeners at once.
 pub(super) const MAX_LISTENERS: usize = 512;
 
@@ -44,8 +48,10 @@ pub(super) const MAX_LISTENERS: usize = 512;
 pub(super) fn routes() -> Vec<Route> {
     vec![Route::get("/live", Access::Read, listen)]
 }
+
 struct Listener {
     first: Option<Bytes>,
+    until: Instant,
     receiver: broadcast::Receiver<Message>,
     closed: CancellationToken,
     _slot: OwnedSemaphorePermit,
@@ -60,7 +66,8 @@ async fn listen(State(pages): State<Pages>, headers: HeaderMap) -> Response {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let (first, receiver) = hub.catch_up(last);
     hub.wanted.notify_one();
-    let listener = Listener { first: Some(first), receiver, closed: hub.closed.clone(), _slot: slot };
+    let (until, closed) = (Instant::now() + LIFE, hub.closed.clone());
+    let listener = Listener { first: Some(first), until, receiver, closed, _slot: slot };
     let messages = stream::unfold(listener, |mut listener| async move {
         let text = listener.next().await?;
         Some((Ok::<_, Infallible>(text), listener))
@@ -78,6 +85,9 @@ impl Listener {
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take().filter(|first| !first.is_empty()) {
             return Some(first);
+        }
+        if Instant::now() >= self.until {
+            return None;
         }
         tokio::select! {
             () = self.closed.cancelled() => None,
@@ -146,6 +156,20 @@ mod tests {
         let polls = site.pages.hub.polls.load(Ordering::Relaxed) - before;
         assert!(polls < 60, "{polls} looks for 500 listeners");
         drop((first, others));
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_has_lived_long_ends_so_that_its_listener_is_asked_again_who_it_is() {
+        let site = Site::serve("").await;
+        let now = Instant::now();
+        for (until, goes_on) in [(now, false), (now + LIFE, true)] {
+            let (first, receiver) = site.pages.hub.catch_up(None);
+            let slot = Arc::clone(&site.pages.hub.slots).try_acquire_owned().unwrap();
+            let closed = CancellationToken::new();
+            let mut listener = Listener { first: Some(first), until, receiver, closed, _slot: slot };
+            assert!(listener.next().await.is_some(), "what it missed comes first");
+            assert_eq!(listener.next().await.is_some(), goes_on);
+        }
     }
 
     /// The memory of this process and of both ends of its connections.
