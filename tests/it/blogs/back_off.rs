@@ -65,6 +65,8 @@ async fn every_command_says_what_waits_and_until_when() {
         blog("asks", &asks)
     ));
     ends_with(&test_env.run_beside(&["run", "sites"]).await, 0);
+    let fine = ends_with(&test_env.run_beside(&["why", "asks"]).await, 0);
+    assert!(fine.contains("  next check "), "also of a blog that is fine: {fine}");
     asks.edit(|content| content.fault = Some(busy("7200")));
     ends_with(&test_env.run_beside(&["run", "sites"]).await, 3);
     asks.edit(|content| content.fault = None);
