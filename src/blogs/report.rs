@@ -10,6 +10,8 @@ use crate::time::Timestamp;
 
 /// Failing blogs that a report names.
 pub const MAX_NAMED: usize = 10;
+/// Failing blogs that need no command to list them.
+const FEW: usize = 3;
 /// Blogs that wait, or were read in part, that a report names: they stand in one line.
 const NAMED_WAITS: usize = 3;
 
@@ -94,8 +96,14 @@ impl RoundCounts {
                 entries = self.entries
             ));
         }
-        if self.failed > 0 {
-            parts.push(phrase!("{count} failed", "失敗 {count} 件", count = self.failed));
+        let count = self.failed;
+        if count > FEW {
+            parts.push(phrase!(
+                "{count} failed (`tsuzuki blog ls --failing`)",
+                "失敗 {count} 件（`tsuzuki blog ls --failing`）"
+            ));
+        } else if count > 0 {
+            parts.push(phrase!("{count} failed", "失敗 {count} 件"));
         }
         if self.waiting > 0 {
             let mut waits = self.waits.clone();

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::config::Blog;
 use super::decide::{self, Code};
 use super::events::{BLOG, BlogEvent, subject};
+use super::listing::find_row;
 use super::model::Detector;
 use super::store::{self, ChangeDelivery, ChangeRow, CheckRow};
 use super::{TOPIC, config};
@@ -200,8 +201,12 @@ pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<V
     };
     let mut views = Vec::new();
     for id in ids {
-        let found = find_details(tx, &id, finder.limit, finder.now)?;
-        views.extend(found.map(|details| view(finder, &details)));
+        let Some(details) = find_details(tx, &id, finder.limit, finder.now)? else { continue };
+        let next = match config::list_blogs(&finder.config).find(|(_, blog)| blog.id == id) {
+            Some((job, blog)) => find_row(tx, &finder.jobs, job, &blog, finder.now)?.next_check_at,
+            None => None,
+        };
+        views.push(view(finder, &details, next));
     }
     Ok(views)
 }
@@ -218,9 +223,10 @@ fn list_blogs_at(finder: &Finder, url: &Url) -> Vec<String> {
         .collect()
 }
 
-fn view(finder: &Finder, blog: &BlogDetails) -> View {
+fn view(finder: &Finder, blog: &BlogDetails, next_check_at: Option<Timestamp>) -> View {
     let id = &blog.blog_id;
-    let data = serde_json::to_value(blog).unwrap_or_default();
+    let mut data = serde_json::to_value(blog).unwrap_or_default();
+    data["next_check_at"] = serde_json::json!(next_check_at);
     let mut view = View::new(BLOG, subject(id), phrase!("blog {id}", "ブログ {id}"), data);
     view.state = Some(match blog {
         BlogDetails { paused: Some(_), .. } => State::Paused,
@@ -252,11 +258,10 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
         searched(&blog.sitemap_url, blog.next_sitemap_discovery_at),
     );
     view.fact(phrase!("last check", "最終確認"), blog.last_check_at);
-    view.fact(
-        phrase!("next check", "次の確認"),
-        blog.not_before
-            .map(|at| phrase!("not before {at}: its server asked for it", "{at} 以降（サーバーの指示）")),
-    );
+    let forbidden = blog
+        .not_before
+        .map(|at| phrase!("not before {at}: its server asked for it", "{at} 以降（サーバーの指示）").into());
+    view.fact(phrase!("next check", "次の確認"), forbidden.or(next_check_at.map(Value::from)));
     view.fact(phrase!("last change", "最終更新"), blog.last_change_at);
     if let Some((last, gap)) = blog.silent {
         let event = BlogEvent::Silent { last, usual_gap_secs: gap };

@@ -10,10 +10,9 @@ use crate::blogs::listing::{self, BlogRow};
 use crate::blogs::{KIND, commands, config, events, store};
 use crate::config::value::Span;
 use crate::engine::view::State;
-use crate::engine::{obstacle, store as jobs};
 use crate::import::config as edit;
 use crate::import::list::{self, Candidate};
-use crate::ledger::{Subject, pause};
+use crate::ledger::Subject;
 use crate::phrase;
 use crate::phrase::Phrase;
 
@@ -122,13 +121,7 @@ async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
         .read(move |tx| {
             let mut rows = Vec::new();
             for (name, blog) in &blogs {
-                let job = all_jobs.iter().find(|job| job.name == *name);
-                let state = jobs::find_state(tx, name.as_str())?;
-                let rest = pause::find(tx, &Subject::job(name), now)?;
-                let next = job
-                    .filter(|job| job.enabled)
-                    .and_then(|job| obstacle::next_run_at(job, state.as_ref(), None, rest.as_ref(), now));
-                rows.push(listing::find_row(tx, name, blog, next, now)?);
+                rows.push(listing::find_row(tx, &all_jobs, name, blog, now)?);
             }
             Ok(rows)
         })

@@ -101,6 +101,14 @@ fn due_at(job: &Job, state: Option<&store::JobState>, now: Timestamp) -> Option<
     [retry_at, job.schedule.next_after(now)].into_iter().flatten().min().map(|at| at.max(now))
 }
 
+/// When `job` starts by itself, as far as the database tells; `None` when it does not.
+pub fn find_next_run(tx: &mut Tx<'_>, job: &Job, now: Timestamp) -> db::Result<Option<Timestamp>> {
+    let state = store::find_state(tx, job.name.as_str())?;
+    let holder = lease::find_holder(tx, &lease_name(&job.name))?;
+    let pause = pause::find(tx, &Subject::job(&job.name), now)?;
+    Ok(next_run_at(job, state.as_ref(), holder.as_ref(), pause.as_ref(), now))
+}
+
 /// When `job` starts by itself, as far as its `state`, `holder` and `pause` tell; `None` when it does not.
 ///
 /// What was cut off is due at once, whatever the schedule says (ADR 0007).

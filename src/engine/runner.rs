@@ -27,6 +27,8 @@ use crate::time::{Clock, Timestamp};
 pub const ENDED: &str = "tsuzuki::ended";
 /// The target of log lines that a document prescribes: a log for people has their text and nothing else.
 pub const VERBATIM: &str = "tsuzuki::verbatim";
+/// Problems of a run that are remembered one by one; of more, how many there are and the first.
+const MAX_PROBLEMS: usize = 3;
 /// Jobs that run at the same time in one process.
 const AT_ONCE: usize = 4;
 
@@ -274,6 +276,9 @@ impl Runner {
         // Whoever took over writes down how it ends.
         let Some(ended_as) = outcome_of(outcome) else { return Ok(()) };
         let message = match outcome {
+            Ok(Report { summary, problems, .. }) if problems.len() > MAX_PROBLEMS => {
+                phrase!("{summary}; first: {first}", "{summary}。最初の問題：{first}", first = &problems[0])
+            }
             Ok(report) if !report.problems.is_empty() => Phrase::list(report.problems.clone()),
             Ok(report) => report.summary.clone(),
             Err(failure) => failure.phrase(),

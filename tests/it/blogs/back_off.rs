@@ -65,6 +65,8 @@ async fn every_command_says_what_waits_and_until_when() {
         blog("asks", &asks)
     ));
     ends_with(&test_env.run_beside(&["run", "sites"]).await, 0);
+    let fine = ends_with(&test_env.run_beside(&["why", "asks"]).await, 0);
+    assert!(fine.contains("  next check "), "also of a blog that is fine: {fine}");
     asks.edit(|content| content.fault = Some(busy("7200")));
     ends_with(&test_env.run_beside(&["run", "sites"]).await, 3);
     asks.edit(|content| content.fault = None);
@@ -91,4 +93,24 @@ async fn every_command_says_what_waits_and_until_when() {
         let said = ends_with(&test_env.run_beside(args).await, 0);
         assert!(said.contains(expected), "{args:?}: {said}");
     }
+}
+
+#[tokio::test]
+async fn many_failures_are_one_sentence_of_status_with_the_command_that_lists_them() {
+    let (fine, broken) = (site(feed_only).await, site(feed_only).await);
+    broken.edit(|content| content.fault = Some(Fault::Status(404, vec![])));
+    let ids: Vec<String> = (0..6).map(|number| format!("broken{number}")).collect();
+    let url = broken.url.to_string();
+    let tables = ids.iter().map(|id| format!("id = \"{id}\"\nurl = \"{}/{id}/\"", url.trim_end_matches('/')));
+    let tables: Vec<String> = tables.chain([blog("fine", &fine)]).collect();
+    let test_env = TestEnv::new(&format!(
+        "[[job]]\nname = \"sites\"\nkind = \"blogs\"\nallow_private = [\"127.0.0.0/8\"]\n[[job.blog]]\n{}\n",
+        tables.join("\n[[job.blog]]\n")
+    ));
+    ends_with(&test_env.run_beside(&["run", "sites"]).await, 3);
+    let status = ends_with(&test_env.run_beside(&["status"]).await, 0);
+    assert!(status.contains("checked 7 of 7 blogs: "), "{status}");
+    assert!(status.contains("6 failed (`tsuzuki blog ls --failing`)"), "{status}");
+    let named = ids.iter().filter(|id| status.contains(&format!("{id}: "))).count();
+    assert_eq!(named, 1, "the first stands for all: {status}");
 }

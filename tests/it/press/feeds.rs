@@ -91,7 +91,7 @@ on_both_databases! {
         let mut command = why.command(&["why", "mic"]);
         command.env("TSUZUKI_NOW", world.clock.now().to_string());
         let said = crate::test_env::said(&crate::test_env::output_beside(command).await);
-        assert_eq!(said.matches(words).count(), 2, "a fact and an event: {said}");
+        assert_eq!(said.matches(words).count(), 3, "a fact, an event and what the run said: {said}");
         serve(&world, &numbered(&world, "a", 0..3));
         world.clock.advance(5 * MINUTE);
         assert!(!world.run().await.summary.to_string().contains("read in part"));
