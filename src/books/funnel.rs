@@ -186,7 +186,7 @@ mod tests {
         let at: Timestamp = "2026-01-15T15:00:00Z".parse().unwrap();
         let quota = Collected { resumes_at: Some(at), ..collected(40, 2, 12, Some(StopReason::Quota)) };
         let failed = Collected {
-            trouble: Some(Wrong::Failed("status 500".into())),
+            trouble: Some(Wrong::Failed("HTTP 500".into())),
             ..collected(0, 0, 0, Some(StopReason::Error))
         };
         let on_their_way = |on_their_way| HeldBack { on_their_way, ..HeldBack::default() };
@@ -302,7 +302,7 @@ mod tests {
                 queued(0, 0),
                 on_their_way(0),
                 true,
-                "collected 0 → with ISBN 0 → new 0 → undelivered 0 → queued 0; bottleneck: the search failed (status 500)",
+                "collected 0 → with ISBN 0 → new 0 → undelivered 0 → queued 0; bottleneck: the search failed (HTTP 500)",
             ),
             (
                 collected(5, 0, 5, max),

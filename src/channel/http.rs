@@ -24,20 +24,17 @@ pub(super) fn answered(reply: &ApiReply, name: &Phrase) -> Phrase {
     let status = reply.status;
     match quote(&reply.text(), QUOTE) {
         text if text.is_empty() => {
-            phrase!("{name} answered with status {status}", "{name}の応答：ステータス {status}")
+            phrase!("HTTP {status} from {name}", "{name}の応答：HTTP {status}")
         }
-        text => phrase!(
-            "{name} answered with status {status}: {text}",
-            "{name}の応答：ステータス {status}：{text}"
-        ),
+        text => phrase!("HTTP {status} from {name}: {text}", "{name}の応答：HTTP {status}：{text}"),
     }
 }
 
 /// What the other side said when it took a message to which it gives no name of its own.
 pub(super) fn accepted(reply: &ApiReply) -> Accepted {
     let said = match quote(&reply.text(), QUOTE) {
-        text if text.is_empty() => format!("status {}", reply.status),
-        text => format!("status {}: {text}", reply.status),
+        text if text.is_empty() => format!("HTTP {}", reply.status),
+        text => format!("HTTP {}: {text}", reply.status),
     };
     Accepted { remote_id: Some(said), pause_until: None }
 }

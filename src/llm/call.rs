@@ -185,7 +185,7 @@ pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue
 
 /// What a service says about a request that it does not take.
 pub(super) fn refusal(status: u16, message: &str) -> Phrase {
-    phrase!("status {status}: {said}", "HTTP {status}：{said}", said = quote(message))
+    phrase!("HTTP {status}: {said}", "HTTP {status}：{said}", said = quote(message))
 }
 
 /// The same about a model or an address that it does not know.

@@ -43,14 +43,14 @@ mod tests {
     fn the_same_refusal_of_two_documents_in_a_row_is_about_the_request() {
         let mut last = None;
         for (why, about, blame) in [
-            ("status 400: bad thing 17", "a", Blame::Document),
-            ("status 400: bad thing 18", "a", Blame::Document),
-            ("status 400: another thing", "b", Blame::Document),
-            ("status 400: bad thing 19", "b", Blame::Document),
-            ("status 400: bad thing 20", "a", Blame::Request),
+            ("HTTP 400: bad thing 17", "a", Blame::Document),
+            ("HTTP 400: bad thing 18", "a", Blame::Document),
+            ("HTTP 400: another thing", "b", Blame::Document),
+            ("HTTP 400: bad thing 19", "b", Blame::Document),
+            ("HTTP 400: bad thing 20", "a", Blame::Request),
             // Once that is known, it stays known whoever is asked about.
-            ("status 400: bad thing 21", "a", Blame::Request),
-            ("status 400: another thing", "a", Blame::Document),
+            ("HTTP 400: bad thing 21", "a", Blame::Request),
+            ("HTTP 400: another thing", "a", Blame::Document),
         ] {
             let (found, next) = judge(last.as_ref(), why, about);
             assert_eq!(found, blame, "{why} of {about}");

@@ -201,16 +201,16 @@ async fn a_channel_that_refuses_our_credentials_ends_with_4_every_time() {
     let server = WebhookServer::start().await.unwrap();
     server.script.always(Some(Fault::Status(401, Vec::new())));
     let test_env = TestEnv::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
-    let words = "channel hook is paused: the webhook answered with status 401";
+    let words = "channel hook is paused: HTTP 401 from the webhook";
     run(&test_env, &["run-due", "-q"], day(2)).await.warns(4, words);
     let again = run(&test_env, &["run-due", "-q"], day(3)).await;
     again.warns(4, words);
     assert_eq!(again.err.lines().count(), 1, "{again:?}");
     run(&test_env, &["run-due"], day(4)).await.warns(4, words);
-    let status = "channel hook: paused: the webhook answered with status 401";
+    let status = "channel hook: paused: HTTP 401 from the webhook";
     run(&test_env, &["status"], day(4)).await.warns(0, status);
     let row = listed(&test_env, day(4)).await;
-    assert!(row.contains(" -  ") && row.contains("status 401"), "it has no next time: {row}");
+    assert!(row.contains(" -  ") && row.contains("HTTP 401"), "it has no next time: {row}");
     assert!(
         !run(&test_env, &["run-due"], day(5)).await.err.contains("the next leaves at"),
         "nobody knows when"

@@ -283,7 +283,7 @@ fn after_an_outage_status_and_why_say_when_the_job_is_tried_again() {
         shell.write(&world.text("cron = \"0 9 * * *\"\nretries = 0"));
         world.google.reply(books_world::outage());
         let said = ends_with(&shell.run("run shelf").await, 1);
-        assert!(said.contains("status 503: Service temporarily unavailable."), "{said}");
+        assert!(said.contains("HTTP 503: Service temporarily unavailable."), "{said}");
         let status: serde_json::Value = serde_json::from_str(&shell.print("status --json").await).unwrap();
         let next = status[0]["next_run_at"].as_str().unwrap().to_owned();
         assert!(next.starts_with("2026-01-15T00:07:"), "{status}");

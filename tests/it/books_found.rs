@@ -120,7 +120,7 @@ on_both_databases! {
         world.google.reply(books_world::outage());
         let report = run(4).await;
         assert_eq!((report.outcome(), asked() - before), (RunOutcome::Failed, 4), "{report:?}");
-        assert!(report.problems[0].to_string().contains("status 503"), "{report:?}");
+        assert!(report.problems[0].to_string().contains("HTTP 503"), "{report:?}");
         assert_eq!(world.count(sql!("SELECT CAST(SUM(count) AS BIGINT) FROM api_usage")).await, i64::try_from(asked()).unwrap());
         fixture.clock.advance(DAY);
         world.google.reply(books_world::over_limit("defaultPerDayPerProject", "1/d/{project}", "1000"));

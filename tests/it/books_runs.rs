@@ -110,7 +110,7 @@ on_both_databases! {
         world.google.reply(Reply::Volumes);
         world.google.reply(Reply::Raw { status: 500, headers: Vec::new(), body: String::new() });
         let report = world.run("max_per_run = 80\nretries = 0").await;
-        assert_eq!(report.problems, ["Google Books: status 500"]);
+        assert_eq!(report.problems, ["Google Books: HTTP 500"]);
         assert_eq!(world.cursors().await, [(40, false)]);
         let report = world.run("max_per_run = 80").await;
         assert_eq!(report.problems.len(), 0);

@@ -94,8 +94,8 @@ async fn a_test_message_goes_through_every_kind_and_says_what_the_server_answere
     let test_env = TestEnv::new(&config(TOKEN));
     for (name, answer) in [
         ("toot", "sent a test message to toot (account); the server answered: 1\n"),
-        ("hook", "sent a test message to hook (webhook); the server answered: status 200: ok\n"),
-        ("slack", "sent a test message to slack (webhook); the server answered: status 200: ok\n"),
+        ("hook", "sent a test message to hook (webhook); the server answered: HTTP 200: ok\n"),
+        ("slack", "sent a test message to slack (webhook); the server answered: HTTP 200: ok\n"),
         ("mail", "sent a test message to mail (b@example.com); the server answered: 2.0.0 kept as 1\n"),
     ] {
         let output = test_env.run_beside(&["channel", "test", name]).await;
@@ -113,7 +113,7 @@ async fn a_test_message_goes_through_every_kind_and_says_what_the_server_answere
 
     let json = test_env.run_beside(&["channel", "test", "hook", "--json"]).await;
     let json: Json = serde_json::from_str(&out(&json)).unwrap();
-    assert_eq!(json[0]["answer"], "status 200: ok");
+    assert_eq!(json[0]["answer"], "HTTP 200: ok");
     let told = ends_with(&test_env.run_beside(&["channel", "test"]).await, 2);
     assert!(told.contains("which channel? hook, mail, slack, toot"), "{told}");
     let told = ends_with(&test_env.run_beside(&["channel", "test", "toots"]).await, 2);
@@ -121,7 +121,12 @@ async fn a_test_message_goes_through_every_kind_and_says_what_the_server_answere
 
     hook.script.next(Fault::Status(500, Vec::new()));
     let told = ends_with(&test_env.run_beside(&["channel", "test", "hook"]).await, 1);
-    assert!(told.contains("was not sent: the webhook answered with status 500"), "{told}");
+    assert!(told.contains("was not sent: HTTP 500 from the webhook"), "{told}");
+    // What is missing is said before anybody is asked.
+    let unset = "[channel.mail]\nkind = \"email\"\nsmtp = \"127.0.0.1:9\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n\
+                 tls = \"none\"\nuser = \"a\"\npassword = \"${MAIL_PASSWORD}\"\nallow_private = [\"127.0.0.1\"]\n";
+    let told = ends_with(&TestEnv::new(unset).run_beside(&["channel", "test", "mail"]).await, 4);
+    assert!(told.contains("was not sent: MAIL_PASSWORD is not set"), "{told}");
     let test_env = TestEnv::new(&config("wrong"));
     let told = ends_with(&test_env.run_beside(&["channel", "test", "toot"]).await, 4);
     assert!(told.contains("the test message to toot (account) was not sent"), "{told}");

@@ -334,7 +334,7 @@ async fn the_doctor_asks_every_address_and_sends_nothing() {
     let locked =
         doctor(&config(&gitlab.url(), &format!("{}missing", site.url)), KEY, TOKEN, "glpat-wrong").await;
     let told = ends_with(&locked, 4);
-    assert!(told.contains("answers with status 404"), "{told}");
+    assert!(told.contains("HTTP 404 from"), "{told}");
     let token = told.lines().find(|line| line.starts_with("job c: token")).unwrap();
     assert!(token.contains("error") && token.contains("scope `read_api`"), "{token}");
     for output in [well, ill, locked] {

@@ -289,7 +289,7 @@ async fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
         ("What do you want to watch?", "blogs"),
         ("the address of a blog", ""),
         ("It cannot do without.", "https://blog.invalid/"),
-        ("Where should new things be sent?", "9"),
+        ("Number or word (Enter for none)", "9"),
         ("That is none of them.", "slack"),
         ("(Enter for SLACK_WEBHOOK_URL)", ""),
     ] {

@@ -109,12 +109,22 @@ pub enum Why {
 }
 
 impl Why {
-    fn phrase(self) -> Phrase {
+    /// That `host` is not asked again before `after` has passed.
+    fn phrase(self, host: &str, after: Duration) -> Phrase {
+        let span = span_phrase(after);
         match self {
-            Why::Status(status) | Why::Asked(status) => {
-                phrase!("it answered with status {status}", "HTTP {status} の応答")
-            }
-            Why::Unreachable => phrase!("it could not be reached", "接続できませんでした"),
+            Why::Status(status) => phrase!(
+                "HTTP {status} from {host}; no retry for {span}",
+                "{host} の応答：HTTP {status}（{span}後まで再試行しません）"
+            ),
+            Why::Asked(status) => phrase!(
+                "HTTP {status} from {host}, which asks to wait {span}",
+                "{host} の応答：HTTP {status}（{span}待つよう求められました）"
+            ),
+            Why::Unreachable => phrase!(
+                "{host} could not be reached; no retry for {span}",
+                "{host} に接続できません（{span}後まで再試行しません）"
+            ),
         }
     }
 
@@ -214,22 +224,16 @@ impl Error {
     /// What happened, in one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
-            Error::Later { host, after, why } => phrase!(
-                "{host} is to be left alone for {span}: {why}",
-                "{host} へのアクセスを {span}控えます（{why}）",
-                span = span_phrase(*after),
-                why = why.phrase()
-            ),
-            Error::Refused { status } => phrase!(
-                "the server refused with status {status}",
-                "サーバーに拒否されました（HTTP {status}）"
-            ),
+            Error::Later { host, after, why } => why.phrase(host, *after),
+            Error::Refused { status } => {
+                phrase!("HTTP {status}: the server refused", "サーバーに拒否されました（HTTP {status}）")
+            }
             Error::NotFound => phrase!(
-                "the server does not know this address (status 404)",
+                "HTTP 404: the server does not know this address",
                 "アドレスが見つかりません（HTTP 404）"
             ),
             Error::Gone => {
-                phrase!("the page is gone for good (status 410)", "ページは削除されました（HTTP 410）")
+                phrase!("HTTP 410: the page is gone for good", "ページは削除されました（HTTP 410）")
             }
             Error::Blocked { target, why, .. } => {
                 phrase!("{target} is refused: {why}", "{target} への接続は許可されていません：{why}")
@@ -358,10 +362,10 @@ mod tests {
             }
         }
         let later = Error::Later { host: host(), after: second * 90, why: Why::Status(503) };
-        assert_eq!(later.to_string(), "a.example is to be left alone for 90 s: it answered with status 503");
+        assert_eq!(later.to_string(), "HTTP 503 from a.example; no retry for 90 s");
         assert_eq!(
             japanese.phrase(&later.phrase()),
-            "a.example へのアクセスを 90 秒控えます（HTTP 503 の応答）"
+            "a.example の応答：HTTP 503（90 秒後まで再試行しません）"
         );
     }
 }

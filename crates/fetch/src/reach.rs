@@ -116,7 +116,7 @@ impl Fetcher {
             }
             Ok(Ok(answer)) => {
                 let status = answer.head.status;
-                let detail = phrase!("{host} answers with status {status}", "{host} の応答は HTTP {status}");
+                let detail = phrase!("HTTP {status} from {host}", "{host} の応答は HTTP {status}");
                 Check::bad(what, detail)
             }
         }

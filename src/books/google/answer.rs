@@ -102,8 +102,8 @@ pub(super) fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<
     let status = answer.head.status;
     let complaint = Complaint::read(&answer.body);
     let why = match complaint.message.as_str() {
-        "" => phrase!("status {status}", "HTTP {status}"),
-        said => phrase!("status {status}: {said}", "HTTP {status}：{said}"),
+        "" => phrase!("HTTP {status}", "HTTP {status}"),
+        said => phrase!("HTTP {status}: {said}", "HTTP {status}：{said}"),
     };
     let wait = header::retry_after(&answer.head.headers, now).or(complaint.retry_delay);
     match status {

@@ -18,7 +18,7 @@ use super::wire::{Fault, Reply, Wire};
 use super::{EmailConfig, Tls};
 use crate::channel::error::{Accepted, SendError};
 use crate::channel::{ChannelEnv, Progress, Settings, http};
-use crate::config::redact;
+use crate::config::{Secret, redact};
 use crate::phrase::Phrase;
 use crate::{fail, id, phrase, text};
 
@@ -88,6 +88,8 @@ pub(super) async fn connect(
     channel_env: &ChannelEnv,
 ) -> Result<Connection, SendError> {
     let Server { host, port, .. } = server;
+    let password = config.password.as_ref().map(Secret::reveal).transpose();
+    let password = password.map_err(|missing| SendError::locked(missing.phrase()))?;
     let addresses = channel_env
         .clients
         .resolve(host, *port, &settings.allow_private)
@@ -119,8 +121,7 @@ pub(super) async fn connect(
         // What was offered in the clear, somebody else may have offered.
         connection.hello(&hello).await.map_err(broken)?;
     }
-    if let (Some(user), Some(password)) = (&config.user, &config.password) {
-        let password = password.reveal().map_err(|missing| SendError::locked(missing.to_string()))?;
+    if let (Some(user), Some(password)) = (&config.user, password) {
         connection.sign_in(user, password.expose()).await.map_err(|fault| {
             let why = phrase!(
                 "{host} does not let `user` in: {said}",

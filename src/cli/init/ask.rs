@@ -53,7 +53,7 @@ pub(super) async fn look_once(pipeline: &Pipeline, path: &Path, context: &Contex
 fn choose_pipeline(context: &Context) -> Result<&'static Pipeline> {
     context.out.note(phrase!("What do you want to watch?", "何を監視しますか？"));
     let choices = app::PIPELINES.iter().map(|of| (of.kind.name, (of.about)()));
-    let chosen = choose(&choices.collect::<Vec<_>>(), context)?;
+    let chosen = choose(&choices.collect::<Vec<_>>(), None, context)?;
     Ok(app::PIPELINES[chosen])
 }
 
@@ -61,7 +61,7 @@ fn choose_pipeline(context: &Context) -> Result<&'static Pipeline> {
 async fn add_model(context: &Context) -> Result<()> {
     context.out.note(phrase!("Which model should be asked?", "どのモデルを使いますか？"));
     let choices = llm::KINDS.iter().map(|of| (of.keys.name, (of.about)()));
-    let kind = &llm::KINDS[choose(&choices.collect::<Vec<_>>(), context)?];
+    let kind = &llm::KINDS[choose(&choices.collect::<Vec<_>>(), None, context)?];
     add_table(|own| NewTable::llm(kind, own), kind.flags, context).await
 }
 
@@ -74,9 +74,8 @@ async fn add_channel(context: &Context) -> Result<Option<String>> {
     );
     let kinds = channel::KINDS.iter().map(|of| (of.keys.name, (of.about)()));
     let choices: Vec<(&str, Phrase)> = std::iter::once(("none", nowhere)).chain(kinds).collect();
-    let Some(kind) = choose(&choices, context)?.checked_sub(1).map(|index| &channel::KINDS[index]) else {
-        return Ok(None);
-    };
+    let chosen = choose(&choices, Some("none"), context)?;
+    let Some(kind) = chosen.checked_sub(1).map(|index| &channel::KINDS[index]) else { return Ok(None) };
     let name = kind.keys.name;
     add_table(|own| NewTable::channel(kind, name, own), kind.flags, context).await?;
     Ok(Some(name.to_owned()))
@@ -137,14 +136,23 @@ fn question(flag: &Flag) -> Phrase {
     }
 }
 
-/// Asks until one of `choices` is named, by number or word.
-fn choose(choices: &[(&str, Phrase)], context: &Context) -> Result<usize> {
+/// Asks until one of `choices` is named, by number or word; Enter alone names the usual one, if there is one.
+fn choose(choices: &[(&str, Phrase)], usual: Option<&str>, context: &Context) -> Result<usize> {
     for (index, (name, about)) in choices.iter().enumerate() {
         let number = index + 1;
         context.out.note(phrase!("  {number}) {name}: {about}", "  {number}) {name}：{about}"));
     }
     loop {
-        let answer = ask(&phrase!("Number or word", "番号または名前"), context)?;
+        let question = match usual {
+            Some(usual) => {
+                phrase!("Number or word (Enter for {usual})", "番号または名前（Enter で {usual}）")
+            }
+            None => phrase!("Number or word", "番号または名前"),
+        };
+        let answer = match (ask(&question, context)?, usual) {
+            (answer, Some(usual)) if answer.is_empty() => usual.to_owned(),
+            (answer, _) => answer,
+        };
         let by_number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let chosen = by_number.or_else(|| choices.iter().position(|(name, _)| *name == answer));
         if let Some(chosen) = chosen.filter(|chosen| *chosen < choices.len()) {

@@ -128,7 +128,7 @@ impl Asker {
                         (
                             retry_at,
                             phrase!(
-                                "{host} answers with status {status}",
+                                "HTTP {status} from {host}",
                                 "{host} の応答は HTTP {status}",
                                 status = i64::from(status)
                             ),

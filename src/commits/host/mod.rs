@@ -202,11 +202,11 @@ impl Error {
                 phrase!("{host} refuses access: {why}", "{host} にアクセスを拒否されました：{why}")
             }
             Error::Missing { host, why } => {
-                phrase!("{host} answers 404: {why}", "{host} の応答は 404 です：{why}")
+                phrase!("HTTP 404 from {host}: {why}", "{host} の応答は HTTP 404 です：{why}")
             }
             Error::Refused { host, status, why } => phrase!(
-                "{host} refuses the request (status {status}): {why}",
-                "{host} に要求を拒否されました（ステータス {status}）：{why}",
+                "{host} refuses the request (HTTP {status}): {why}",
+                "{host} に要求を拒否されました（HTTP {status}）：{why}",
                 status = i64::from(*status)
             ),
             Error::Later { host, until, why } => phrase!(

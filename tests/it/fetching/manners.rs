@@ -59,7 +59,7 @@ async fn a_host_that_asks_for_patience_gets_it_and_is_then_probed() {
     let clock = Clock::manual(Timestamp::from_millis(1_800_000_000_000));
     let fetcher = fetcher_at(Limits::default(), clock.clone());
     let error = fetcher.fetch(&get(server.url("/busy"))).await.unwrap_err();
-    assert_eq!(error.to_string(), "127.0.0.1 is to be left alone for 2 min: it answered with status 503");
+    assert_eq!(error.to_string(), "HTTP 503 from 127.0.0.1, which asks to wait 2 min");
 
     clock.advance(Duration::from_secs(119));
     let error = fetcher.fetch(&get(server.url("/"))).await.unwrap_err();
