@@ -99,7 +99,7 @@ pub fn decide(known: JobFacts<'_>) -> Standing {
         }
         Some(RunOutcome::Failed) => return Standing::new(State::Failing).needing_you(),
         Some(RunOutcome::Partly) => {
-            return Standing::new(State::Failing).because(RunOutcome::Partly.phrase()).needing_you();
+            return Standing::new(State::Failing).because(phrase!("partly", "一部")).needing_you();
         }
         _ => {}
     }
@@ -148,7 +148,7 @@ mod tests {
         for (outcome, failures, words) in [
             (Some(RunOutcome::Success), 0, "OK"),
             (Some(RunOutcome::Waiting), 0, "Waiting"),
-            (Some(RunOutcome::Partly), 0, "Failing: partly failed"),
+            (Some(RunOutcome::Partly), 0, "Failing: partly"),
             (Some(RunOutcome::Failed), 1, "Failing"),
             (Some(RunOutcome::Failed), 3, "Failing: ×3"),
             (Some(RunOutcome::Interrupted), 0, "Due: its last run was cut off"),
