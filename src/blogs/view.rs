@@ -307,7 +307,7 @@ pub(super) fn check_phrase(check: &CheckRow) -> Phrase {
         (Some(error), ..) => phrase!("failed: {error}", "失敗：{error}"),
         (None, true, _) => phrase!("something new", "新着あり"),
         (None, _, true) => phrase!("unchanged, nothing had to be read", "変化なし（読み込み不要）"),
-        (None, ..) => phrase!("unchanged", "変化なし"),
+        (None, ..) => phrase!("nothing new", "新着なし"),
     };
     let says = match check.cut.map(cut::phrase) {
         Some(why) => phrase!("{says}, read in part: {why}", "{says}、一部のみ読み込み：{why}"),

@@ -129,7 +129,7 @@ on_both_databases! {
         has(&told, &["`twin` can be 2 things", "hint: `tsuzuki why blog:twin`", "hint: `tsuzuki why job:twin`"]);
         has(&tsuzuki(&fixture, &["why", "job:twin"]).await.1, &["job twin: blogs"]);
         let blog = tsuzuki(&fixture, &["why", "blog:twin"]).await.1;
-        has(&blog, &["blog twin\n", "read by         feed", "checks\n", "unchanged (HTTP 200)", "feed found: http"]);
+        has(&blog, &["blog twin\n", "read by         feed", "checks\n", "nothing new (HTTP 200)", "feed found: http"]);
         let (code, told) = tsuzuki(&fixture, &["why", "twn"]).await;
         assert_eq!(code, 1);
         has(&told, &["nothing is known about `twn`", "did you mean `twin`?"]);
