@@ -10,7 +10,6 @@ use super::{model, store};
 use crate::config::value::Span;
 use crate::db::{self, Tx};
 use crate::engine::view::State;
-use crate::engine::{Job, obstacle};
 use crate::id::JobName;
 use crate::ledger::event::EventDetail as _;
 use crate::ledger::pause;
@@ -39,18 +38,14 @@ pub struct BlogRow {
     pub next_check_at: Option<Timestamp>,
 }
 
-/// Where a blog of `job`, one of `jobs`, stands.
+/// Where a blog stands; `next_run_at` is when its job runs.
 pub fn find_row(
     tx: &mut Tx<'_>,
-    jobs: &[Job],
     job: &JobName,
     blog: &Blog,
+    next_run_at: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<BlogRow> {
-    let next_run_at = match jobs.iter().find(|one| one.name == *job) {
-        Some(job) => obstacle::find_next_run(tx, job, now)?,
-        None => None,
-    };
     let found = store::find_state(tx, &blog.id)?;
     let paused = pause::find(tx, &subject(&blog.id), now)?;
     let is_new = found.is_none();

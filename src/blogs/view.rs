@@ -17,7 +17,7 @@ use crate::engine::finder::read_address;
 use crate::engine::pipeline::Left;
 use crate::engine::silence::Silence;
 use crate::engine::view::{Fact, Line, State, View};
-use crate::engine::{Finder, Verb};
+use crate::engine::{Finder, Verb, obstacle};
 use crate::id::JobName;
 use crate::ledger::event::EventDetail as _;
 use crate::ledger::{event, pause};
@@ -203,7 +203,11 @@ pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<V
     for id in ids {
         let Some(details) = find_details(tx, &id, finder.limit, finder.now)? else { continue };
         let next = match config::list_blogs(&finder.config).find(|(_, blog)| blog.id == id) {
-            Some((job, blog)) => find_row(tx, &finder.jobs, job, &blog, finder.now)?.next_check_at,
+            Some((job, blog)) => {
+                let job_of_it = finder.jobs.iter().find(|one| one.name == *job);
+                let next = job_of_it.map(|job| obstacle::find_next_run(tx, job, finder.now)).transpose()?;
+                find_row(tx, job, &blog, next.flatten(), finder.now)?.next_check_at
+            }
             None => None,
         };
         views.push(view(finder, &details, next));

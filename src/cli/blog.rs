@@ -1,5 +1,7 @@
 //! `blog`: the blogs of the config, one by one: list, show, add, remove, pause.
 
+use std::collections::HashMap;
+
 use clap::Subcommand;
 
 use super::job::edit_file;
@@ -9,6 +11,8 @@ use super::{Cell, Column, Context, Error, Exit, Result, view};
 use crate::blogs::listing::{self, BlogRow};
 use crate::blogs::{KIND, commands, config, events, store};
 use crate::config::value::Span;
+use crate::db;
+use crate::engine::obstacle;
 use crate::engine::view::State;
 use crate::import::config as edit;
 use crate::import::list::{self, Candidate};
@@ -119,9 +123,13 @@ async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
     let (all_jobs, now) = (app.jobs.clone(), context.clock.now());
     let rows = db
         .read(move |tx| {
+            let next_runs: db::Result<HashMap<_, _>> =
+                all_jobs.iter().map(|job| Ok((&job.name, obstacle::find_next_run(tx, job, now)?))).collect();
+            let next_runs = next_runs?;
             let mut rows = Vec::new();
-            for (name, blog) in &blogs {
-                rows.push(listing::find_row(tx, &all_jobs, name, blog, now)?);
+            for (job, blog) in &blogs {
+                let next_run_at = next_runs.get(job).copied().flatten();
+                rows.push(listing::find_row(tx, job, blog, next_run_at, now)?);
             }
             Ok(rows)
         })

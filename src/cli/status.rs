@@ -124,14 +124,13 @@ fn draw(overview: &Overview, context: &Context) -> Result<()> {
         return context.out.json(&overview.jobs);
     }
     let rows: Vec<Vec<Cell>> = overview.jobs.iter().map(list_cells).collect();
-    let mut table = context.out.render_table(&list_columns(), &rows);
-    let notices = summarise(overview);
-    if !notices.is_empty() {
-        table.push(String::new());
-    }
-    let speech = context.out.speech();
+    let (table, speech) = (context.out.render_table(&list_columns(), &rows), context.out.speech());
     let say = |(state, line): &(State, Phrase)| format!("{} {}", state.mark(), speech.phrase(line));
-    context.out.redraw(&table, &notices.iter().map(say).collect::<Vec<_>>())
+    let mut notices: Vec<String> = summarise(overview).iter().map(say).collect();
+    if !notices.is_empty() {
+        notices.insert(0, String::new());
+    }
+    context.out.redraw(&table, &notices)
 }
 
 fn list_columns() -> [Column; 7] {
