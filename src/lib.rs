@@ -7,7 +7,6 @@ pub mod app;
 pub mod blogs;
 pub mod books;
 pub mod channel;
-pub mod cli;
 pub mod commits;
 pub mod demo;
 pub mod engine;

@@ -1,5 +1,7 @@
-//! The `tsuzuki` command.
+//! The `tsuzuki` command: the command line over the library, which does the work.
+
+mod cli;
 
 fn main() -> std::process::ExitCode {
-    tsuzuki::cli::run(std::env::args_os())
+    cli::run(std::env::args_os())
 }

@@ -13,6 +13,9 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
+
 /// What one process took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
@@ -47,6 +50,19 @@ pub(crate) fn report(work: impl FnOnce()) {
     let (before, started) = (cpu_secs(), Instant::now());
     work();
     println!("{} {} {}", cpu_secs() - before, started.elapsed().as_secs_f64(), peak_mib());
+}
+
+/// Lets `work` start a program and wait for it, and prints what that took, for [`measure`] to read.
+pub(crate) fn report_children(work: impl FnOnce()) {
+    let started = Instant::now();
+    work();
+    let wall = started.elapsed().as_secs_f64();
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+    let cpu: f64 = [usage.user_time(), usage.system_time()]
+        .map(|time| time.num_microseconds() as f64 / 1e6)
+        .iter()
+        .sum();
+    println!("{cpu} {wall} {}", usage.max_rss() as f64 / 1024.0);
 }
 
 /// Runs this benchmark with `args` as a process of its own and reads what it reported.

@@ -8,17 +8,17 @@ use super::job::edit_file;
 use super::names::refuse_unknown;
 use super::table::row;
 use super::{Cell, Column, Context, Error, Exit, Result, view};
-use crate::blogs::listing::{self, BlogRow};
-use crate::blogs::{KIND, commands, config, events, store};
-use crate::config::value::Span;
-use crate::db;
-use crate::engine::obstacle;
-use crate::engine::view::State;
-use crate::import::config as edit;
-use crate::import::list::{self, Candidate};
-use crate::ledger::Subject;
-use crate::phrase;
-use crate::phrase::Phrase;
+use tsuzuki::blogs::listing::{self, BlogRow};
+use tsuzuki::blogs::{KIND, commands, config, events, store};
+use tsuzuki::config::value::Span;
+use tsuzuki::db;
+use tsuzuki::engine::obstacle;
+use tsuzuki::engine::view::State;
+use tsuzuki::import::config as edit;
+use tsuzuki::import::list::{self, Candidate};
+use tsuzuki::ledger::Subject;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

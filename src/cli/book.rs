@@ -6,10 +6,10 @@ use super::names::refuse_unknown_if_given;
 use super::since::SinceArgs;
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result, view as shown};
-use crate::books::model::Isbn13;
-use crate::books::{events, prompt, store, view};
-use crate::id::JobName;
-use crate::phrase;
+use tsuzuki::books::model::Isbn13;
+use tsuzuki::books::{events, prompt, store, view};
+use tsuzuki::id::JobName;
+use tsuzuki::phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

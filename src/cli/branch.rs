@@ -6,15 +6,15 @@ use super::bulk::read_sources;
 use super::commits::find_project;
 use super::table::Tone;
 use super::{Cell, Column, Context, Error, Exit, Result, log};
-use crate::commits::events::{self, BranchCode};
-use crate::commits::host;
-use crate::commits::run;
-use crate::commits::store::pages::{self, BranchRef};
-use crate::commits::store::{branches, forget as forgetting, projects};
-use crate::db::Open;
-use crate::ledger::event;
-use crate::phrase;
-use crate::phrase::Value;
+use tsuzuki::commits::events::{self, BranchCode};
+use tsuzuki::commits::host;
+use tsuzuki::commits::run;
+use tsuzuki::commits::store::pages::{self, BranchRef};
+use tsuzuki::commits::store::{branches, forget as forgetting, projects};
+use tsuzuki::db::Open;
+use tsuzuki::ledger::event;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Value;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

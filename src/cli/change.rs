@@ -6,15 +6,15 @@ use super::names::refuse_unknown_if_given;
 use super::since::SinceArgs;
 use super::table::{Tone, row};
 use super::{Cell, Column, Context, Error, Exit, Result, view as shown};
-use crate::app;
-use crate::blogs::decide::Code;
-use crate::blogs::events::change_subject;
-use crate::blogs::store::ChangeFilter;
-use crate::blogs::view::{self, ListedChange};
-use crate::blogs::{change, commands};
-use crate::channel::outbox::Answer;
-use crate::phrase;
-use crate::phrase::Phrase;
+use tsuzuki::app;
+use tsuzuki::blogs::decide::Code;
+use tsuzuki::blogs::events::change_subject;
+use tsuzuki::blogs::store::ChangeFilter;
+use tsuzuki::blogs::view::{self, ListedChange};
+use tsuzuki::blogs::{change, commands};
+use tsuzuki::channel::outbox::Answer;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

@@ -2,10 +2,10 @@
 
 use super::doctor::keys;
 use super::{Context, Exit, Result};
-use crate::app::survey::survey;
-use crate::config::{Problems, Severity};
-use crate::phrase;
-use crate::web;
+use tsuzuki::app::survey::survey;
+use tsuzuki::config::{Problems, Severity};
+use tsuzuki::phrase;
+use tsuzuki::web;
 
 /// Options of `check`.
 #[derive(Debug, clap::Args)]

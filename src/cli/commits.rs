@@ -11,15 +11,15 @@ use super::names::refuse_unknown_if_given;
 use super::since::SinceArgs;
 use super::table::row;
 use super::{Cell, Column, Context, Error, Exit, Result};
-use crate::commits::people::People;
-use crate::commits::stats::{self, By, Counting, StatRow, Stats};
-use crate::commits::store::projects;
-use crate::commits::store::reading::{self, Scope};
-use crate::config::value::Zone;
-use crate::db::Db;
-use crate::export::{self, Format, RowWriter, Style};
-use crate::phrase;
-use crate::phrase::Value;
+use tsuzuki::commits::people::People;
+use tsuzuki::commits::stats::{self, By, Counting, StatRow, Stats};
+use tsuzuki::commits::store::projects;
+use tsuzuki::commits::store::reading::{self, Scope};
+use tsuzuki::config::value::Zone;
+use tsuzuki::db::Db;
+use tsuzuki::export::{self, Format, RowWriter, Style};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Value;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -155,7 +155,7 @@ fn choose_format(word: Option<FormatWord>, output: Option<&Path>, context: &Cont
 async fn read_zone(timezone: &str, context: &Context) -> Result<Zone> {
     match timezone {
         "app" => Ok(context.config().await?.app.timezone.clone()),
-        name => name.parse().map_err(|error: crate::config::value::BadValue| {
+        name => name.parse().map_err(|error: tsuzuki::config::value::BadValue| {
             let usage = Error::usage(error.message());
             error.hint().into_iter().fold(usage, Error::hint)
         }),

@@ -6,10 +6,11 @@ use clap::{Command, ValueEnum};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
+use super::reference::render_reference;
 use super::{Context, Error, Exit, Result, tree};
-use crate::app;
-use crate::config::{self, Env};
-use crate::phrase;
+use tsuzuki::app;
+use tsuzuki::config::{self, Env};
+use tsuzuki::phrase;
 
 /// The variable by which a shell asks the program itself what fits.
 const VARIABLE: &str = "TSUZUKI_COMPLETE";
@@ -37,6 +38,9 @@ pub(super) struct ManArgs {
     /// Write one page per command into this directory instead
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Print all commands as one page of Markdown instead
+    #[arg(long, conflicts_with = "dir")]
+    markdown: bool,
 }
 
 /// Answers a shell that asks what fits, and ends the program; does nothing for everybody else.
@@ -60,6 +64,7 @@ pub(super) fn completions(args: &CompletionArgs, context: &Context) -> Result {
 
 pub(super) fn man(args: &ManArgs, context: &Context) -> Result {
     match &args.dir {
+        None if args.markdown => context.out.raw(render_reference().as_bytes())?,
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(tree()).render(&mut page)?;

@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result};
-use crate::app;
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::web;
+use tsuzuki::app;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::web;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -45,7 +45,7 @@ pub(super) fn run(command: Command, context: &Context) -> Result {
                 context.out.raw(config.masked_text().as_bytes())?;
             }
         }
-        Command::Schema => context.out.json(&crate::config::schema(app::kinds()))?,
+        Command::Schema => context.out.json(&tsuzuki::config::schema(app::kinds()))?,
         Command::HashPassword => {
             let password = read_password(context)?;
             let hash = web::password::hash(&password)
@@ -68,7 +68,7 @@ fn list_origins(context: &Context) -> Result {
     let config = context.load_config()?;
     let mut origins = Vec::new();
     add_of_file(&config.masked_json(), String::new(), &mut origins);
-    for (variable, key) in crate::config::list_overrides(app::kinds(), &context.env) {
+    for (variable, key) in tsuzuki::config::list_overrides(app::kinds(), &context.env) {
         origins.retain(|origin: &Origin| origin.key != key);
         let origin = phrase!("environment: {variable}", "環境変数 {variable}");
         origins.push(Origin { key, value: "…".to_owned(), origin });

@@ -7,16 +7,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{Error, Exit, Result};
 use super::{Global, Output};
-use crate::app::{self, App};
-use crate::config::{self, BadLocation, Config, Env, Problems};
-use crate::db::{self, Db, DbUrl, Open};
-use crate::phrase;
-use crate::phrase::Speech;
-use crate::text::Language;
-use crate::time::Clock;
+use tsuzuki::app::{self, App};
+use tsuzuki::config::{self, BadLocation, Config, Env, Problems};
+use tsuzuki::db::{self, Db, DbUrl, Open};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Speech;
+use tsuzuki::text::Language;
+use tsuzuki::time::Clock;
 
 /// The surroundings of a command. Config and database are opened when first asked for.
-pub struct Context {
+pub(crate) struct Context {
     /// Where it writes.
     pub out: Output,
     /// The time.
@@ -59,7 +59,7 @@ impl Context {
     }
 
     /// Where the config file is, or an error that says how to make one.
-    pub fn config_path(&self) -> Result<PathBuf> {
+    pub(crate) fn config_path(&self) -> Result<PathBuf> {
         config::find_path(self.global.config.as_deref(), &self.env).ok_or_else(|| {
             let message = phrase!(
                 "there is no config file: no ./tsuzuki.toml, none in the XDG directory, none in /etc/tsuzuki",
@@ -73,7 +73,7 @@ impl Context {
     }
 
     /// The config file, read and checked once.
-    pub async fn config(&self) -> Result<&Config> {
+    pub(crate) async fn config(&self) -> Result<&Config> {
         self.config.get_or_try_init(|| async { self.load_config() }).await
     }
 
@@ -84,7 +84,7 @@ impl Context {
     }
 
     /// The config file, read anew.
-    pub fn load_config(&self) -> Result<Config> {
+    pub(crate) fn load_config(&self) -> Result<Config> {
         let (config, problems) = config::survey(&self.config_path()?, app::kinds(), &self.env);
         if let Some(config) = &config {
             self.speak_as_in(config);
@@ -102,17 +102,17 @@ impl Context {
     }
 
     /// The place of the database that the config names.
-    pub async fn place(&self) -> Result<DbUrl> {
+    pub(crate) async fn place(&self) -> Result<DbUrl> {
         place_of(self.config().await?)
     }
 
     /// The database of the config, created and migrated if need be.
-    pub async fn db(&self) -> Result<&Db> {
+    pub(crate) async fn db(&self) -> Result<&Db> {
         self.open_db(Open::Create).await
     }
 
     /// The database of the config, opened in the given way. A command opens it in one way only.
-    pub async fn open_db(&self, how: Open) -> Result<&Db> {
+    pub(crate) async fn open_db(&self, how: Open) -> Result<&Db> {
         self.db
             .get_or_try_init(|| async {
                 let place = self.place().await?;
@@ -122,14 +122,14 @@ impl Context {
     }
 
     /// Everything, put together.
-    pub async fn app(&self, how: Open) -> Result<App> {
+    pub(crate) async fn app(&self, how: Open) -> Result<App> {
         let db = self.open_db(how).await?.clone();
         Ok(App::new(self.config().await?, db)?)
     }
 
     /// Everything, on a database that refuses every write. One that does not exist yet is stood in for by an empty
     /// one in memory, so that nothing is created.
-    pub async fn read_only_app(&self) -> Result<App> {
+    pub(crate) async fn read_only_app(&self) -> Result<App> {
         match self.find_db().await? {
             Some(db) => Ok(App::without_ways_out(self.config().await?, db.clone())?),
             None => self.app_on_scratch().await,

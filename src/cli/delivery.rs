@@ -9,13 +9,13 @@ use super::names::{no_such, refuse_unknown, refuse_unknown_if_given};
 use super::since::SinceArgs;
 use super::table::{Tone, row, tone_of};
 use super::{Cell, Column, Context, Error, Exit, Result, view};
-use crate::app;
-use crate::channel::outbox::{self, Answer, ChannelWait, DeliveryFilter, Row, State};
-use crate::engine::things::delivery;
-use crate::ledger::Subject;
-use crate::ledger::event::{self, Event};
-use crate::phrase;
-use crate::phrase::Phrase;
+use tsuzuki::app;
+use tsuzuki::channel::outbox::{self, Answer, ChannelWait, DeliveryFilter, Row, State};
+use tsuzuki::engine::things::delivery;
+use tsuzuki::ledger::Subject;
+use tsuzuki::ledger::event::{self, Event};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use crate::config::Problems;
-use crate::engine::Failure;
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::text::nearest;
-use crate::{app, db, fetch, web};
+use tsuzuki::config::Problems;
+use tsuzuki::engine::Failure;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::text::nearest;
+use tsuzuki::{app, db, fetch, web};
 
 /// How the program ends. The numbers are a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,11 +74,11 @@ impl From<Exit> for ExitCode {
 }
 
 /// The result of a command.
-pub type Result<T = Exit, E = Error> = std::result::Result<T, E>;
+pub(crate) type Result<T = Exit, E = Error> = std::result::Result<T, E>;
 
 /// Why a command failed.
 #[derive(Debug)]
-pub struct Error {
+pub(crate) struct Error {
     /// The exit code.
     pub exit: Exit,
     /// What and why; the problems of a config file are already rendered and printed as they are.
@@ -89,7 +89,7 @@ pub struct Error {
 
 /// The words of an error.
 #[derive(Debug)]
-pub enum Message {
+pub(crate) enum Message {
     /// One sentence.
     Said(Phrase),
     /// Problems with their places in the config file.
@@ -100,17 +100,17 @@ pub enum Message {
 
 impl Error {
     /// An error with the given exit code.
-    pub fn new(exit: Exit, message: impl Into<Phrase>) -> Self {
+    pub(crate) fn new(exit: Exit, message: impl Into<Phrase>) -> Self {
         Self { exit, message: Message::Said(message.into()), hints: Vec::new() }
     }
 
     /// It failed.
-    pub fn failed(message: impl Into<Phrase>) -> Self {
+    pub(crate) fn failed(message: impl Into<Phrase>) -> Self {
         Self::new(Exit::Failed, message)
     }
 
     /// The command line was wrong.
-    pub fn usage(message: impl Into<Phrase>) -> Self {
+    pub(crate) fn usage(message: impl Into<Phrase>) -> Self {
         Self::new(Exit::Usage, message)
     }
 
@@ -124,7 +124,7 @@ impl Error {
     }
 
     /// The words alone, without hints, in English: for logs and programs.
-    pub fn plain(&self) -> String {
+    pub(crate) fn plain(&self) -> String {
         match &self.message {
             Message::Said(said) => said.to_string(),
             Message::Problems(problems) => problems.to_string(),
@@ -133,7 +133,7 @@ impl Error {
     }
 
     /// Adds a way out.
-    pub fn hint(mut self, hint: impl Into<Phrase>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<Phrase>) -> Self {
         self.hints.push(hint.into());
         self
     }

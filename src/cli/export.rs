@@ -9,16 +9,16 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use super::names::{no_such, refuse_unknown};
 use super::since::SinceArgs;
 use super::{Context, Error, Exit, Result, Stopping};
-use crate::app;
-use crate::config::value::Since;
-use crate::db::Open;
-use crate::engine::pipeline::ExportDocument;
-use crate::engine::table::{Table, TableFilter};
-use crate::export::{self, Format, RowWriter, Style};
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::text;
-use crate::time::Timestamp;
+use tsuzuki::app;
+use tsuzuki::config::value::Since;
+use tsuzuki::db::Open;
+use tsuzuki::engine::pipeline::ExportDocument;
+use tsuzuki::engine::table::{Table, TableFilter};
+use tsuzuki::export::{self, Format, RowWriter, Style};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::text;
+use tsuzuki::time::Timestamp;
 
 /// Options of `export`.
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@
 use clap::Command;
 
 use super::{Global, complete, examples, japanese};
-use crate::text::Language;
+use tsuzuki::text::Language;
 
 /// The commands in the order in which a newcomer needs them.
 const GROUPS: &[(&str, &[&str])] = &[

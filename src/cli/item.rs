@@ -7,15 +7,15 @@ use super::names::refuse_unknown_if_given;
 use super::since::SinceArgs;
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result, view};
-use crate::db::Db;
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::press::commands::{self, ItemAnswer};
-use crate::press::events;
-use crate::press::store::{self, ItemFilter};
-use crate::press::view::standing_in;
-use crate::press::{Item, Reason, Status};
-use crate::text;
+use tsuzuki::db::Db;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::press::commands::{self, ItemAnswer};
+use tsuzuki::press::events;
+use tsuzuki::press::store::{self, ItemFilter};
+use tsuzuki::press::view::standing_in;
+use tsuzuki::press::{Item, Reason, Status};
+use tsuzuki::text;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -103,7 +103,8 @@ async fn show(which: &Which, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-type Change = fn(&mut crate::db::Tx<'_>, &Item, crate::time::Timestamp) -> crate::db::Result<ItemAnswer>;
+type Change =
+    fn(&mut tsuzuki::db::Tx<'_>, &Item, tsuzuki::time::Timestamp) -> tsuzuki::db::Result<ItemAnswer>;
 
 async fn change(which: &Which, change: Change, context: &Context) -> Result {
     let (db, now) = (context.db().await?, context.clock.now());

@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use clap::{Arg, Command};
 
 use super::kind_flags;
-use crate::config::value::BadValue;
-use crate::id::BadName;
-use crate::phrase::Speech;
-use crate::text::Language;
-use crate::time::NotATime;
-use crate::word_enum::UnknownWord;
+use tsuzuki::config::value::BadValue;
+use tsuzuki::id::BadName;
+use tsuzuki::phrase::Speech;
+use tsuzuki::text::Language;
+use tsuzuki::time::NotATime;
+use tsuzuki::word_enum::UnknownWord;
 
 /// English and Japanese, with a tab between them; `{}` stands for whatever clap puts there.
 const TABLE: &str = include_str!("help.ja.tsv");
@@ -112,7 +112,7 @@ fn replace(line: String, (english, japanese): (&str, &str)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
     use crate::cli::{help, tree, tree_in};
@@ -149,6 +149,18 @@ mod tests {
         assert!(stale.is_empty(), "nothing says {stale:#?}");
         let repeated = ours().count() - ours().map(|(en, _)| en).collect::<BTreeSet<_>>().len();
         assert_eq!(repeated, 0, "a text stands twice in the table");
+    }
+
+    /// Sentences that are stored are found again by their English words; words without values are labels, which depend on where they stand.
+    #[test]
+    fn one_english_sentence_is_one_japanese_sentence() {
+        let mut japanese: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for template in tsuzuki::phrase::TEMPLATES.iter().filter(|template| template.en.contains('{')) {
+            japanese.entry(template.en).or_default().insert(template.ja);
+        }
+        assert!(japanese.len() > 500, "{} templates are linked", japanese.len());
+        japanese.retain(|_, words| words.len() > 1);
+        assert!(japanese.is_empty(), "{japanese:#?}");
     }
 
     fn said(words: &str) -> String {

@@ -6,13 +6,13 @@ use std::marker::PhantomData;
 use clap::{Arg, ArgAction};
 
 use super::{Error, Output, Result};
-use crate::app;
-use crate::app::new_table::AddError;
-use crate::channel;
-use crate::config::Flag;
-use crate::ledger::Subject;
-use crate::phrase;
-use crate::phrase::Phrase;
+use tsuzuki::app;
+use tsuzuki::app::new_table::AddError;
+use tsuzuki::channel;
+use tsuzuki::config::Flag;
+use tsuzuki::ledger::Subject;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
 
 /// Flags with what was given for each.
 pub(super) type Given = Vec<(&'static Flag, Vec<String>)>;

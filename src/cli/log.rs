@@ -11,8 +11,8 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::registry::LookupSpan;
 
 use super::{Global, LogFormat, progress};
-use crate::config::Redacting;
-use crate::engine::runner::VERBATIM;
+use tsuzuki::config::Redacting;
+use tsuzuki::engine::runner::VERBATIM;
 
 /// Starts logging. `usual` is the level when neither `-q`, `-v` nor `TSUZUKI_LOG` says otherwise.
 pub(super) fn start(global: &Global, usual: &str, colour: bool) {

@@ -7,11 +7,11 @@ use super::names::refuse_unknown_if_given;
 use super::since::SinceArgs;
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result};
-use crate::books::{self, Books, deliver, select, view};
-use crate::channel::MAIL;
-use crate::config;
-use crate::id::JobName;
-use crate::phrase;
+use tsuzuki::books::{self, Books, deliver, select, view};
+use tsuzuki::channel::MAIL;
+use tsuzuki::config;
+use tsuzuki::id::JobName;
+use tsuzuki::phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -78,7 +78,7 @@ async fn status(context: &Context) -> Result {
         .view()
         .await?
         .read(move |tx| {
-            jobs.iter().map(|job| view::mail_status(tx, job)).collect::<crate::db::Result<Vec<_>>>()
+            jobs.iter().map(|job| view::mail_status(tx, job)).collect::<tsuzuki::db::Result<Vec<_>>>()
         })
         .await?;
     let columns = [

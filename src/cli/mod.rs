@@ -21,7 +21,7 @@ mod export;
 mod help;
 mod import;
 mod init;
-pub mod inspect;
+pub(crate) mod inspect;
 mod item;
 mod japanese;
 mod job;
@@ -55,16 +55,15 @@ use std::pin::Pin;
 
 use clap::{CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
-pub use context::Context;
-pub use error::{Error, Exit, Result};
-pub use output::Output;
-pub use reference::render_reference;
+pub(crate) use context::Context;
+pub(crate) use error::{Error, Exit, Result};
+pub(crate) use output::Output;
 use signals::Stopping;
-pub use table::{Cell, Column};
+pub(crate) use table::{Cell, Column};
 
-use crate::config::Env;
-use crate::phrase;
-use crate::text::Language;
+use tsuzuki::config::Env;
+use tsuzuki::phrase;
+use tsuzuki::text::Language;
 
 /// Watches feeds, sites, book searches and Git hosts, remembers where it left off, and sends each new thing once.
 #[derive(Debug, Parser)]
@@ -73,7 +72,7 @@ use crate::text::Language;
     after_help = "Exit codes: 0 fine · 1 failed · 2 usage · 3 partly failed, the rest is saved · 4 credentials · \
 5 config · 6 another run holds the lease · 130 interrupted, saved"
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(flatten)]
     global: Global,
     #[command(subcommand)]
@@ -83,7 +82,7 @@ pub struct Cli {
 /// Options that every command takes.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
-pub struct Global {
+pub(crate) struct Global {
     /// The config file [default: $TSUZUKI_CONFIG, ./tsuzuki.toml, the XDG directory, /etc/tsuzuki]
     #[arg(short, long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -107,7 +106,7 @@ pub struct Global {
     lang: Option<Language>,
     /// Run as if it were this moment, e.g. 2026-01-15T00:00:00Z
     #[arg(long, global = true, hide = true, env = "TSUZUKI_NOW", value_name = "TIME")]
-    now: Option<crate::time::Timestamp>,
+    now: Option<tsuzuki::time::Timestamp>,
 }
 
 /// When to use colour.
@@ -235,7 +234,7 @@ impl Command {
 }
 
 /// Runs the command line and answers the exit code.
-pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
+pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     complete::answer_shell();
     let args: Vec<OsString> = args.into_iter().collect();
     let language = find_language(&args);
@@ -374,7 +373,7 @@ fn print_version(context: &Context) -> Result {
 }
 
 /// The command tree, for completions, manual pages and the reference.
-pub fn tree() -> clap::Command {
+pub(crate) fn tree() -> clap::Command {
     tree_in(Language::En)
 }
 

@@ -1,13 +1,13 @@
 //! Names on the command line: one that neither the config nor the database knows is refused, with what was meant.
 
 use super::{Context, Error, Result};
-use crate::app;
-use crate::channel::outbox;
-use crate::config::Config;
-use crate::db::{self, Db, Tx};
-use crate::engine::pipeline::Thing;
-use crate::ledger::{Subject, cursor, event, quota};
-use crate::phrase;
+use tsuzuki::app;
+use tsuzuki::channel::outbox;
+use tsuzuki::config::Config;
+use tsuzuki::db::{self, Db, Tx};
+use tsuzuki::engine::pipeline::Thing;
+use tsuzuki::ledger::{Subject, cursor, event, quota};
+use tsuzuki::phrase;
 
 /// Refuses a name that nothing has: an empty answer would look like one about it. What has left the config but still
 /// has rows is known.
@@ -88,6 +88,6 @@ fn has_rows(tx: &mut Tx<'_>, thing: &Thing, name: &str) -> db::Result<bool> {
             !outbox::list(tx, &messages, 1)?.is_empty()
         }
         "provider" => !quota::list_usage(tx, Some(name), 1)?.is_empty(),
-        word => !event::list_about(tx, &crate::ledger::Subject::new(word, name), 1)?.is_empty(),
+        word => !event::list_about(tx, &tsuzuki::ledger::Subject::new(word, name), 1)?.is_empty(),
     })
 }

@@ -10,15 +10,15 @@ use serde::Serialize;
 use super::error::{Error, Exit, Message, Result};
 use super::table::{self, Cell, Column, Reader};
 use super::{Color, Global};
-use crate::config::{Colour, Problems, redact};
-use crate::phrase;
-use crate::phrase::{Phrase, Speech};
-use crate::text;
-use crate::time::Clock;
+use tsuzuki::config::{Colour, Problems, redact};
+use tsuzuki::phrase;
+use tsuzuki::phrase::{Phrase, Speech};
+use tsuzuki::text;
+use tsuzuki::time::Clock;
 
 /// Where a command writes.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub(crate) struct Output {
     json: bool,
     quiet: bool,
     colour_out: bool,
@@ -63,22 +63,22 @@ impl Output {
     }
 
     /// Whether data is wanted as JSON.
-    pub fn is_json(&self) -> bool {
+    pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
     /// Whether nothing is to be said when all is well.
-    pub fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
     /// Whether log lines and messages may be coloured.
-    pub fn colours_messages(&self) -> bool {
+    pub(crate) fn colours_messages(&self) -> bool {
         self.colour_err
     }
 
     /// Writes a line of data, or several, without what a terminal would obey: whoever wrote the words in it.
-    pub fn line(&self, text: impl AsRef<str>) -> Result<()> {
+    pub(crate) fn line(&self, text: impl AsRef<str>) -> Result<()> {
         self.to_stdout(&text::printable(text.as_ref()))
     }
 
@@ -102,7 +102,7 @@ impl Output {
     }
 
     /// Writes text that already ends as it should, such as a script.
-    pub fn raw(&self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn raw(&self, bytes: &[u8]) -> Result<()> {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(bytes)?;
         stdout.flush()?;
@@ -110,18 +110,18 @@ impl Output {
     }
 
     /// Writes a value as indented JSON.
-    pub fn json<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
+    pub(crate) fn json<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         let text = serde_json::to_string_pretty(value).map_err(|error| Error::failed(error.to_string()))?;
         self.to_stdout(&text::printable_json(&text))
     }
 
     /// Writes a value as JSON if that is wanted, else a line.
-    pub fn json_or_line<T: Serialize + ?Sized>(&self, value: &T, line: impl AsRef<str>) -> Result<()> {
+    pub(crate) fn json_or_line<T: Serialize + ?Sized>(&self, value: &T, line: impl AsRef<str>) -> Result<()> {
         if self.json { self.json(value) } else { self.line(line) }
     }
 
     /// Ends a command that has nothing to show: as JSON that is `null`.
-    pub fn nothing(&self) -> Result<Exit> {
+    pub(crate) fn nothing(&self) -> Result<Exit> {
         if self.json {
             self.json(&())?;
         }
@@ -129,7 +129,7 @@ impl Output {
     }
 
     /// Writes a listing: a table for people, an array with `--json`.
-    pub fn listing<T: Serialize>(
+    pub(crate) fn listing<T: Serialize>(
         &self,
         columns: &[Column],
         items: &[T],
@@ -182,14 +182,14 @@ impl Output {
     }
 
     /// Says something to the user, unless they want quiet.
-    pub fn note(&self, text: impl Into<Phrase>) {
+    pub(crate) fn note(&self, text: impl Into<Phrase>) {
         if !self.quiet {
             self.to_stderr(&text::printable(&self.speech().phrase(&text.into())));
         }
     }
 
     /// Says what was done, and ends the command well.
-    pub fn done(&self, text: impl Into<Phrase>) -> Result<Exit> {
+    pub(crate) fn done(&self, text: impl Into<Phrase>) -> Result<Exit> {
         self.note(text);
         Ok(Exit::Fine)
     }
@@ -202,12 +202,12 @@ impl Output {
     }
 
     /// Says that something is not as it should be, though the command goes on.
-    pub fn warn(&self, text: impl Into<Phrase>) {
+    pub(crate) fn warn(&self, text: impl Into<Phrase>) {
         self.labelled(&phrase!("warning", "警告"), AnsiColor::Yellow, &text.into());
     }
 
     /// Prints an error and its hints, as JSON if data is wanted so.
-    pub fn error(&self, error: &Error) {
+    pub(crate) fn error(&self, error: &Error) {
         if matches!(error.message, Message::ClosedPipe) {
             return;
         }
@@ -226,7 +226,7 @@ impl Output {
     }
 
     /// Prints what is wrong with a config file, and where.
-    pub fn problems(&self, problems: &Problems) {
+    pub(crate) fn problems(&self, problems: &Problems) {
         let colour = if self.colour_err { Colour::Always } else { Colour::Never };
         if !problems.is_empty() {
             self.to_stderr(problems.render_in(self.speech().language, colour).trim_end());

@@ -4,9 +4,9 @@ use clap::Subcommand;
 
 use super::channel::choose;
 use super::{Context, Error, Exit, Result};
-use crate::channel::{News, Notice};
-use crate::config::value::HttpUrl;
-use crate::phrase;
+use tsuzuki::channel::{News, Notice};
+use tsuzuki::config::value::HttpUrl;
+use tsuzuki::phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

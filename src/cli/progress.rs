@@ -8,8 +8,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::Output;
-use crate::engine::{Progress, Update};
-use crate::id::JobName;
+use tsuzuki::engine::{Progress, Update};
+use tsuzuki::id::JobName;
 
 /// While it is not known how much there is to do.
 const UNCOUNTED: &str = "{prefix:16} {wide_msg}";
@@ -103,7 +103,7 @@ fn draw(bar: &ProgressBar, update: Update) {
             let most = bar.length().unwrap_or(u64::MAX);
             bar.set_position(bar.position().saturating_add(more).min(most));
         }
-        Update::Now(what) => bar.set_message(crate::text::shorten(&crate::text::one_line(&what), 120)),
+        Update::Now(what) => bar.set_message(tsuzuki::text::shorten(&tsuzuki::text::one_line(&what), 120)),
     }
 }
 

@@ -5,10 +5,10 @@ use clap::Subcommand;
 use super::bulk::read_sources;
 use super::table::row;
 use super::{Column, Context, Exit, Result, log};
-use crate::commits::store::projects;
-use crate::commits::sync;
-use crate::db::Open;
-use crate::phrase;
+use tsuzuki::commits::store::projects;
+use tsuzuki::commits::sync;
+use tsuzuki::db::Open;
+use tsuzuki::phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

@@ -6,11 +6,11 @@ use serde::Serialize;
 use super::names::{refuse_unknown, refuse_unknown_if_given};
 use super::table::row;
 use super::{Column, Context, Error, Result};
-use crate::app;
-use crate::ledger::{Subject, pause, quota};
-use crate::phrase;
-use crate::phrase::Value;
-use crate::time::Timestamp;
+use tsuzuki::app;
+use tsuzuki::ledger::{Subject, pause, quota};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Value;
+use tsuzuki::time::Timestamp;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{examples, tree};
 
 /// Every command with its options, as Markdown.
-pub fn render_reference() -> String {
+pub(crate) fn render_reference() -> String {
     let mut page = String::from(
         "# Command line\n\nMade from the program itself; a test fails when it is out of date.\n\n\
          Data goes to stdout, everything else to stderr. `--json` works on every listing; `docs/schema/` says what is in it, and errors are\n\

@@ -1,11 +1,11 @@
 //! What a pass sent, in words and as an exit code.
 
 use super::{Exit, Output};
-use crate::app::{self, Sent};
-use crate::channel::outbox::WaitCause;
-use crate::config;
-use crate::phrase;
-use crate::phrase::Phrase;
+use tsuzuki::app::{self, Sent};
+use tsuzuki::channel::outbox::WaitCause;
+use tsuzuki::config;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
 
 /// Says what was sent, and what keeps the rest.
 pub(super) fn report(sent: &Sent, out: &Output) {
@@ -71,7 +71,7 @@ pub(super) fn warn_without_channel<'a>(jobs: impl IntoIterator<Item = &'a config
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::outbox::ChannelWait;
+    use tsuzuki::channel::outbox::ChannelWait;
 
     #[test]
     fn messages_change_the_exit_code_only_of_jobs_that_went_well() {

@@ -6,14 +6,14 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::{Context, Exit, Result, log, sending};
-use crate::app::App;
-use crate::app::daemon::Shared;
-use crate::config;
-use crate::config::value::Span;
-use crate::db::{self, Open};
-use crate::engine::{Finder, Progress, Runner, daemon, store};
-use crate::text::counted;
-use crate::web;
+use tsuzuki::app::App;
+use tsuzuki::app::daemon::Shared;
+use tsuzuki::config;
+use tsuzuki::config::value::Span;
+use tsuzuki::db::{self, Open};
+use tsuzuki::engine::{Finder, Progress, Runner, daemon, store};
+use tsuzuki::text::counted;
+use tsuzuki::web;
 
 /// Events that a thing is shown with at most.
 pub(super) const EVENTS: usize = 100;

@@ -1,9 +1,9 @@
 //! `--since` of listings: a moment, a day, or how long ago.
 
 use super::{Context, Error, Result};
-use crate::config::value::{Since, Span, Zone};
-use crate::phrase;
-use crate::time::Timestamp;
+use tsuzuki::config::value::{Since, Span, Zone};
+use tsuzuki::phrase;
+use tsuzuki::time::Timestamp;
 
 /// Options of listings that can begin later.
 #[derive(Clone, Debug, clap::Args)]

@@ -6,12 +6,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::names::no_such;
 use super::{Cell, Column, Context, Exit, Result};
-use crate::app::{self, App};
-use crate::engine::notice::Notice;
-use crate::engine::overview::{self, JobOverview, Overview};
-use crate::engine::view::State;
-use crate::phrase;
-use crate::phrase::Phrase;
+use tsuzuki::app::{self, App};
+use tsuzuki::engine::notice::Notice;
+use tsuzuki::engine::overview::{self, JobOverview, Overview};
+use tsuzuki::engine::view::State;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
 
 /// Columns of a text in a row that goes into a pipe or a file; `why` and `--json` have the whole.
 const MAX_TEXT_COLUMNS: usize = 100;

@@ -5,13 +5,13 @@ use serde::Serialize;
 
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result};
-use crate::books::view::{self, Revoked, TokenState, TokenView};
-use crate::config::value::BadValue;
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::phrase::Value;
-use crate::web::store;
-use crate::web::token::{AccessToken, NewSecret, Scope};
+use tsuzuki::books::view::{self, Revoked, TokenState, TokenView};
+use tsuzuki::config::value::BadValue;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::phrase::Value;
+use tsuzuki::web::store;
+use tsuzuki::web::token::{AccessToken, NewSecret, Scope};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

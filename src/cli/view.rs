@@ -1,11 +1,11 @@
 //! Views on a terminal: a title, facts, sections, and the commands that can be run.
 
 use super::{Context, Result};
-use crate::engine::View;
-use crate::engine::view::Stage;
-use crate::ledger::Subject;
-use crate::phrase::{Phrase, Speech};
-use crate::text::{one_line, width};
+use tsuzuki::engine::View;
+use tsuzuki::engine::view::Stage;
+use tsuzuki::ledger::Subject;
+use tsuzuki::phrase::{Phrase, Speech};
+use tsuzuki::text::{one_line, width};
 
 /// Events that `NOUN show` has at most.
 const EVENTS: usize = 100;

@@ -1,12 +1,12 @@
 //! Messages that wait for a person, said after a run and by `doctor`.
 
 use super::{Output, Result};
-use crate::channel::outbox::{self, DeliveryFilter, State};
-use crate::db::Db;
-use crate::engine::attention::{self, Waiting};
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::time::Timestamp;
+use tsuzuki::channel::outbox::{self, DeliveryFilter, State};
+use tsuzuki::db::Db;
+use tsuzuki::engine::attention::{self, Waiting};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::time::Timestamp;
 
 /// Messages that are looked at one by one, at most.
 const MAX_LISTED: usize = 1_000;

@@ -2,14 +2,14 @@
 
 use super::names;
 use super::{Context, Error, Exit, Result, view};
-use crate::app;
-use crate::db::{self, Db, Tx};
-use crate::engine::finder::read_address;
-use crate::engine::table::{After, Cell, TableFilter};
-use crate::engine::{Finder, View};
-use crate::ledger::Subject;
-use crate::phrase;
-use crate::text::width;
+use tsuzuki::app;
+use tsuzuki::db::{self, Db, Tx};
+use tsuzuki::engine::finder::read_address;
+use tsuzuki::engine::table::{After, Cell, TableFilter};
+use tsuzuki::engine::{Finder, View};
+use tsuzuki::ledger::Subject;
+use tsuzuki::phrase;
+use tsuzuki::text::width;
 
 /// Columns that a part of a title has at least: three letters, or two of Japanese, which are a word.
 const SHORTEST_PART: usize = 3;

@@ -4,9 +4,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
-use tsuzuki::cli::inspect::{Document, Kind, of_document, of_robots};
 
 fn fixtures(folder: &str) -> Vec<(PathBuf, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(folder);
@@ -25,36 +25,42 @@ fn fixtures(folder: &str) -> Vec<(PathBuf, Value)> {
     pairs
 }
 
-fn check(kind: Kind, folder: &str, url: &str) {
+/// What the program reads from a file.
+fn inspect(kind: &str, file: &Path, options: &[&str]) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+    let output = command.args(["inspect", kind]).arg(file).args(options).output().unwrap();
+    assert!(output.status.success(), "{}: {output:?}", file.display());
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn check(kind: &str, folder: &str, url: &str) {
     for (path, golden) in fixtures(folder) {
-        let document =
-            Document { bytes: fs::read(&path).unwrap(), url: Some(url.to_owned()), ..Document::default() };
-        let read = of_document(kind, &document).unwrap();
+        let read = inspect(kind, &path, &["--url", url]);
         assert_eq!(read, golden, "{}\n{}", path.display(), serde_json::to_string_pretty(&read).unwrap());
     }
 }
 
 #[test]
 fn pages_are_read_as_their_golden_files_say() {
-    check(Kind::Page, "pages", "https://www.example.jp/menu_news/index.html");
+    check("page", "pages", "https://www.example.jp/menu_news/index.html");
 }
 
 #[test]
 fn sitemaps_are_read_as_their_golden_files_say() {
-    check(Kind::Sitemap, "sitemaps", "https://blog.example/sitemap.xml");
+    check("sitemap", "sitemaps", "https://blog.example/sitemap.xml");
 }
 
 #[test]
 fn lists_of_feeds_are_read_as_their_golden_files_say() {
-    check(Kind::Opml, "opml", "https://example.com/");
+    check("opml", "opml", "https://example.com/");
 }
 
 #[test]
 fn robots_are_obeyed_as_their_golden_files_say() {
     for (path, golden) in fixtures("robots") {
-        let text = fs::read(&path).unwrap();
         for case in golden.as_array().unwrap() {
-            let read = of_robots(&text, case["user_agent"].as_str().unwrap(), case["url"].as_str().unwrap());
+            let (agent, url) = (case["user_agent"].as_str().unwrap(), case["url"].as_str().unwrap());
+            let read = inspect("robots", &path, &["--user-agent", agent, "--url", url]);
             assert_eq!(read["allowed"], case["allowed"], "{case}");
             assert_eq!(read["crawl_delay"], case["crawl_delay"], "{case}");
             assert_eq!(read["sitemaps"][1], "https://example.com/news.xml");

@@ -11,15 +11,15 @@ use super::error::unless_unread;
 use super::sending;
 use super::since::SinceArgs;
 use super::{Context, Error, Exit, Result, log, progress};
-use crate::commits::run::decide::{Again, Sharing};
-use crate::commits::run::{self, Bulk, Ended, Only, Summary, Watch, WorkedRun};
-use crate::commits::{GitSource, KIND, commands};
-use crate::config::Config;
-use crate::db::{Db, Open};
-use crate::engine::Failure;
-use crate::id::{JobName, RunId};
-use crate::ledger::presence;
-use crate::phrase;
+use tsuzuki::commits::run::decide::{Again, Sharing};
+use tsuzuki::commits::run::{self, Bulk, Ended, Only, Summary, Watch, WorkedRun};
+use tsuzuki::commits::{GitSource, KIND, commands};
+use tsuzuki::config::Config;
+use tsuzuki::db::{Db, Open};
+use tsuzuki::engine::Failure;
+use tsuzuki::id::{JobName, RunId};
+use tsuzuki::ledger::presence;
+use tsuzuki::phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -107,7 +107,7 @@ pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc
     }
 }
 
-async fn worker(job: Option<&str>, context: &Context) -> Result<(Bulk, crate::app::App)> {
+async fn worker(job: Option<&str>, context: &Context) -> Result<(Bulk, tsuzuki::app::App)> {
     log::start(&context.global, "warn", context.out.colours_messages());
     let app = context.app(Open::Create).await?;
     let sources = read_sources(context.config().await?, job)?;
@@ -160,7 +160,11 @@ async fn refuse_unknown_run(run: Option<RunId>, db: &Db) -> Result<()> {
 }
 
 /// Tells how it ended, sends what is to be told, and answers the exit code.
-async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, context: &Context) -> Result {
+async fn conclude(
+    ended: Result<Option<Ended>, Failure>,
+    app: &tsuzuki::app::App,
+    context: &Context,
+) -> Result {
     let outcome = match ended {
         Ok(Some(Ended::Worked(outcome))) => outcome,
         Ok(Some(Ended::Busy(run, holder))) => {

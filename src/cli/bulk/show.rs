@@ -4,12 +4,12 @@ use super::super::since::SinceArgs;
 use super::super::table::row;
 use super::super::{Column, Context, Error, Exit, Result};
 use super::{refuse_unknown_run, sentence};
-use crate::commits::run::{self, RunState, Summary, TargetRow};
-use crate::commits::store::projects;
-use crate::id::RunId;
-use crate::ledger::presence;
-use crate::phrase;
-use crate::text::one_line;
+use tsuzuki::commits::run::{self, RunState, Summary, TargetRow};
+use tsuzuki::commits::store::projects;
+use tsuzuki::id::RunId;
+use tsuzuki::ledger::presence;
+use tsuzuki::phrase;
+use tsuzuki::text::one_line;
 
 pub(super) async fn status(context: &Context) -> Result {
     let found = context

@@ -3,9 +3,9 @@
 use super::super::job::key_and_value;
 use super::super::kind_flags::{Channels, KindFlags, print_added, usage};
 use super::super::{Context, Error, Result};
-use crate::app::new_table::NewTable;
-use crate::channel::KINDS;
-use crate::phrase;
+use tsuzuki::app::new_table::NewTable;
+use tsuzuki::channel::KINDS;
+use tsuzuki::phrase;
 
 /// Options of `channel add`.
 #[derive(Debug, clap::Args)]

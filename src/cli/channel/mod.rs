@@ -13,12 +13,12 @@ pub(super) use test::{choose, send_test};
 
 use super::table::row;
 use super::{Cell, Column, Context, Result};
-use crate::channel::outbox::{self, ChannelStatus};
-use crate::engine::things::external::judge_channel;
-use crate::engine::view::State;
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::time::Timestamp;
+use tsuzuki::channel::outbox::{self, ChannelStatus};
+use tsuzuki::engine::things::external::judge_channel;
+use tsuzuki::engine::view::State;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::time::Timestamp;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

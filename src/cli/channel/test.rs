@@ -2,9 +2,9 @@
 
 use super::super::names::no_such;
 use super::super::{Context, Error, Exit, Result};
-use crate::app::App;
-use crate::channel::{Channel, SendError};
-use crate::phrase;
+use tsuzuki::app::App;
+use tsuzuki::channel::{Channel, SendError};
+use tsuzuki::phrase;
 
 /// A test message that the server took, and what it answered.
 #[derive(serde::Serialize)]

@@ -10,13 +10,13 @@ use serde::Serialize;
 
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result, Stopping};
-use crate::app;
-use crate::channel::outbox;
-use crate::config::value::Span;
-use crate::db::{self, BackupError, Db, DbUrl, Open, SchemaState};
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::phrase::Value;
+use tsuzuki::app;
+use tsuzuki::channel::outbox;
+use tsuzuki::config::value::Span;
+use tsuzuki::db::{self, BackupError, Db, DbUrl, Open, SchemaState};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::phrase::Value;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

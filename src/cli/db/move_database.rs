@@ -7,15 +7,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::super::table::row;
 use super::super::{Column, Context, Error, Exit, Output, Result};
-use crate::app;
-use crate::channel::outbox;
-use crate::config::{ConfigFile, SecretUrl};
-use crate::db::{self, DatabaseMove, DbUrl, MoveError, MoveReport, MoveStep, Open, TargetState, Tx};
-use crate::fail;
-use crate::ledger::{lease, presence};
-use crate::phrase;
-use crate::text::counted;
-use crate::time::Clock;
+use tsuzuki::app;
+use tsuzuki::channel::outbox;
+use tsuzuki::config::{ConfigFile, SecretUrl};
+use tsuzuki::db::{self, DatabaseMove, DbUrl, MoveError, MoveReport, MoveStep, Open, TargetState, Tx};
+use tsuzuki::fail;
+use tsuzuki::ledger::{lease, presence};
+use tsuzuki::phrase;
+use tsuzuki::text::counted;
+use tsuzuki::time::Clock;
 
 /// The variable that stands above `[store] url`.
 const VARIABLE: &str = "TSUZUKI_STORE_URL";

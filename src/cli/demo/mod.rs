@@ -18,17 +18,17 @@ use tokio::sync::watch as channel;
 
 use self::place::DemoDirectory;
 use super::{Context, Error, Exit, Result, log, serve};
-use crate::app::App;
-use crate::config::FILE_NAME;
-use crate::db::Open;
-use crate::demo::figures::Figures;
-use crate::demo::world::{self, World};
-use crate::demo::{page, store};
-use crate::engine::{Failure, Finished, Job, Progress, Runner, Selection, Skipped};
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::time::Timestamp;
-use crate::{blogs, press, web};
+use tsuzuki::app::App;
+use tsuzuki::config::FILE_NAME;
+use tsuzuki::db::Open;
+use tsuzuki::demo::figures::Figures;
+use tsuzuki::demo::world::{self, World};
+use tsuzuki::demo::{page, store};
+use tsuzuki::engine::{Failure, Finished, Job, Progress, Runner, Selection, Skipped};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::time::Timestamp;
+use tsuzuki::{blogs, press, web};
 
 /// Options of `demo`.
 #[derive(Debug, clap::Args)]

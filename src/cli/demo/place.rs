@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::cli::{Context, Error, Output, Result};
-use crate::config::value::Zone;
-use crate::demo::journal;
-use crate::demo::world::{self, World};
-use crate::phrase;
-use crate::text::Language;
+use tsuzuki::config::value::Zone;
+use tsuzuki::demo::journal;
+use tsuzuki::demo::world::{self, World};
+use tsuzuki::phrase;
+use tsuzuki::text::Language;
 
 /// The directory of a demo.
 pub(super) enum DemoDirectory {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use super::{Context, Demo};
-use crate::demo::figures::Figures;
-use crate::demo::world::World;
-use crate::phrase;
+use tsuzuki::demo::figures::Figures;
+use tsuzuki::demo::world::World;
+use tsuzuki::phrase;
 
 /// How often the world moves on.
 const MOVE_EVERY: Duration = Duration::from_secs(25);

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::phrase;
-use crate::phrase::Phrase;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
 
 /// Why no run could write the file at `path`, if none could.
 ///

@@ -1,11 +1,11 @@
 //! Where each key, token and password comes from, and what it has to be allowed to do.
 
-use crate::app;
-use crate::config::Section;
-use crate::fetch::{Check, SecretHint};
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::{channel, llm};
+use tsuzuki::app;
+use tsuzuki::config::Section;
+use tsuzuki::fetch::{Check, SecretHint};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::{channel, llm};
 
 /// Where the secrets of the file itself come from.
 const OTHERS: &[(&str, &[SecretHint])] = &[(
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn every_secret_that_a_config_can_name_has_a_place_to_get_it() {
         let mut keys = Vec::new();
-        secret_keys(&crate::config::schema(crate::app::kinds()), &mut keys);
+        secret_keys(&tsuzuki::config::schema(tsuzuki::app::kinds()), &mut keys);
         assert!(keys.len() >= 9, "{keys:?}");
         for (kind, key) in keys {
             assert!(where_to_get(&kind, &key).is_some(), "{kind} {key}");

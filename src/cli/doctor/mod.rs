@@ -9,16 +9,16 @@ use serde::Serialize;
 use super::error::Message;
 use super::table::{Tone, row};
 use super::{Cell, Column, Context, Error, Exit, Result, waiting};
-use crate::app::{self, App};
-use crate::channel::outbox;
-use crate::config::{Colour, Config};
-use crate::db::{DbUrl, Open};
-use crate::engine::attention;
-use crate::fetch::{Check, Wanted};
-use crate::id::JobName;
-use crate::ledger::pause;
-use crate::phrase;
-use crate::phrase::{Phrase, Speech};
+use tsuzuki::app::{self, App};
+use tsuzuki::channel::outbox;
+use tsuzuki::config::{Colour, Config};
+use tsuzuki::db::{DbUrl, Open};
+use tsuzuki::engine::attention;
+use tsuzuki::fetch::{Check, Wanted};
+use tsuzuki::id::JobName;
+use tsuzuki::ledger::pause;
+use tsuzuki::phrase;
+use tsuzuki::phrase::{Phrase, Speech};
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -316,7 +316,7 @@ async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
 }
 
 /// A server whose clock differs much from ours makes schedules and leases confusing to read.
-async fn clocks(context: &Context, db: &crate::db::Db) -> Finding {
+async fn clocks(context: &Context, db: &tsuzuki::db::Db) -> Finding {
     let name = phrase!("clocks", "時計");
     match db.now().await {
         Ok(there) => {

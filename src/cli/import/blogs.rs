@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use super::super::{Context, Error, Exit, Result};
 use super::{How, IfNew, Said, about, check_name, find_job, load_input};
-use crate::app;
-use crate::blogs::KIND;
-use crate::config::ConfigFile;
-use crate::fetch::{AllowPrivate, Request, Response};
-use crate::import::list::{self, Candidate, NewBlog};
-use crate::import::{self};
-use crate::parse::opml;
-use crate::parse::url::resolve_web;
-use crate::phrase;
+use tsuzuki::app;
+use tsuzuki::blogs::KIND;
+use tsuzuki::config::ConfigFile;
+use tsuzuki::fetch::{AllowPrivate, Request, Response};
+use tsuzuki::import::list::{self, Candidate, NewBlog};
+use tsuzuki::import::{self};
+use tsuzuki::parse::opml;
+use tsuzuki::parse::url::resolve_web;
+use tsuzuki::phrase;
 
 /// The largest list that is read.
 const MAX_BYTES: u64 = 16 << 20;

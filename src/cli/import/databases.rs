@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 
 use super::super::{Context, Error, Exit, Result};
 use super::{How, IfNew, Said, Times, about, blogs, check_name, find_job, load_input, open_db, options};
-use crate::app;
-use crate::commits::author::Emails;
-use crate::commits::config::host_of;
-use crate::config::ConfigFile;
-use crate::config::value::HttpUrl;
-use crate::db;
-use crate::id::JobName;
-use crate::import::gitlab_analyzer::Home;
-use crate::import::jobs_yaml::YamlJobs;
-use crate::import::{self, Report, blog_watcher as watcher, gitlab_analyzer as analyzer, jobs_yaml};
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::{commits, press};
+use tsuzuki::app;
+use tsuzuki::commits::author::Emails;
+use tsuzuki::commits::config::host_of;
+use tsuzuki::config::ConfigFile;
+use tsuzuki::config::value::HttpUrl;
+use tsuzuki::db;
+use tsuzuki::id::JobName;
+use tsuzuki::import::gitlab_analyzer::Home;
+use tsuzuki::import::jobs_yaml::YamlJobs;
+use tsuzuki::import::{self, Report, blog_watcher as watcher, gitlab_analyzer as analyzer, jobs_yaml};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::{commits, press};
 
 /// The largest config file of another program that is read.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
@@ -59,12 +59,12 @@ pub(super) async fn dre(
     if let Some(name) = &how.job
         && config.find_job(name.as_str()).is_some()
     {
-        find_job(how, crate::books::KIND, config)?;
+        find_job(how, tsuzuki::books::KIND, config)?;
     }
     let names: BTreeSet<JobName> = yaml.jobs.iter().map(|job| job.name.clone()).collect();
     check_name(how, &names, IfNew::IsAwaited, context).await?;
     let (db, _dir) = open_db(how, context).await?;
-    let books = config.jobs.iter().filter(|job| job.kind == crate::books::KIND);
+    let books = config.jobs.iter().filter(|job| job.kind == tsuzuki::books::KIND);
     let readers = books.map(|job| job.name.clone()).collect();
     let options = options(how, times, context)?;
     let report = import::dre::import(&db, file, how.job.clone(), names, readers, options).await;
@@ -134,7 +134,7 @@ pub(super) async fn blog_watcher(
         let job: JobName = blogs::job_name(how, context)
             .await?
             .parse()
-            .map_err(|error: crate::id::BadName| Error::usage(error.phrase()))?;
+            .map_err(|error: tsuzuki::id::BadName| Error::usage(error.phrase()))?;
         let (db, _dir) = open_db(how, context).await?;
         let report = watcher::import(&db, file.clone(), job, options(how, times, context)?).await;
         said.report = done(report, context)?;

@@ -15,14 +15,14 @@ use serde::Serialize;
 
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result, sending};
-use crate::config::Config;
-use crate::config::value::Zone;
-use crate::db::{Db, DbUrl, Open};
-use crate::id::JobName;
-use crate::import::{Options, Report};
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::text::nearest;
+use tsuzuki::config::Config;
+use tsuzuki::config::value::Zone;
+use tsuzuki::db::{Db, DbUrl, Open};
+use tsuzuki::id::JobName;
+use tsuzuki::import::{Options, Report};
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::text::nearest;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -117,27 +117,30 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
     context.config().await?;
     let (exit, how, kind) = match command {
         Command::Opml { input, partial, how } => {
-            (blogs::opml(&input, partial, &how, context).await?, how, crate::blogs::KIND)
+            (blogs::opml(&input, partial, &how, context).await?, how, tsuzuki::blogs::KIND)
         }
-        Command::Urls { input, how } => (blogs::urls(&input, &how, context).await?, how, crate::blogs::KIND),
+        Command::Urls { input, how } => {
+            (blogs::urls(&input, &how, context).await?, how, tsuzuki::blogs::KIND)
+        }
         Command::MicBot { db, how, times } => {
-            (databases::mic_bot(db, &how, &times, context).await?, how, crate::press::KIND)
+            (databases::mic_bot(db, &how, &times, context).await?, how, tsuzuki::press::KIND)
         }
         Command::Dre { place, jobs, how, times } => {
-            (databases::dre(place, jobs, &how, &times, context).await?, how, crate::books::KIND)
+            (databases::dre(place, jobs, &how, &times, context).await?, how, tsuzuki::books::KIND)
         }
         Command::BlogWatcher { blogs, db, how, times } => {
-            (databases::blog_watcher(blogs, db, &how, &times, context).await?, how, crate::blogs::KIND)
+            (databases::blog_watcher(blogs, db, &how, &times, context).await?, how, tsuzuki::blogs::KIND)
         }
         Command::GitlabAnalyzer { db, gitlab, how, times } => {
             let exit = databases::gitlab_analyzer(db, gitlab.as_deref(), &how, &times, context).await?;
-            (exit, how, crate::commits::KIND)
+            (exit, how, tsuzuki::commits::KIND)
         }
     };
     // The file has other jobs now than when the import began.
     let config = context.load_config()?;
-    let is_meant =
-        |job: &&crate::config::Job| job.kind == kind && how.job.as_ref().is_none_or(|name| *name == job.name);
+    let is_meant = |job: &&tsuzuki::config::Job| {
+        job.kind == kind && how.job.as_ref().is_none_or(|name| *name == job.name)
+    };
     sending::warn_without_channel(config.jobs.iter().filter(is_meant), &context.out);
     Ok(exit)
 }
@@ -151,7 +154,7 @@ struct Said {
     /// Jobs that the config file got, or would get.
     jobs: Vec<String>,
     /// Blogs that the config file got, or would get.
-    blogs: Vec<crate::import::list::NewBlog>,
+    blogs: Vec<tsuzuki::import::list::NewBlog>,
 }
 
 impl Said {
@@ -243,7 +246,7 @@ async fn open_db(how: &How, context: &Context) -> Result<(Db, Option<tempfile::T
 }
 
 fn options(how: &How, times: &Times, context: &Context) -> Result<Options> {
-    let zone: Zone = times.timezone.parse().map_err(|error: crate::config::value::BadValue| {
+    let zone: Zone = times.timezone.parse().map_err(|error: tsuzuki::config::value::BadValue| {
         error.hint().into_iter().fold(Error::usage(error.message()), Error::hint)
     })?;
     let plain = Options::plain();
@@ -255,7 +258,7 @@ fn options(how: &How, times: &Times, context: &Context) -> Result<Options> {
     Ok(Options { dry_run: how.dry_run, zone: zone.time_zone().clone(), progress, stop: context.stop.clone() })
 }
 
-fn drawn() -> crate::import::Progress {
+fn drawn() -> tsuzuki::import::Progress {
     let style = ProgressStyle::with_template("{msg:24} {bar:30} {pos}/{len} {per_sec}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = Mutex::new(ProgressBar::new(0).with_style(style));
@@ -272,7 +275,7 @@ fn drawn() -> crate::import::Progress {
 }
 
 /// The job that `how` names, or the only one of that kind; `None` when there is none or several.
-fn find_job<'a>(how: &How, kind: &str, config: &'a Config) -> Result<Option<&'a crate::config::Job>> {
+fn find_job<'a>(how: &How, kind: &str, config: &'a Config) -> Result<Option<&'a tsuzuki::config::Job>> {
     if let Some(name) = &how.job {
         return match config.find_job(name.as_str()) {
             Some(job) if job.kind != kind => Err(Error::usage(phrase!(

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use super::super::kind_flags::Given;
 use super::super::{Context, Error, Exit, Result, channel as channels, job};
-use crate::app;
-use crate::app::new_table::NewTable;
-use crate::channel;
-use crate::config::{Flag, FlagShape};
-use crate::engine::Pipeline;
-use crate::llm;
-use crate::phrase;
-use crate::phrase::Phrase;
+use tsuzuki::app;
+use tsuzuki::app::new_table::NewTable;
+use tsuzuki::channel;
+use tsuzuki::config::{Flag, FlagShape};
+use tsuzuki::engine::Pipeline;
+use tsuzuki::llm;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
 
 /// Whether somebody is there to answer.
 pub(super) fn is_possible(context: &Context) -> bool {

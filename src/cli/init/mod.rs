@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::{Context, Error, Result};
-use crate::app;
-use crate::config::FILE_NAME;
-use crate::config::value::Zone;
-use crate::phrase;
-use crate::text::Language;
+use tsuzuki::app;
+use tsuzuki::config::FILE_NAME;
+use tsuzuki::config::value::Zone;
+use tsuzuki::phrase;
+use tsuzuki::text::Language;
 
 /// Stands for the zone in the general part.
 const ZONE: &str = "{zone}";
@@ -127,13 +127,13 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::Env;
+    use tsuzuki::config::Env;
 
     const NONE: &[&str] = &[];
 
     #[track_caller]
     fn jobs_of(text: &str) -> Vec<String> {
-        let config = crate::config::parse(text, Path::new("t.toml"), crate::app::kinds(), &Env::of([]));
+        let config = tsuzuki::config::parse(text, Path::new("t.toml"), tsuzuki::app::kinds(), &Env::of([]));
         let config = config.unwrap_or_else(|problems| panic!("{problems}\n{text}"));
         assert_eq!(config.warnings.to_string(), "", "{text}");
         config.jobs.iter().map(|job| job.name.to_string()).collect()

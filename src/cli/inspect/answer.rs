@@ -9,14 +9,14 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Value, json};
 
-use crate::fetch::guard::{self, AllowPrivate};
-use crate::parse::feed::inspect::shown;
-use crate::parse::url::{self, Url};
-use crate::parse::{feed, html, opml, pdf, robots, sitemap};
+use tsuzuki::fetch::guard::{self, AllowPrivate};
+use tsuzuki::parse::feed::inspect::shown;
+use tsuzuki::parse::url::{self, Url};
+use tsuzuki::parse::{feed, html, opml, pdf, robots, sitemap};
 
 /// What is to be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A feed: RSS, Atom or JSON Feed.
     Feed,
     /// A sitemap: XML, plain text or a feed, also compressed.
@@ -37,7 +37,7 @@ pub enum Kind {
 
 /// A document and what is known about it besides its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Document {
+pub(crate) struct Document {
     /// The bytes, after transfer coding.
     pub bytes: Vec<u8>,
     /// Where they came from.
@@ -51,7 +51,7 @@ pub struct Document {
 }
 
 /// What we read from a document, or why we do not.
-pub fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
+pub(crate) fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
     let base = document.url.as_deref().and_then(|text| Url::parse(text).ok());
     let base = base.as_ref();
     let content_type = document.content_type.as_deref();
@@ -93,7 +93,7 @@ pub fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
 }
 
 /// What a robots.txt says to `agent` about `page`.
-pub fn of_robots(robots_txt: &[u8], agent: &str, page: &str) -> Value {
+pub(crate) fn of_robots(robots_txt: &[u8], agent: &str, page: &str) -> Value {
     let robots = robots::parse(robots_txt);
     let base = Url::parse(page).ok();
     // A sitemap must be an absolute address, yet many files say `/sitemap.xml`.
@@ -109,7 +109,7 @@ pub fn of_robots(robots_txt: &[u8], agent: &str, page: &str) -> Value {
 }
 
 /// How browsers read an address, and its form for comparison.
-pub fn of_url(input: &str, base: Option<&str>) -> Result<Value, String> {
+pub(crate) fn of_url(input: &str, base: Option<&str>) -> Result<Value, String> {
     let base = base
         .map(|base| Url::parse(base).map_err(|error| format!("the base is no address: {error}")))
         .transpose()?;
@@ -119,13 +119,17 @@ pub fn of_url(input: &str, base: Option<&str>) -> Result<Value, String> {
 }
 
 /// Whether we would connect to an address when names resolve as given.
-pub fn of_address(address: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPrivate) -> Value {
+pub(crate) fn of_address(
+    address: &str,
+    resolve: &BTreeMap<String, Vec<IpAddr>>,
+    allow: &AllowPrivate,
+) -> Value {
     let opinion = guard::opinion(address, resolve, allow);
     json!({ "verdict": opinion.verdict, "why": opinion.why })
 }
 
 /// The answer to one line of a batch: always `{id, out}`, with `out` null and an `error` when it is refused.
-pub fn answer(kind: Kind, line: &str, allow: &AllowPrivate) -> Value {
+pub(crate) fn answer(kind: Kind, line: &str, allow: &AllowPrivate) -> Value {
     let read = serde_json::from_str(line).or_else(|error| match without_lone_surrogates(line) {
         Some(line) => serde_json::from_str(&line),
         None => Err(error),

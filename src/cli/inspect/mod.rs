@@ -10,15 +10,15 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::fetch::guard::AllowPrivate;
-use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher, Request, Response};
-use crate::parse::url::{self, Url};
-use crate::phrase;
-use crate::time::Clock;
+use tsuzuki::fetch::guard::AllowPrivate;
+use tsuzuki::fetch::{self, ClientConfig, FetchConfig, Fetcher, Request, Response};
+use tsuzuki::parse::url::{self, Url};
+use tsuzuki::phrase;
+use tsuzuki::time::Clock;
 
 use super::{Context, Error, Exit, Result};
 
-pub use self::answer::{Document, Kind, answer, of_address, of_document, of_robots, of_url};
+pub(crate) use self::answer::{Document, Kind, answer, of_address, of_document, of_robots, of_url};
 
 /// Bytes of a file, of standard input, or of one batch line that are read.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -28,7 +28,7 @@ const USER_AGENT: &str = concat!("tsuzuki/", env!("CARGO_PKG_VERSION"), " (inspe
 
 /// Shows what we read from a document.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// What it is
     #[arg(value_enum)]
     pub kind: Kind,
@@ -57,7 +57,7 @@ pub struct Args {
 
 /// How an answer is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub(crate) enum Layout {
     /// Indented, for people.
     Indented,
     /// On one line, for programs.
@@ -72,7 +72,7 @@ pub(super) async fn command(args: &Args, context: &Context) -> Result {
 }
 
 /// Runs the command; data goes to `out`. A reader that closes the pipe has seen enough, which is no error.
-pub async fn run(args: &Args, clock: &Clock, layout: Layout, out: &mut dyn Write) -> Result<()> {
+pub(crate) async fn run(args: &Args, clock: &Clock, layout: Layout, out: &mut dyn Write) -> Result<()> {
     let allow = AllowPrivate::parse(&args.allow_private).map_err(|error| Error::usage(error.phrase()))?;
     let shown = if args.batch {
         batch(args.kind, &mut *open(&args.input)?, &allow, out)
@@ -245,7 +245,7 @@ fn names(entries: &[String]) -> Result<BTreeMap<String, Vec<IpAddr>>> {
 }
 
 /// Answers each line of `input` by one line, keeping no more than one in memory.
-pub fn batch(
+pub(crate) fn batch(
     kind: Kind,
     input: &mut dyn BufRead,
     allow: &AllowPrivate,

@@ -3,10 +3,10 @@
 use super::super::kind_flags::{Jobs, KindFlags, list_names, print_added, usage};
 use super::super::{Context, Error, Result, sending};
 use super::edit::key_and_value;
-use crate::app::new_table::NewJob;
-use crate::config::value::Span;
-use crate::phrase;
-use crate::phrase::Phrase;
+use tsuzuki::app::new_table::NewJob;
+use tsuzuki::config::value::Span;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
 
 /// Options of `job add`.
 #[derive(Debug, clap::Args)]

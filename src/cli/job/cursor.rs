@@ -5,10 +5,10 @@ use clap::Subcommand;
 use super::super::names::refuse_unknown_if_given;
 use super::super::table::row;
 use super::super::{Cell, Column, Context, Error, Exit, Result};
-use crate::engine::commands;
-use crate::hash;
-use crate::ledger::cursor::{self, Cursor};
-use crate::phrase;
+use tsuzuki::engine::commands;
+use tsuzuki::hash;
+use tsuzuki::ledger::cursor::{self, Cursor};
+use tsuzuki::phrase;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum Command {

@@ -1,10 +1,10 @@
 //! Changes of jobs in the config file, which keep comments and refuse what would not be valid.
 
 use super::super::{Context, Error, Result};
-use crate::app;
-use crate::config::value::BadValue;
-use crate::config::{ConfigFile, EditError, read_value};
-use crate::phrase;
+use tsuzuki::app;
+use tsuzuki::config::value::BadValue;
+use tsuzuki::config::{ConfigFile, EditError, read_value};
+use tsuzuki::phrase;
 
 /// Options of `job update`.
 #[derive(Debug, clap::Args)]

@@ -17,16 +17,16 @@ use super::kind_flags::Given;
 use super::names::no_such;
 use super::table::row;
 use super::{Cell, Column, Context, Error, Exit, Result};
-use crate::app;
-use crate::app::new_table::NewJob;
-use crate::config::ScheduleSpec;
-use crate::config::value::Span;
-use crate::engine::commands;
-use crate::engine::preview::Asking;
-use crate::id::JobName;
-use crate::phrase;
-use crate::phrase::Phrase;
-use crate::time::Timestamp;
+use tsuzuki::app;
+use tsuzuki::app::new_table::NewJob;
+use tsuzuki::config::ScheduleSpec;
+use tsuzuki::config::value::Span;
+use tsuzuki::engine::commands;
+use tsuzuki::engine::preview::Asking;
+use tsuzuki::id::JobName;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
+use tsuzuki::time::Timestamp;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -124,7 +124,7 @@ struct Listed {
 }
 
 impl Listed {
-    fn of(job: &crate::config::Job) -> Self {
+    fn of(job: &tsuzuki::config::Job) -> Self {
         Self {
             job_name: job.name.clone(),
             kind: job.kind.clone(),
@@ -183,7 +183,7 @@ pub(super) async fn test_by_name(name: &str, context: &Context) -> Result {
 }
 
 /// The error for a name that no job has, with the nearest one that exists.
-fn no_such_job(name: &str, config: &crate::config::Config) -> Error {
+fn no_such_job(name: &str, config: &tsuzuki::config::Config) -> Error {
     no_such("job", name, config.jobs.iter().map(|job| job.name.as_str()))
 }
 

@@ -5,9 +5,9 @@ use serde_json::Value as Json;
 
 use super::super::{Context, Exit, Result};
 use super::{Listed, no_such_job};
-use crate::app;
-use crate::config::TableKind;
-use crate::text::one_line;
+use tsuzuki::app;
+use tsuzuki::config::TableKind;
+use tsuzuki::text::one_line;
 
 /// A job with the keys that every kind has, and its own as they are written.
 #[derive(Serialize)]

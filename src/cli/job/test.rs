@@ -3,13 +3,13 @@
 use super::super::view::render;
 use super::super::{Context, Error, Exit, Result};
 use super::no_such_job;
-use crate::app;
-use crate::db::Open;
-use crate::engine::Preview;
-use crate::engine::preview::Asking;
-use crate::phrase;
-use crate::phrase::Speech;
-use crate::text::{one_line, shorten, width};
+use tsuzuki::app;
+use tsuzuki::db::Open;
+use tsuzuki::engine::Preview;
+use tsuzuki::engine::preview::Asking;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Speech;
+use tsuzuki::text::{one_line, shorten, width};
 
 /// The widest name of a thing that others are aligned by.
 const WIDEST: usize = 40;

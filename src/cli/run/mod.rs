@@ -11,13 +11,13 @@ use super::progress::Bars;
 use super::sending;
 use super::waiting::Before;
 use super::{Context, Error, Exit, Result, log};
-use crate::app::{self, App};
-use crate::db::Open;
-use crate::engine::{DeliveryMode, Finished, Job, Runner, Selection, Skipped, runner};
-use crate::fail;
-use crate::id::JobName;
-use crate::phrase;
-use crate::phrase::Phrase;
+use tsuzuki::app::{self, App};
+use tsuzuki::db::Open;
+use tsuzuki::engine::{DeliveryMode, Finished, Job, Runner, Selection, Skipped, runner};
+use tsuzuki::fail;
+use tsuzuki::id::JobName;
+use tsuzuki::phrase;
+use tsuzuki::phrase::Phrase;
 
 /// Options of `run-due`.
 #[derive(Debug, clap::Args)]
@@ -180,7 +180,7 @@ async fn plan(
     let app = context.read_only_app().await?;
     let db = &app.env.db;
     let jobs = choose(&app)?;
-    let picked = Runner::new(db.clone(), crate::engine::Progress::default()).pick(&jobs, selection).await?;
+    let picked = Runner::new(db.clone(), tsuzuki::engine::Progress::default()).pick(&jobs, selection).await?;
     let speech = context.speech().await?;
     let mut planned = Vec::new();
     for (job, picked) in jobs.iter().zip(picked) {

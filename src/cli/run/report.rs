@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::super::{Context, Exit, Result};
-use crate::engine::{Failure, Finished, RunOutcome, Skipped};
-use crate::id::JobName;
-use crate::phrase;
-use crate::phrase::{Phrase, Speech, Value};
+use tsuzuki::engine::{Failure, Finished, RunOutcome, Skipped};
+use tsuzuki::id::JobName;
+use tsuzuki::phrase;
+use tsuzuki::phrase::{Phrase, Speech, Value};
 
 /// Whether a job that another process holds is a reason to complain.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -185,7 +185,7 @@ fn exit_code(finished: &[(JobName, Finished)], held: Held) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Report;
+    use tsuzuki::engine::Report;
 
     fn nothing() -> Report {
         Report::new(Phrase::verbatim(""))
@@ -208,7 +208,7 @@ mod tests {
     fn exit_codes_are_those_of_the_documentation() {
         let held = || {
             let at = "2026-01-15T00:00:00Z".parse().unwrap();
-            let holder = crate::ledger::lease::Holder { owner: "x".into(), taken_at: at, expires_at: at };
+            let holder = tsuzuki::ledger::lease::Holder { owner: "x".into(), taken_at: at, expires_at: at };
             Finished::Skipped(Skipped::Held(holder))
         };
         let cases: Vec<(Vec<Finished>, Held, Exit)> = vec![

@@ -4,13 +4,13 @@ mod render;
 
 pub(super) use render::{Reader, render, wrap_line};
 
-use crate::engine::view::State;
-use crate::phrase;
-use crate::phrase::{Phrase, Value};
+use tsuzuki::engine::view::State;
+use tsuzuki::phrase;
+use tsuzuki::phrase::{Phrase, Value};
 
 /// A column of a table.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub(crate) struct Column {
     name: Phrase,
     label: Option<String>,
     is_number: bool,
@@ -23,52 +23,52 @@ pub struct Column {
 
 impl Column {
     /// A column of words.
-    pub fn left(name: Phrase) -> Self {
+    pub(crate) fn left(name: Phrase) -> Self {
         let (is_number, is_moment, is_long, is_secondary) = (false, false, false, false);
         Self { name, label: None, is_number, is_moment, is_long, is_secondary, most: usize::MAX }
     }
 
     /// A column of numbers.
-    pub fn right(name: Phrase) -> Self {
+    pub(crate) fn right(name: Phrase) -> Self {
         Self { is_number: true, ..Self::left(name) }
     }
 
     /// A column of moments; the first of a table names their zone, unless they are told by their distance from now.
-    pub fn moment(name: Phrase) -> Self {
+    pub(crate) fn moment(name: Phrase) -> Self {
         Self { is_moment: true, ..Self::left(name) }
     }
 
     /// A column of texts that are cut where a terminal ends, and elsewhere only by [`Column::at_most`].
-    pub fn long(name: Phrase) -> Self {
+    pub(crate) fn long(name: Phrase) -> Self {
         Self { is_long: true, ..Self::left(name) }
     }
 
     /// The same, which is cut at this width in pipes and files, too.
-    pub fn at_most(self, most: usize) -> Self {
+    pub(crate) fn at_most(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
     /// The same, which is left out where a terminal is too narrow for all columns.
-    pub fn secondary(self) -> Self {
+    pub(crate) fn secondary(self) -> Self {
         Self { is_secondary: true, ..self }
     }
 
     /// The same with a word in brackets behind its name.
-    pub fn labelled(self, label: &str) -> Self {
+    pub(crate) fn labelled(self, label: &str) -> Self {
         Self { label: Some(label.to_owned()), ..self }
     }
 }
 
 /// One cell of a row.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub(crate) struct Cell {
     value: Value,
     tone: Tone,
 }
 
 /// How a cell catches the eye. Words and marks say the same without colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub(crate) enum Tone {
     Plain,
     Good,
     Busy,
@@ -85,18 +85,18 @@ impl<T: Into<Value>> From<T> for Cell {
 
 impl Cell {
     /// A value with a tone.
-    pub fn toned(value: impl Into<Value>, tone: Tone) -> Self {
+    pub(crate) fn toned(value: impl Into<Value>, tone: Tone) -> Self {
         Self { value: value.into(), tone }
     }
 
     /// A state: its mark, and words about it.
-    pub fn state(state: State, words: Phrase) -> Self {
+    pub(crate) fn state(state: State, words: Phrase) -> Self {
         let mark = state.mark();
         Self::toned(phrase!("{mark} {words}", "{mark} {words}"), tone_of(state))
     }
 
     /// Yes or no.
-    pub fn flag(is_so: bool) -> Self {
+    pub(crate) fn flag(is_so: bool) -> Self {
         if is_so { phrase!("yes", "はい") } else { phrase!("no", "いいえ") }.into()
     }
 }

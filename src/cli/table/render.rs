@@ -3,9 +3,9 @@
 use anstyle::{AnsiColor, Color, Effects, Style};
 
 use super::{Cell, Column, Tone};
-use crate::phrase::{Speech, Value};
-use crate::text::{one_line, shorten, width};
-use crate::time::Timestamp;
+use tsuzuki::phrase::{Speech, Value};
+use tsuzuki::text::{one_line, shorten, width};
+use tsuzuki::time::Timestamp;
 
 /// Columns of the terminal that a long text gets at least; a table that cannot give them becomes blocks.
 const NARROWEST: usize = 20;
@@ -231,9 +231,9 @@ impl Reader<'_> {
 mod tests {
     use super::super::row;
     use super::*;
-    use crate::engine::view::State;
-    use crate::phrase;
-    use crate::text::Language;
+    use tsuzuki::engine::view::State;
+    use tsuzuki::phrase;
+    use tsuzuki::text::Language;
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
@@ -300,7 +300,7 @@ mod tests {
     fn on_a_terminal_long_texts_are_cut_first_then_columns_are_left_out() {
         for width in [60, 70, 80, 120] {
             for line in lines(Language::En, Some(width), false) {
-                assert!(crate::text::width(&line) <= width, "{width}: {line}");
+                assert!(tsuzuki::text::width(&line) <= width, "{width}: {line}");
             }
         }
         assert_eq!(
