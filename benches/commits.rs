@@ -42,7 +42,8 @@ fn main() {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<usize>().unwrap();
     match words.as_slice() {
-        ["serve", projects, commits] => run(serve(number(projects), number(commits))),
+        ["serve", projects, commits] => run(serve(number(projects), number(commits), "127.0.0.1")),
+        ["serve", projects, commits, address] => run(serve(number(projects), number(commits), address)),
         [what @ ("parse" | "insert" | "bare" | "ours"), url, projects, commits] => {
             let (projects, commits) = (number(projects), number(commits));
             let dir = tempfile::tempdir().unwrap();
@@ -100,8 +101,8 @@ fn compare(projects: usize, commits: usize) {
     );
 }
 
-async fn serve(projects: usize, commits: usize) {
-    let gitlab = GitLab::start().await.unwrap();
+async fn serve(projects: usize, commits: usize, address: &str) {
+    let gitlab = GitLab::start_on(tokio::net::TcpListener::bind((address, 0)).await.unwrap()).unwrap();
     gitlab.forget_requests();
     for id in 1..=projects {
         gitlab.add_synthetic(i64::try_from(id).unwrap(), &format!("team/p{id}"), commits);

@@ -28,7 +28,7 @@ impl BlogAccess {
             })?;
             headers.push((header, value.clone()));
         }
-        headers.extend(keys.cookies.clone().map(|cookies| (COOKIE, cookies)));
+        headers.extend(keys.cookies.as_deref().map(|cookies| (COOKIE, cookies.clone())));
         let login = keys.login.clone().map(|login| (login.user, login.password));
         if login.is_some() && headers.iter().any(|(name, _)| *name == AUTHORIZATION) {
             return Err((

@@ -66,12 +66,12 @@ struct ChangeNotice {
 fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
     let (held, fresh): (Vec<_>, Vec<_>) = unannounced.into_iter().partition(|change| change.held);
     let news = |word: &str, held: bool, changes: Vec<ChangeRow>| {
-        let deliver = changes.first().map_or(&blogs.deliver, |change| blogs.deliver_of(&change.blog_id));
+        let deliver = changes.first().map_or(&*blogs.deliver, |change| blogs.deliver_of(&change.blog_id));
         ChangeNotice {
             subject: subject(word, &changes),
             held,
             notice: message::news(&changes, |id| blogs.find(id), blogs.language),
-            deliver: deliver.clone(),
+            deliver: deliver.to_owned(),
             changes,
         }
     };
@@ -81,7 +81,7 @@ fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
         // One digest for each set of channels.
         let mut groups: BTreeMap<Vec<String>, Vec<ChangeRow>> = BTreeMap::new();
         for change in fresh {
-            groups.entry(blogs.deliver_of(&change.blog_id).clone()).or_default().push(change);
+            groups.entry(blogs.deliver_of(&change.blog_id).to_owned()).or_default().push(change);
         }
         notices.extend(groups.into_values().map(|changes| news("digest", false, changes)));
     } else {

@@ -125,8 +125,8 @@ impl Blogs {
     }
 
     /// The channels that hear what is new on a blog.
-    fn deliver_of(&self, id: &str) -> &Vec<String> {
-        self.find(id).and_then(|blog| blog.deliver.as_ref()).unwrap_or(&self.deliver)
+    fn deliver_of(&self, id: &str) -> &[String] {
+        self.find(id).and_then(|blog| blog.deliver.as_deref()).unwrap_or(&self.deliver)
     }
 
     /// All blogs, in the order of the file.

@@ -59,9 +59,8 @@ pub(super) struct Written {
 
 /// What this list of blogs is to others that share it.
 pub fn list_of(blogs: &[Blog]) -> BlogList {
-    let parts: Vec<&str> =
-        blogs.iter().flat_map(|blog| [blog.id.as_str(), blog.settings_hash.as_str()]).collect();
-    BlogList { hash: hash::sha256_parts(&parts), count: blogs.len() }
+    let parts = blogs.iter().flat_map(|blog| [blog.id.clone(), blog.settings_hash()]);
+    BlogList { hash: hash::to_hex(&hash::digest_parts(parts)), count: blogs.len() }
 }
 
 /// Checks every blog that is due, together with whoever joins, and answers what all of them saw.

@@ -29,16 +29,37 @@ class Server:
         self.process.wait()
 
 
-def host(number):
-    number += 257
-    return f"127.{number >> 16}.{number >> 8 & 255}.{number & 255}"
+class Loopback:
+    """Everything on this machine: sites on thousands of loopback addresses, workers that are only processes."""
+
+    network, own = "127.0.0.0/8", "127.0.0.1"
+
+    def host(self, number):
+        number += 257
+        return f"127.{number >> 16}.{number >> 8 & 255}.{number & 255}"
+
+    def within(self, _):
+        return ()
+
+
+class Namespaces:
+    """Workers in the network namespaces that scripts/cluster has made; everything else is in one besides, and so are we."""
+
+    network, own = "10.128.0.0/9", "10.128.0.1"
+
+    def __init__(self, name):
+        self.name = name
+
+    def host(self, number):
+        number += 257
+        return f"10.{128 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+
+    def within(self, number):
+        return ("ip", "netns", "exec", f"{self.name}-{number % 4}")
 
 
 class Cluster:
-    """Workers that take themselves for machines of their own: another kernel, another clock, their own config file.
-
-    Not in network namespaces: the made-up sites live on thousands of loopback addresses, which every namespace has for itself.
-    """
+    """Workers that take themselves for machines of their own: another kernel, another clock, their own config file."""
 
     def __init__(self, args, config, directory):
         self.args, self.config, self.directory = args, config, directory
@@ -50,7 +71,8 @@ class Cluster:
             directory = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
             machine = Machine(directory / "machine")
             machine.step_clock(clock if number == count - 1 else 0)
-            program = Program(self.args.binary, self.args.shim, directory, self.database, machine)
+            within = self.args.place.within(number)
+            program = Program(self.args.binary, self.args.shim, directory, self.database, machine, within)
             program.config.write_text(f'[store]\nurl = "{self.database.url}"\n{self.config}')
             self.workers.append((program, program.start(*command)))
 
@@ -74,13 +96,13 @@ class Cluster:
         return int(self.database.rows(sql)[0][0])
 
 
-def blogs(jobs, each, port):
+def blogs(place, jobs, each, port):
     """Jobs of that many blogs that run once: not again within the year, whatever the clock of a worker says."""
     text = ""
     for job in range(jobs):
-        text += f'[[job]]\nname = "job-{job}"\nkind = "blogs"\ncron = "0 0 1 1 *"\nallow_private = ["127.0.0.0/8"]\nblog = [\n'
+        text += f'[[job]]\nname = "job-{job}"\nkind = "blogs"\ncron = "0 0 1 1 *"\nallow_private = ["{place.network}"]\nblog = [\n'
         for number in range(job * each, (job + 1) * each):
-            at = f"http://{host(number)}:{port}"
+            at = f"http://{place.host(number)}:{port}"
             text += f'  {{ id = "blog-{number}", url = "{at}/", feed = "{at}/feed.xml" }},\n'
         text += "]\n"
     return text
@@ -96,7 +118,7 @@ def checks(args, work):
     jobs, each = args.jobs, args.checks // args.jobs
     server = Server(args.blogs, "serve", "50")
     try:
-        cluster = Cluster(args, blogs(jobs, each, server.ready), work)
+        cluster = Cluster(args, blogs(args.place, jobs, each, server.ready), work)
         migrate(cluster)
         began = time.monotonic()
         cluster.start(4, "serve", clock=HOUR)
@@ -130,9 +152,9 @@ def checks(args, work):
 def bulk(args, work):
     """Every branch is collected once by four workers that join one run; one dies, one freezes."""
     targets, each = 500, 40
-    server = Server(args.commits, "serve", str(targets), str(each))
+    server = Server(args.commits, "serve", str(targets), str(each), args.place.own)
     try:
-        config = f'[[job]]\nname = "code"\nkind = "commits"\nallow_private = ["127.0.0.1"]\ngitlab = "{server.ready}"\ngroup = "team"\nconcurrency = 4\n'
+        config = f'[[job]]\nname = "code"\nkind = "commits"\nallow_private = ["{args.place.own}"]\ngitlab = "{server.ready}"\ngroup = "team"\nconcurrency = 4\n'
         cluster = Cluster(args, config, work)
         migrate(cluster)
         began = time.monotonic()
@@ -171,7 +193,7 @@ def throughput(args, work):
         directory = work / str(count)
         directory.mkdir()
         try:
-            cluster = Cluster(args, blogs(1, args.slow, server.ready), directory)
+            cluster = Cluster(args, blogs(args.place, 1, args.slow, server.ready), directory)
             migrate(cluster)
             cluster.start(count, "serve")
             done = lambda: cluster.count("SELECT COUNT(*) FROM check_history")
@@ -195,7 +217,9 @@ def main():
     parser.add_argument("--only", choices=["checks", "bulk", "throughput"])
     for given in ("binary", "shim", "postgres", "blogs", "commits"):
         parser.add_argument(f"--{given}", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--machines", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    args.place = Namespaces(args.machines) if args.machines else Loopback()
     broken = 0
     for test in (checks, bulk, throughput):
         if args.only in (None, test.__name__):

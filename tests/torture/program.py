@@ -79,8 +79,10 @@ class PostgresDatabase:
 class Program:
     """The real binary over one directory and one database."""
 
-    def __init__(self, binary, shim, directory, database, machine):
+    def __init__(self, binary, shim, directory, database, machine, within=()):
+        """`within` is a command that starts another, in surroundings of its own."""
         self.binary, self.shim, self.directory, self.database, self.machine = binary, shim, directory, database, machine
+        self.within = within
         self.config = directory / "tsuzuki.toml"
         # Where time passes while nobody works: here, and on the machine of the database.
         self.machines = [machine]
@@ -109,7 +111,7 @@ class Program:
             env |= {"TORTURE_FAULT": fault, "TORTURE_MET": str(self.met)}
         log = open(self.directory / "log", "ab")
         return subprocess.Popen(
-            [self.binary, "-c", str(self.config), *args], env=env, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            [*self.within, self.binary, "-c", str(self.config), *args], env=env, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
 
     def run(self, *args, **how):

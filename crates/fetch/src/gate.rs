@@ -29,8 +29,9 @@ pub(super) struct Gate {
 #[derive(Debug, Default)]
 struct Host {
     state: HostState,
-    waiting: usize,
-    freed: Arc<Notify>,
+    waiting: u32,
+    /// Wakes those who wait; most hosts never have any.
+    freed: Option<Arc<Notify>>,
     next_start: Option<Instant>,
     last_start: Option<Instant>,
 }
@@ -80,7 +81,7 @@ impl Gate {
                     Admission::Go => {
                         let (start_in, keep_connection) = host.start(manners, Instant::now());
                         if host.waiting > 0 && host.state.admit(manners, now) == Admission::Go {
-                            host.freed.notify_one();
+                            host.wake_one();
                         }
                         let pass =
                             Pass { gate: Arc::clone(self), key: key.into(), place: None, keep_connection };
@@ -95,7 +96,7 @@ impl Gate {
                             host.waiting += 1;
                             Queued { gate: self, key }
                         });
-                        Arc::clone(&host.freed).notified_owned()
+                        Arc::clone(host.freed.get_or_insert_default()).notified_owned()
                     }
                 }
             };
@@ -108,8 +109,8 @@ impl Gate {
         let mut hosts = self.hosts.lock();
         let host = hosts.get_mut(key)?;
         let pause = host.state.record(outcome, self.clock.now(), jitter());
-        if pause.is_some() {
-            host.freed.notify_waiters();
+        if let Some(freed) = host.freed.as_ref().filter(|_| pause.is_some()) {
+            freed.notify_waiters();
         }
         pause
     }
@@ -117,9 +118,7 @@ impl Gate {
     fn leave(&self, key: &str) {
         if let Some(host) = self.hosts.lock().get_mut(key) {
             host.state.in_flight = host.state.in_flight.saturating_sub(1);
-            if host.waiting > 0 {
-                host.freed.notify_one();
-            }
+            host.wake_one();
         }
     }
 
@@ -138,6 +137,13 @@ impl Gate {
 impl Host {
     fn is_used(&self) -> bool {
         self.state.in_flight > 0 || self.waiting > 0
+    }
+
+    /// Wakes one of those who wait, if there are any.
+    fn wake_one(&self) {
+        if let Some(freed) = self.freed.as_ref().filter(|_| self.waiting > 0) {
+            freed.notify_one();
+        }
     }
 
     /// Books the next start; answers how long to wait for it and whether to keep the connection.
@@ -186,6 +192,11 @@ fn jitter() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ten_thousand_hosts_take_a_megabyte() {
+        assert!(size_of::<(Box<str>, Host)>() <= 80, "{}", size_of::<(Box<str>, Host)>());
+    }
 
     #[tokio::test]
     async fn hosts_at_rest_are_forgotten_before_they_fill_the_memory() {

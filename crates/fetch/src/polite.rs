@@ -47,13 +47,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// Server errors and silences in a row that may be the fault of one page rather than of the host.
 const FORGIVEN: u32 = 2;
 
-/// What is known about one host.
+/// What is known about one host; small, for there may be ten thousand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostState {
     /// Requests under way.
-    pub in_flight: usize,
+    pub in_flight: u32,
     failures: u32,
-    pause: Option<Pause>,
+    pause: Option<Box<Pause>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,18 +115,18 @@ impl HostAnswer {
 impl HostState {
     /// Whether a request may start now.
     pub fn admit(&self, manners: &Manners, now: Timestamp) -> Admission {
-        if let Some(pause) = self.pause
+        if let Some(pause) = &self.pause
             && self.is_paused(now)
         {
             return Admission::Later { after: pause.until.since(now), why: pause.why };
         }
         let at_once = if self.failures > 0 { 1 } else { manners.at_once.max(1) };
-        if self.in_flight < at_once { Admission::Go } else { Admission::Wait }
+        if (self.in_flight as usize) < at_once { Admission::Go } else { Admission::Wait }
     }
 
     /// Whether the host is left alone at `now`; a clock that was set back ends the pause.
     pub fn is_paused(&self, now: Timestamp) -> bool {
-        self.pause.is_some_and(|pause| pause.since <= now && now < pause.until)
+        self.pause.as_ref().is_some_and(|pause| pause.since <= now && now < pause.until)
     }
 
     /// Takes note of an outcome and answers how long the host is now left alone.
@@ -150,7 +150,7 @@ impl HostState {
             Some(asked) if !asked.is_zero() => Some(asked.min(LONGEST_WAIT)),
             _ => own,
         }?;
-        self.pause = Some(Pause { since: now, until: now.plus(span), why });
+        self.pause = Some(Box::new(Pause { since: now, until: now.plus(span), why }));
         Some(span)
     }
 }

@@ -7,14 +7,20 @@ pub fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
     to_hex(&Sha256::digest(bytes.as_ref()))
 }
 
-/// SHA-256 over several parts, each preceded by its length so that no two lists of parts collide.
+/// SHA-256 over several parts, as hex; see [`digest_parts`].
 pub fn sha256_parts(parts: &[&str]) -> String {
+    to_hex(&digest_parts(parts))
+}
+
+/// SHA-256 over several parts, each preceded by its length so that no two lists of parts collide.
+pub fn digest_parts<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {
+        let part = part.as_ref();
         hasher.update((part.len() as u64).to_be_bytes());
         hasher.update(part.as_bytes());
     }
-    to_hex(&hasher.finalize())
+    hasher.finalize().into()
 }
 
 /// Longer keys are stored as their hash: indexes have limits, and hostile feeds have none.

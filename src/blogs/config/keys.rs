@@ -35,7 +35,7 @@ pub struct Keys {
     pub text: EntryText,
 }
 
-/// One blog.
+/// One blog. There may be ten thousand, most of them with two or three of these keys: what is rarely set takes little room.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlogKeys {
@@ -45,44 +45,44 @@ pub struct BlogKeys {
     pub url: HttpUrl,
     /// What to look at, in this order: "feed", "sitemap", "html". Default: all three.
     #[serde(default, deserialize_with = "read_detect")]
-    pub detect: Option<Vec<Detector>>,
+    pub detect: Option<Box<[Detector]>>,
     /// Its feed, when it is not to be searched for.
     pub feed: Option<HttpUrl>,
     /// Its sitemap, when it is not to be searched for.
     pub sitemap: Option<HttpUrl>,
     /// A CSS selector: only links inside the elements it matches count. For "html" only.
     #[serde(default, deserialize_with = "read_selector")]
-    pub selector: Option<String>,
+    pub selector: Option<Box<str>>,
     /// Only entries that match one of these count: a word in title or text, `/…/` for a regular expression over title, text and
     /// address, or an address with `*` (with a leading `/` its path).
     #[serde(default)]
-    pub include: Vec<Pattern>,
+    pub include: Box<[Pattern]>,
     /// Entries that match one of these do not count.
     #[serde(default)]
-    pub exclude: Vec<Pattern>,
+    pub exclude: Box<[Pattern]>,
     /// What messages and lists call it. Default: its id.
-    pub title: Option<String>,
+    pub title: Option<Box<str>>,
     /// The folder it stands in, for OPML; `/` parts a folder from the one inside it. Default: the name of the job.
-    pub folder: Option<String>,
+    pub folder: Option<Box<str>>,
     /// Hashtags for messages about it, without `#`.
     #[serde(default)]
-    pub tags: Vec<String>,
+    pub tags: Box<[String]>,
     /// The channels that hear what is new on it. Default: those of the job.
-    pub deliver: Option<Vec<String>>,
+    pub deliver: Option<Box<[String]>>,
     /// Proves who you are by user and password (HTTP Basic), to its own servers only.
-    pub login: Option<LoginKeys>,
+    pub login: Option<Box<LoginKeys>>,
     /// Headers to send, such as `Authorization`, to its own servers only.
     #[serde(default)]
     pub headers: BTreeMap<String, Secret>,
     /// The `Cookie` header to send, to its own servers only.
-    pub cookies: Option<Secret>,
+    pub cookies: Option<Box<Secret>>,
     /// Check it less often than the job runs.
     pub every: Option<Span>,
     /// Whether a new link on a page must be seen in two checks before it is told. Default: true, for "html" only.
     pub confirm: Option<bool>,
     /// Private addresses that this blog may be reached at, besides those of the job.
     #[serde(default)]
-    pub allow_private: Vec<String>,
+    pub allow_private: Box<[String]>,
 }
 
 /// User and password.
@@ -139,8 +139,10 @@ fn read_warn_after<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
     })
 }
 
-fn read_detect<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Detector>>, D::Error> {
-    checked_value(deserializer, |detect: &Option<Vec<_>>| match detect.as_deref() {
+fn read_detect<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Box<[Detector]>>, D::Error> {
+    checked_value(deserializer, |detect: &Option<Box<[_]>>| match detect.as_deref() {
         Some([]) => Err(BadValue::new(phrase!(
             "at least one of feed, sitemap and html is needed",
             "feed、sitemap、html のうち 1 つ以上が必要です"
@@ -150,9 +152,19 @@ fn read_detect<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Opti
 }
 
 /// A CSS selector that we know.
-fn read_selector<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    checked_value(deserializer, |selector: &Option<String>| {
+fn read_selector<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<str>>, D::Error> {
+    checked_value(deserializer, |selector: &Option<Box<str>>| {
         let checked = selector.as_deref().map_or(Ok(()), html::check_selector);
         checked.map_err(|bad| BadValue::new(bad.phrase()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_thousand_blogs_take_three_megabytes_of_keys() {
+        assert!(size_of::<BlogKeys>() <= 280, "{}", size_of::<BlogKeys>());
+    }
 }

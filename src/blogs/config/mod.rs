@@ -30,10 +30,8 @@ pub struct Blog {
     pub text: EntryText,
     /// How we prove who we are, if that is needed.
     pub access: Option<Arc<BlogAccess>>,
-    /// A fingerprint of everything that decides what is looked at; when it differs, known answers no longer hold.
-    ///
-    /// It is a hash on purpose: the config itself is never copied into the database.
-    pub settings_hash: String,
+    /// What [`Blog::settings_hash`] shows.
+    settings: [u8; 32],
 }
 
 /// What holds for all blogs of a job.
@@ -106,7 +104,7 @@ fn checked(
     let reachable = if keys.allow_private.is_empty() {
         of_job.clone()
     } else {
-        let allowed: Vec<&String> = job.allow_private.iter().chain(&keys.allow_private).collect();
+        let allowed: Vec<&String> = job.allow_private.iter().chain(&*keys.allow_private).collect();
         let allowed = AllowPrivate::parse(&allowed).map_err(|error| problem("allow_private", error.phrase()));
         problems.note(allowed).unwrap_or_else(AllowPrivate::none)
     };
@@ -115,7 +113,7 @@ fn checked(
         reachable,
         text,
         access: access.flatten().map(Arc::new),
-        settings_hash: keys.hash_settings(),
+        settings: keys.hash_settings(),
     })
 }
 
@@ -214,14 +212,23 @@ impl Blog {
     /// The blog `b` at `url`, with those keys besides.
     pub(super) fn sample(url: &str, keys: &str) -> Self {
         let keys: BlogKeys = toml::from_str(&format!("id = 'b'\nurl = '{url}'\n{keys}")).unwrap();
-        let settings_hash = keys.hash_settings();
+        let settings = keys.hash_settings();
         Self {
             keys: Arc::new(keys),
             reachable: AllowPrivate::none(),
             text: EntryText::None,
             access: None,
-            settings_hash,
+            settings,
         }
+    }
+}
+
+impl Blog {
+    /// A fingerprint of everything that decides what is looked at; when it differs, known answers no longer hold.
+    ///
+    /// It is a hash on purpose: the config itself is never copied into the database.
+    pub fn settings_hash(&self) -> String {
+        hash::to_hex(&self.settings)
     }
 }
 
@@ -241,7 +248,7 @@ impl BlogKeys {
 
     /// What it is called.
     pub fn name(&self) -> &str {
-        self.title.as_ref().unwrap_or(&self.id)
+        self.title.as_deref().unwrap_or(&self.id)
     }
 
     /// Which entries count.
@@ -249,19 +256,19 @@ impl BlogKeys {
         Patterns { include: &self.include, exclude: &self.exclude }
     }
 
-    /// What `settings_hash` is to be.
-    fn hash_settings(&self) -> String {
+    /// What [`Blog::settings_hash`] is to be.
+    fn hash_settings(&self) -> [u8; 32] {
         let mut parts = vec![comparison_key(&self.url)];
         parts.extend(self.detectors().iter().map(|detector| detector.word().to_owned()));
         for url in [&self.feed, &self.sitemap] {
             parts.push(url.as_deref().map(comparison_key).unwrap_or_default());
         }
-        parts.push(self.selector.clone().unwrap_or_default());
+        parts.push(self.selector.as_deref().unwrap_or_default().to_owned());
         for list in [&self.include, &self.exclude] {
             parts.push(list.len().to_string());
             parts.extend(list.iter().map(ToString::to_string));
         }
-        hash::sha256_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+        hash::digest_parts(parts)
     }
 
     /// Whether `detector` may be used.

@@ -86,7 +86,7 @@ pub fn due(blog: &Blog, state: Option<&State>, pause: PauseFlag, now: Timestamp)
 
 /// Whether what is remembered was found under the settings of today.
 pub fn same_settings(blog: &Blog, state: &State) -> bool {
-    state.settings_hash.as_deref().is_none_or(|known| known == blog.settings_hash)
+    state.settings_hash.as_deref().is_none_or(|known| known == blog.settings_hash())
 }
 
 /// Where `detector` looks in this check.
@@ -345,7 +345,7 @@ impl Next {
 /// The settings of today become those that the state was found under.
 fn adopt_settings(state: &mut State, blog: &Blog) {
     if !same_settings(blog, state) || state.settings_hash.is_none() {
-        state.settings_hash = Some(blog.settings_hash.clone());
+        state.settings_hash = Some(blog.settings_hash());
     }
 }
 

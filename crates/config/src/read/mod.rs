@@ -25,6 +25,7 @@ use stdx::phrase;
 use stdx::phrase::Phrase;
 use stdx::text::nearest;
 
+mod apart;
 mod jobs;
 mod kinds;
 mod syntax;
@@ -40,7 +41,7 @@ pub(crate) fn read_file(
     kinds: &'static [Kind],
     env: &Env,
 ) -> (Option<Config>, Problems) {
-    let mut root = match TomlTable::parse(source.text()) {
+    let mut root = match apart::parse(source.text()) {
         Ok(root) => root,
         Err(errors) => return (None, syntax::list_errors(&source, &errors)),
     };

@@ -86,7 +86,7 @@ fn after(detector: Detector, names: &str) -> State {
         last_check_at: Some(now().minus(HOUR)),
         last_success_at: Some(now().minus(HOUR)),
         last_full_read_at: Some(now().minus(HOUR)),
-        settings_hash: Some(blog().settings_hash),
+        settings_hash: Some(blog().settings_hash()),
         url_count: known.len(),
         ..State::default()
     };

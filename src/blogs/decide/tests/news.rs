@@ -239,7 +239,7 @@ fn another_detector_or_other_settings_make_nothing_new() {
     sees.extend(entries("a b"));
     let decision = decide_check(&other, &rules(), &state, &saw(Detector::Feed, sees), &seen("a b"));
     assert_eq!(announced(&decision), ["x"], "only what is dated after the last check");
-    assert_eq!(decision.state.unwrap().settings_hash, Some(other.settings_hash));
+    assert_eq!(decision.state.unwrap().settings_hash, Some(other.settings_hash()));
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn everything_is_read_once_a_week_and_blogs_may_be_checked_less_often() {
 #[test]
 fn a_blog_that_rests_is_left_alone_until_its_settings_change() {
     let known = |hash: &str| State { settings_hash: Some(hash.to_owned()), ..State::default() };
-    let (same, other) = (known(&blog().settings_hash), known("of other settings"));
+    let (same, other) = (known(&blog().settings_hash()), known("of other settings"));
     for (state, pause, expected) in [
         (None, PauseFlag::None, Due::Now),
         (Some(&same), PauseFlag::None, Due::Now),

@@ -1,0 +1,44 @@
+//! Parses a long file so that its tree leaves no room behind.
+
+use std::thread::{self, ScopedJoinHandle};
+
+use crate::tree::TomlTable;
+
+/// From this size on a file is long.
+const LONG: usize = 64 * 1024;
+
+/// The table that `text` is, or everything that is wrong with it; of a long one made by a thread of its own.
+///
+/// The tree is forgotten soon, and what is made of it stays. In one heap that would keep the room of the tree from being given back;
+/// glibc gives every thread a heap of its own, which is empty once the tree is gone.
+pub(super) fn parse(text: &str) -> Result<TomlTable, Vec<toml::de::Error>> {
+    if text.len() < LONG {
+        return TomlTable::parse(text);
+    }
+    let joined = thread::scope(|scope| {
+        let parsing = thread::Builder::new().name("config".to_owned());
+        parsing.spawn_scoped(scope, || TomlTable::parse(text)).map(ScopedJoinHandle::join)
+    });
+    match joined {
+        Ok(Ok(parsed)) => parsed,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(_no_thread) => TomlTable::parse(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_file_is_parsed_like_a_short_one() {
+        let comment = format!("# {}\n", "long ".repeat(LONG / 5));
+        for text in ["a = 1\n[b]\nc = 'd'\n", "a = 1\n[b\nc = 'd'\n", ""] {
+            let shown = |parsed: Result<TomlTable, Vec<toml::de::Error>>| match parsed {
+                Ok(table) => table.to_json(&|_, text| text.to_owned()).to_string(),
+                Err(errors) => errors.iter().map(toml::de::Error::message).collect(),
+            };
+            assert_eq!(shown(parse(&format!("{text}{comment}"))), shown(parse(text)), "{text}");
+        }
+    }
+}
