@@ -285,7 +285,11 @@ impl Backend for Email {
     fn credentials(&self) -> String {
         let password = self.config.password.as_ref().map(http::secret_text).unwrap_or_default();
         let EmailConfig { smtp, user, from, .. } = &self.config;
-        [smtp.as_str(), user.as_deref().unwrap_or_default(), from, &password].join("\n")
+        let tls = match &self.transport {
+            Transport::Smtp(server, _) => format!("{:?}", server.tls),
+            _ => String::new(),
+        };
+        [smtp.as_str(), user.as_deref().unwrap_or_default(), from, &password, &tls].join("\n")
     }
 
     async fn close(&self) {

@@ -134,7 +134,7 @@ fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, 
     Ok(Transport::Smtp(Server { host, port, tls }, Mutex::default()))
 }
 
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

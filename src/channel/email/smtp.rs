@@ -193,10 +193,17 @@ async fn encrypt(
 
 /// It is no message's fault that a line cannot be encrypted.
 fn unsafe_line(host: &str, why: Phrase) -> SendError {
+    let why = phrase!(
+        "no encrypted connection to {host}: {why}; nothing is sent without encryption",
+        "{host} に暗号化して接続できません：{why}。暗号化なしでは送信しません"
+    );
+    if !super::open::is_loopback(host) {
+        return SendError::Unsafe { why };
+    }
     SendError::Unsafe {
         why: phrase!(
-            "no encrypted connection to {host}: {why}; nothing is sent without encryption",
-            "{host} に暗号化して接続できません：{why}。暗号化なしでは送信しません"
+            "{why} (hint: a server on this machine needs none, `tls = \"none\"`)",
+            "{why}（ヒント：このマシン上のサーバーなら `tls = \"none\"` にできます）"
         ),
     }
 }
