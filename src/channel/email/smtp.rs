@@ -162,12 +162,14 @@ async fn open(addresses: &[SocketAddr], settings: &Settings) -> Result<(TcpStrea
     Err(failed)
 }
 
-/// The name of this machine if it is one, else its address: RFC 5321, 4.1.3.
+/// The full name of this machine if it has one, else its address: RFC 5321, 4.1.4. A name without a domain, such as that of
+/// most machines at home, is refused by many servers.
 fn hello_name(name: Option<&str>, here: SocketAddr) -> String {
     let is_name = |name: &&str| {
         name.len() <= 253 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))
     };
-    match (name.filter(|name| !name.is_empty()).filter(is_name), here) {
+    let is_full = |name: &&str| name.trim_matches('.').contains('.');
+    match (name.filter(is_name).filter(is_full), here) {
         (Some(name), _) => name.to_owned(),
         (None, SocketAddr::V4(here)) => format!("[{}]", here.ip()),
         (None, SocketAddr::V6(here)) => format!("[IPv6:{}]", here.ip()),
@@ -374,7 +376,16 @@ mod tests {
     fn we_say_hello_with_a_name_or_an_address() {
         let (four, six) = ("192.0.2.7:5".parse().unwrap(), "[2001:db8::7]:5".parse().unwrap());
         assert_eq!(hello_name(Some("mail-1.example.com"), four), "mail-1.example.com");
-        for name in [None, Some(""), Some("my_host"), Some("a b"), Some("a\r\nb"), Some("名前")] {
+        for name in [
+            None,
+            Some(""),
+            Some("raspberrypi"),
+            Some("pi."),
+            Some("my_host.x"),
+            Some("a b.c"),
+            Some("a\r\nb"),
+            Some("名前"),
+        ] {
             assert_eq!(hello_name(name, four), "[192.0.2.7]");
             assert_eq!(hello_name(name, six), "[IPv6:2001:db8::7]");
         }
