@@ -6,6 +6,7 @@ mod env;
 mod mime;
 mod open;
 mod smtp;
+mod verdict;
 mod wire;
 mod words;
 
@@ -35,7 +36,8 @@ use crate::phrase;
 use config::FLAGS;
 pub use config::{EmailConfig, Tls};
 use env::ENV;
-use smtp::{Connection, NotBegun, Reuse, Server};
+use smtp::{Connection, NotBegun, Server};
+use verdict::Reuse;
 
 /// The kind's name, which imports and `mail test` look for.
 pub const NAME: &str = "email";
