@@ -802,6 +802,7 @@ fn bad_channel_tables_are_refused_with_a_reason() {
         (format!("{mail}{TO_ONE}\nreply_to = \"{long} <a@example.com>\""), "at most 998"),
         (format!("{mail}{TO_ONE}\nlist_id = \"{long}\""), "at most 998"),
         (format!("{mail}{TO_ONE}\nlist_unsubscribe = \"https://example.com/{long}\""), "at most 998"),
+        (format!("{mail}{TO_ONE}\nlist_unsubscribe = \"leave@example.com\""), "neither a web nor"),
         (format!("{mail}{TO_ONE}\nlist_id = \"Books <books.example.com>\""), ""),
         ("[channel.a]\nkind = \"mastodn\"".to_owned(), "mastodon"),
         (mastodon.to_owned(), ""),
