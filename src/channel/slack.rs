@@ -60,7 +60,7 @@ pub(super) const KIND: ChannelKind = ChannelKind {
     key_window: None,
     answers_within: None,
     open: |section, zone| SlackConfig::open(section, zone, |config, _| Ok(Slack { config })),
-    show: |_| None,
+    show: as_text,
 };
 
 #[async_trait]
@@ -87,7 +87,7 @@ impl Backend for Slack {
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
-        http::judge(&answer, &"Slack".into())?;
+        http::judge(&answer, &phrase!("Slack", "Slack サーバー"))?;
         Ok(http::accepted(&answer))
     }
 
@@ -151,6 +151,38 @@ fn message(notice: &Notice) -> Value {
         "unfurl_media": false,
         "blocks": blocks,
     })
+}
+
+/// What a message says to those who see it, line by line.
+fn as_text(payload: &str) -> Option<String> {
+    let message: Value = serde_json::from_str(payload).ok()?;
+    let blocks = message["blocks"].as_array()?;
+    let mut lines = Vec::new();
+    for block in blocks {
+        lines.extend(block["text"]["text"].as_str().map(str::to_owned));
+        for element in block["elements"].as_array().into_iter().flatten() {
+            match element["type"].as_str() {
+                Some("rich_text_list") => {
+                    let items = element["elements"].as_array().into_iter().flatten();
+                    lines.extend(items.map(|item| format!("- {}", line_as_text(item))));
+                }
+                Some("rich_text_section") => lines.push(line_as_text(element)),
+                _ => lines.extend(element["text"].as_str().map(str::to_owned)),
+            }
+        }
+    }
+    Some(lines.join("\n"))
+}
+
+fn line_as_text(section: &Value) -> String {
+    let parts = section["elements"].as_array().into_iter().flatten().map(|part| {
+        let text = part["text"].as_str().unwrap_or_default();
+        match part["url"].as_str() {
+            Some(url) if url != text => format!("{text} {url}"),
+            _ => text.to_owned(),
+        }
+    });
+    parts.collect()
 }
 
 fn fallback(notice: &Notice, headline: &str) -> String {
@@ -237,6 +269,11 @@ mod tests {
         assert!(!kinds.contains("\"mrkdwn\",") && !kinds.contains("\"type\":\"mrkdwn\""), "{kinds}");
         assert!(!kinds.contains("\"url\":\"javascript"), "{kinds}");
         assert!(!kinds.contains("\"type\":\"user\"") && !kinds.contains("broadcast"), "{kinds}");
+        assert_eq!(
+            as_text(&kinds).unwrap(),
+            "<!everyone> & co\n<!channel> <https://evil.example|click> *bold* @here\n\
+             https://example.com/a?b=1&c=2\n- <@U123> <!here>"
+        );
     }
 
     #[test]

@@ -75,8 +75,23 @@ pub(super) const KIND: ChannelKind = ChannelKind {
     key_window: None,
     answers_within: None,
     open: |section, zone| WebhookConfig::open(section, zone, |config, _| Ok(Webhook { config })),
-    show: |_| None,
+    show: as_text,
 };
+
+/// What a message says, line by line.
+fn as_text(payload: &str) -> Option<String> {
+    let message: serde_json::Value = serde_json::from_str(payload).ok()?;
+    let data = &message["data"];
+    let mut lines = vec![data["headline"].as_str()?.to_owned()];
+    let texts = ["warning", "summary", "link"].into_iter().filter_map(|key| data[key].as_str());
+    lines.extend(texts.filter(|text| !text.trim().is_empty()).map(str::to_owned));
+    lines.extend(data["entries"].as_array().into_iter().flatten().map(|entry| {
+        let said = ["title", "link"].into_iter().filter_map(|key| entry[key].as_str());
+        format!("- {}", said.collect::<Vec<_>>().join(" "))
+    }));
+    Some(lines.join("\n"))
+}
+
 const ASK_RECEIVER: (&str, &str) =
     ("the receiver of the webhook tells it", "Webhook を受け取る側の管理者に確認します");
 
@@ -139,7 +154,7 @@ impl Backend for Webhook {
         }
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
-        http::judge(&answer, &phrase!("the webhook", "Webhook"))?;
+        http::judge(&answer, &phrase!("the webhook", "Webhook 送信先"))?;
         Ok(http::accepted(&answer))
     }
 

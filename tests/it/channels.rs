@@ -304,9 +304,11 @@ on_both_databases! {
             (Phase::Auth, Trouble::Cut, Ready, 1, 0),
             (Phase::Mail, Trouble::Say("451 4.3.0 later"), Ready, 1, 0),
             (Phase::Mail, Trouble::Say("553 5.7.1 not your address"), Ready, 0, 0),
+            (Phase::Mail, Trouble::Say("550 5.4.5 Daily sending quota exceeded."), Ready, 0, 0),
             (Phase::Mail, Trouble::Cut, Ready, 1, 0),
             (Phase::Rcpt, Trouble::Say("450 4.2.0 greylisted"), Ready, 1, 0),
             (Phase::Rcpt, Trouble::Say("550 5.1.1 no such user"), Failed, 1, 0),
+            (Phase::Rcpt, Trouble::Say("553 5.7.1 <bot@example.com>: Sender address rejected: no"), Ready, 0, 0),
             (Phase::Rcpt, Trouble::Cut, Ready, 1, 0),
             (Phase::Data, Trouble::Say("451 4.3.0 later"), Ready, 1, 0),
             (Phase::Data, Trouble::Say("554 5.6.0 no"), Failed, 1, 0),
@@ -333,6 +335,40 @@ on_both_databases! {
                 tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![])
             }).await.unwrap();
         }
+    }
+
+    /// Gmail calls it a permanent failure of the mail; it passes, and it is about every mail.
+    async fn an_account_that_has_sent_all_that_it_may_pauses_the_channel_and_loses_no_mail(fixture) {
+        let server = SmtpServer::start().await.unwrap();
+        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let first = post.add("mail", "first", &news(1)).await[0];
+        post.add("mail", "second", &news(2)).await;
+        server.next(Phase::End, Trouble::Say("550 5.4.5 Daily user sending limit exceeded."));
+        let report = post.send().await;
+        assert_eq!((report.failed, server.mails().len()), (0, 0), "the second is not even tried");
+        let rest = post.rest("mail", fixture.clock.now()).await.unwrap();
+        assert_eq!(rest.paused_until, Some(fixture.clock.now().plus(HOUR * 3)));
+        assert!(rest.reason.to_string().contains("5.4.5"), "{}", rest.reason);
+        assert_eq!(post.row(first).await.attempts, 0);
+        fixture.clock.advance(HOUR * 3);
+        assert_eq!(post.send().await.sent, 2);
+    }
+
+    async fn a_channel_that_was_locked_for_its_encryption_goes_on_when_that_is_mended(fixture) {
+        let server = SmtpServer::start().await.unwrap();
+        let plain = email(&server, TO_ONE);
+        let encrypted = plain.replace("tls = \"none\"", "tls = \"starttls\"");
+        let post = post_office(&fixture, &plain);
+        let id = post.add("mail", "u1", &news(1)).await[0];
+        server.next(Phase::Mail, Trouble::Say("530 5.7.0 Must issue a STARTTLS command first"));
+        post.send().await;
+        assert_eq!(post.rest("mail", fixture.clock.now()).await.unwrap().paused_until, None, "locked");
+        let mended = post_office(&fixture, &encrypted);
+        mended.send().await;
+        let rest = mended.rest("mail", fixture.clock.now()).await.unwrap();
+        assert!(rest.paused_until.is_some(), "tried again, and this server has no STARTTLS: {}", rest.reason);
+        assert!(rest.reason.to_string().contains("`tls = \"none\"`"), "{}", rest.reason);
+        assert_eq!(post.row(id).await.state, State::Ready);
     }
 
     async fn a_mail_that_may_have_arrived_is_sent_again_with_the_same_message_id(fixture) {
@@ -766,6 +802,7 @@ fn bad_channel_tables_are_refused_with_a_reason() {
         (format!("{mail}{TO_ONE}\nreply_to = \"{long} <a@example.com>\""), "at most 998"),
         (format!("{mail}{TO_ONE}\nlist_id = \"{long}\""), "at most 998"),
         (format!("{mail}{TO_ONE}\nlist_unsubscribe = \"https://example.com/{long}\""), "at most 998"),
+        (format!("{mail}{TO_ONE}\nlist_unsubscribe = \"leave@example.com\""), "neither a web nor"),
         (format!("{mail}{TO_ONE}\nlist_id = \"Books <books.example.com>\""), ""),
         ("[channel.a]\nkind = \"mastodn\"".to_owned(), "mastodon"),
         (mastodon.to_owned(), ""),

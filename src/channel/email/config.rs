@@ -34,6 +34,7 @@ channel_config! {
         /// The name of the list in `List-Id`, such as `"books.example.com"`.
         pub list_id: Option<String>,
         /// Where readers can leave the list: a web or `mailto:` address for `List-Unsubscribe`.
+        #[serde(default, deserialize_with = "read_unsubscribe")]
         pub list_unsubscribe: Option<String>,
     }
 }
@@ -124,6 +125,25 @@ fn read_smtp<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String
 
 fn read_address<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     checked(deserializer, |text: &String| parse_address(text).map(drop))
+}
+
+/// Mail readers make a button of a web or `mailto:` address, and of nothing else.
+fn read_unsubscribe<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    checked(deserializer, |text: &Option<String>| {
+        let Some(text) = text else { return Ok(()) };
+        let address = text.trim().trim_start_matches('<').to_ascii_lowercase();
+        if ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme)) {
+            return Ok(());
+        }
+        let bad = phrase!(
+            "`{text}` is neither a web nor a `mailto:` address",
+            "`{text}` は Web アドレスでも `mailto:` アドレスでもありません"
+        );
+        Err(BadValue::new(bad).with_hint(phrase!(
+            "write for example \"mailto:leave@example.com\"",
+            "例：\"mailto:leave@example.com\""
+        )))
+    })
 }
 
 fn read_addresses<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {

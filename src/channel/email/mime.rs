@@ -62,10 +62,12 @@ pub(super) fn build(frame: &Frame<'_>, body: &MailBody) -> Result<Vec<u8>, Strin
     }
     // What the user has configured goes before what a pipeline proposes.
     let list_id = frame.list_id.or(body.list_id.as_ref());
-    let unsubscribe = frame.list_unsubscribe.map(|address| format!("<{}>", address.as_str()));
     for (name, value) in [
         (HeaderName::new_from_ascii_str("List-Id"), list_id.map(|id| id.as_str().to_owned())),
-        (HeaderName::new_from_ascii_str("List-Unsubscribe"), unsubscribe),
+        (
+            HeaderName::new_from_ascii_str("List-Unsubscribe"),
+            frame.list_unsubscribe.map(|address| address.as_str().to_owned()),
+        ),
         (HeaderName::new_from_ascii_str("Auto-Submitted"), Some("auto-generated".to_owned())),
     ] {
         if let Some(value) = value {

@@ -6,6 +6,7 @@ mod env;
 mod mime;
 mod open;
 mod smtp;
+mod verdict;
 mod wire;
 mod words;
 
@@ -35,7 +36,8 @@ use crate::phrase;
 use config::FLAGS;
 pub use config::{EmailConfig, Tls};
 use env::ENV;
-use smtp::{Connection, NotBegun, Reuse, Server};
+use smtp::{Connection, NotBegun, Server};
+use verdict::Reuse;
 
 /// The kind's name, which imports and `mail test` look for.
 pub const NAME: &str = "email";
@@ -285,7 +287,11 @@ impl Backend for Email {
     fn credentials(&self) -> String {
         let password = self.config.password.as_ref().map(http::secret_text).unwrap_or_default();
         let EmailConfig { smtp, user, from, .. } = &self.config;
-        [smtp.as_str(), user.as_deref().unwrap_or_default(), from, &password].join("\n")
+        let tls = match &self.transport {
+            Transport::Smtp(server, _) => format!("{:?}", server.tls),
+            _ => String::new(),
+        };
+        [smtp.as_str(), user.as_deref().unwrap_or_default(), from, &password, &tls].join("\n")
     }
 
     async fn close(&self) {

@@ -73,7 +73,7 @@ impl Email {
         }
         for (key, text) in [("list_id", &config.list_id), ("list_unsubscribe", &config.list_unsubscribe)] {
             if let (Some(text), Some(from)) = (text, &from)
-                && !mime::can_carry(from, Some(&HeaderText::new(text)))
+                && !mime::can_carry(from, Some(&bracketed(text)))
             {
                 problems.push(too_long(section, key));
             }
@@ -81,20 +81,22 @@ impl Email {
         let (Some(transport), Some(from), true) = (transport, from, problems.is_empty()) else {
             return Err(problems);
         };
-        let bracketed = config
-            .list_id
-            .as_deref()
-            .map(|id| if id.contains('<') { id.to_owned() } else { format!("<{id}>") });
         Ok(Self {
             transport,
             from,
             to,
             reply_to,
-            list_id: bracketed.map(|id| HeaderText::new(&id)),
-            list_unsubscribe: config.list_unsubscribe.as_deref().map(HeaderText::new),
+            list_id: config.list_id.as_deref().map(bracketed),
+            list_unsubscribe: config.list_unsubscribe.as_deref().map(bracketed),
             config,
         })
     }
+}
+
+/// What stands in a header of a list, in the angle brackets that it needs.
+fn bracketed(text: &str) -> HeaderText {
+    let text = text.trim();
+    if text.contains('<') { HeaderText::new(text) } else { HeaderText::new(&format!("<{text}>")) }
 }
 
 fn too_long(section: &Section, key: &str) -> Problem {
@@ -134,7 +136,7 @@ fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, 
     Ok(Transport::Smtp(Server { host, port, tls }, Mutex::default()))
 }
 
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

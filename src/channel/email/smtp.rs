@@ -14,7 +14,8 @@ use lettre::Address;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 
-use super::wire::{Fault, Reply, Wire};
+use super::verdict::{Phase, Reuse, broke, judge};
+use super::wire::{Fault, Wire};
 use super::{EmailConfig, Tls};
 use crate::channel::error::{Accepted, SendError};
 use crate::channel::{ChannelEnv, Progress, Settings, http};
@@ -68,13 +69,10 @@ impl Connection {
         if self.offers_auth("PLAIN") {
             let secret = BASE64.encode(format!("\0{user}\0{password}"));
             self.wire.command(&format!("AUTH PLAIN {secret}"), 2).await?;
-        } else if self.offers_auth("LOGIN") {
+        } else {
             self.wire.command("AUTH LOGIN", 3).await?;
             self.wire.command(&BASE64.encode(user), 3).await?;
             self.wire.command(&BASE64.encode(password), 2).await?;
-        } else {
-            let lines = vec!["it offers no way to sign in that is known here (PLAIN, LOGIN)".to_owned()];
-            return Err(Fault::Refused(Reply { code: 504, lines }));
         }
         Ok(())
     }
@@ -122,6 +120,12 @@ pub(super) async fn connect(
         connection.hello(&hello).await.map_err(broken)?;
     }
     if let (Some(user), Some(password)) = (&config.user, password) {
+        if !connection.offers_auth("PLAIN") && !connection.offers_auth("LOGIN") {
+            return Err(SendError::locked(phrase!(
+                "{host} offers no way to sign in that is known here (PLAIN, LOGIN)",
+                "{host} は対応しているログイン方式（PLAIN、LOGIN）を提供していません"
+            )));
+        }
         connection.sign_in(user, password.expose()).await.map_err(|fault| {
             let why = phrase!(
                 "{host} does not let `user` in: {said}",
@@ -162,12 +166,14 @@ async fn open(addresses: &[SocketAddr], settings: &Settings) -> Result<(TcpStrea
     Err(failed)
 }
 
-/// The name of this machine if it is one, else its address: RFC 5321, 4.1.3.
+/// The full name of this machine if it has one, else its address: RFC 5321, 4.1.4. A name without a domain, such as that of
+/// most machines at home, is refused by many servers.
 fn hello_name(name: Option<&str>, here: SocketAddr) -> String {
     let is_name = |name: &&str| {
         name.len() <= 253 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))
     };
-    match (name.filter(|name| !name.is_empty()).filter(is_name), here) {
+    let is_full = |name: &&str| name.trim_matches('.').contains('.');
+    match (name.filter(is_name).filter(is_full), here) {
         (Some(name), _) => name.to_owned(),
         (None, SocketAddr::V4(here)) => format!("[{}]", here.ip()),
         (None, SocketAddr::V6(here)) => format!("[IPv6:{}]", here.ip()),
@@ -193,10 +199,17 @@ async fn encrypt(
 
 /// It is no message's fault that a line cannot be encrypted.
 fn unsafe_line(host: &str, why: Phrase) -> SendError {
+    let why = phrase!(
+        "no encrypted connection to {host}: {why}; nothing is sent without encryption",
+        "{host} に暗号化して接続できません：{why}。暗号化なしでは送信しません"
+    );
+    if !super::open::is_loopback(host) {
+        return SendError::Unsafe { why };
+    }
     SendError::Unsafe {
         why: phrase!(
-            "no encrypted connection to {host}: {why}; nothing is sent without encryption",
-            "{host} に暗号化して接続できません：{why}。暗号化なしでは送信しません"
+            "{why} (hint: a server on this machine needs none, `tls = \"none\"`)",
+            "{why}（ヒント：このマシン上のサーバーなら `tls = \"none\"` にできます）"
         ),
     }
 }
@@ -228,8 +241,7 @@ pub(super) async fn begin(connection: &mut Connection, from: &Address, to: &Addr
             Fault::Broken(_) => true,
             Fault::Refused(reply) => reply.code == 421,
         };
-        // What the server thinks of our sender address it thinks of every mail, so this is not the message's fault.
-        let (error, reuse) = judge(&fault, &"MAIL FROM".into(), |why| SendError::Locked { why });
+        let (error, reuse) = judge(&fault, Phase::Sender);
         if is_closed { NotBegun::Closed(error) } else { NotBegun::Failed(error, reuse) }
     })
 }
@@ -243,20 +255,20 @@ pub(super) async fn deliver(
 ) -> Result<Accepted, (SendError, Reuse)> {
     let wire = &mut connection.wire;
     if let Err(fault) = wire.command(&format!("RCPT TO:<{to}>"), 2).await {
-        return Err(reset(wire, judge(&fault, &"RCPT TO".into(), |why| SendError::Refused { why })).await);
+        return Err(reset(wire, judge(&fault, Phase::Recipient)).await);
     }
     if !progress.may_go_on() {
         return Err((SendError::later(http::out_of_time()), Reuse::No));
     }
     if let Err(fault) = wire.command("DATA", 3).await {
-        return Err(reset(wire, judge(&fault, &"DATA".into(), |why| SendError::Refused { why })).await);
+        return Err(reset(wire, judge(&fault, Phase::Data)).await);
     }
     fail::point("email.before_text");
     // The last piece has the end of data with it: until it leaves, the server cannot have accepted anything.
     let text = as_data(mail);
     let mut pieces = text.chunks(PIECE_BYTES);
     let last = pieces.next_back().unwrap_or_default();
-    let in_text = |fault: Fault| (SendError::later(broke(&phrase!("the text", "本文"), &fault)), Reuse::No);
+    let in_text = |fault: Fault| (SendError::later(broke(Phase::Text, &fault)), Reuse::No);
     for piece in pieces {
         wire.write(piece).await.map_err(in_text)?;
     }
@@ -274,7 +286,7 @@ pub(super) async fn deliver(
         }
         Err(fault @ Fault::Refused(_)) => {
             progress.take_back();
-            Err(judge(&fault, &phrase!("the text", "本文"), |why| SendError::Refused { why }))
+            Err(judge(&fault, Phase::Text))
         }
         Err(Fault::Broken(why)) => {
             let why = phrase!(
@@ -304,39 +316,11 @@ fn as_data(mail: &[u8]) -> Vec<u8> {
     data
 }
 
-/// Whether a connection is still good for the next mail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reuse {
-    Yes,
-    No,
-}
-
 async fn reset(wire: &mut Wire, (error, reuse): (SendError, Reuse)) -> (SendError, Reuse) {
     match reuse {
         Reuse::Yes if wire.command("RSET", 2).await.is_ok() => (error, Reuse::Yes),
         _ => (error, Reuse::No),
     }
-}
-
-/// What a fault before the end of the text means; `final_no` says what a permanent refusal is.
-fn judge(fault: &Fault, phase: &Phrase, final_no: impl FnOnce(Phrase) -> SendError) -> (SendError, Reuse) {
-    let Fault::Refused(reply) = fault else {
-        return (SendError::later(broke(phase, fault)), Reuse::No);
-    };
-    let said = reply.to_string();
-    let why = phrase!("refused at {phase}: {said}", "{phase} で拒否されました：{said}");
-    match reply.code {
-        // "Authentication required" and "credentials invalid" may come at any point.
-        530 | 535 => (SendError::Locked { why }, Reuse::No),
-        421 => (SendError::later(why), Reuse::No),
-        500.. => (final_no(why), Reuse::Yes),
-        _ => (SendError::later(why), Reuse::Yes),
-    }
-}
-
-fn broke(phase: &Phrase, fault: &Fault) -> Phrase {
-    let why = Phrase::from(fault);
-    phrase!("the connection broke at {phase}: {why}", "{phase} で接続が切れました：{why}")
 }
 
 /// What a server said, on one short line and without our secrets.
@@ -367,7 +351,16 @@ mod tests {
     fn we_say_hello_with_a_name_or_an_address() {
         let (four, six) = ("192.0.2.7:5".parse().unwrap(), "[2001:db8::7]:5".parse().unwrap());
         assert_eq!(hello_name(Some("mail-1.example.com"), four), "mail-1.example.com");
-        for name in [None, Some(""), Some("my_host"), Some("a b"), Some("a\r\nb"), Some("名前")] {
+        for name in [
+            None,
+            Some(""),
+            Some("raspberrypi"),
+            Some("pi."),
+            Some("my_host.x"),
+            Some("a b.c"),
+            Some("a\r\nb"),
+            Some("名前"),
+        ] {
             assert_eq!(hello_name(name, four), "[192.0.2.7]");
             assert_eq!(hello_name(name, six), "[IPv6:2001:db8::7]");
         }

@@ -182,13 +182,15 @@ fn say(row: &Row, step: &Transition) {
             "`{}` waits for you: {why} (`tsuzuki delivery approve {id}` or `skip {id}`)",
             row.subject
         ),
-        (state, _) => tracing::warn!(
+        (State::Unknown, _) => tracing::warn!(
             delivery = id,
             channel,
-            "`{}` is {} until {}: {why}",
+            "`{}` may have been sent to {channel}; it is looked into at {}: {why}",
             row.subject,
-            state.word(),
             step.not_before
         ),
+        _ => {
+            tracing::warn!(delivery = id, channel, "`{}` waits until {}: {why}", row.subject, step.not_before)
+        }
     }
 }

@@ -58,7 +58,7 @@ impl ChannelWait {
     /// The same with its name, for a line among others.
     pub fn sentence(&self) -> Phrase {
         let (channel, said) = (self.channel.as_str(), self.phrase());
-        phrase!("channel {channel} is {said}", "チャンネル {channel} は{said}")
+        phrase!("channel {channel} is {said}", "チャンネル {channel}：{said}")
     }
 
     /// Whether somebody who looked at `then` does not know it yet. Quiet hours are nothing to report.
