@@ -53,12 +53,14 @@ impl BookFilter {
         is_included && !is_excluded && self.is_recent(book.published_date.as_deref())
     }
 
-    /// Dates may lack their month or day: as much as both say is compared.
+    /// Dates may lack their month or day, and come as libraries write them (`c2019`, `[2019]`, `2019-05-??`): as much as
+    /// both say is compared.
     fn is_recent(&self, published: Option<&str>) -> bool {
         let Some(earliest) = &self.earliest else { return true };
-        let Some(published) = published else { return false };
-        let length = earliest.len().min(published.len());
-        published.get(..length) >= earliest.get(..length)
+        let published = published.unwrap_or_default().trim_start_matches(|c: char| !c.is_ascii_digit());
+        let end = published.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(published.len());
+        let length = earliest.len().min(end);
+        length > 0 && published[..length] >= earliest[..length]
     }
 }
 
@@ -101,9 +103,21 @@ mod tests {
             assert_eq!(wanted.fits(&book), expected, "line {number}: {wanted:?}");
         }
         let recent = BookFilter { earliest: Some("2024-04-01".into()), ..BookFilter::default() };
-        for (published, expected) in
-            [(Some("2024"), true), (Some("2023"), false), (Some("2024-03"), false), (None, false)]
-        {
+        for (published, expected) in [
+            (Some("2024"), true),
+            (Some("2023"), false),
+            (Some("2024-03"), false),
+            (None, false),
+            (Some("c2019"), false),
+            (Some("[2019]"), false),
+            (Some("c2024"), true),
+            (Some("2024-04-??"), true),
+            (Some("2024-03-??"), false),
+            (Some("201?"), false),
+            (Some("2024年5月"), true),
+            (Some("2023年5月"), false),
+            (Some("n.d."), false),
+        ] {
             let book = Book { published_date: published.map(str::to_owned), ..book.clone() };
             assert_eq!(recent.fits(&book), expected, "{published:?}");
         }
