@@ -161,8 +161,15 @@ fn digest<'a>(
     is_repeat: bool,
     now: Timestamp,
 ) -> mail::Digest<'a> {
-    let date = now.date_in(&plan.limits.zone).to_string();
-    mail::Digest { job, date, is_repeat, books, language: plan.language }
+    let zone = &plan.limits.zone;
+    mail::Digest {
+        job,
+        date: now.date_in(zone).to_string(),
+        is_repeat,
+        books,
+        links_until: now.plus(plan.token_life).to_local_minute(zone),
+        language: plan.language,
+    }
 }
 
 /// The digest for every channel: a whole mail, and a short notice for the others.

@@ -40,6 +40,8 @@ pub struct Digest<'a> {
     pub is_repeat: bool,
     /// Its books, each with the address of its prompt.
     pub books: Vec<(Book, String)>,
+    /// Until when the links to prompts work, for the reader.
+    pub links_until: String,
     /// The language of the words around them.
     pub language: Language,
 }
@@ -150,11 +152,14 @@ impl Digest<'_> {
         self.language.choose("sent before", "再紹介")
     }
 
-    fn footer(&self) -> &'static str {
-        self.language.choose(
-            "Book data by Google Books. The links to prompts work for a limited time.",
-            "書誌情報は Google Books によるものです。プロンプトのリンクには有効期限があります。",
-        )
+    fn footer(&self) -> String {
+        let until = &self.links_until;
+        match self.language {
+            Language::Ja => {
+                format!("書誌情報は Google Books によるものです。プロンプトのリンクは {until} まで有効です。")
+            }
+            Language::En => format!("Book data by Google Books. The links to prompts work until {until}."),
+        }
     }
 
     /// One line about a book for channels that have little room.
@@ -192,7 +197,8 @@ pub(super) mod tests {
     fn digest(job: &JobName, language: Language, is_repeat: bool) -> Digest<'_> {
         let books =
             (0..2).map(|number| (sample(number), format!("https://x.example/p/{number:032x}"))).collect();
-        Digest { job, date: "2026-01-15".into(), is_repeat, books, language }
+        let links_until = "2026-02-14 07:00".into();
+        Digest { job, date: "2026-01-15".into(), is_repeat, books, links_until, language }
     }
 
     #[test]
@@ -210,6 +216,7 @@ pub(super) mod tests {
                 "本の題 1 <script>",
                 "https://x.example/p/00000000000000000000000000000001",
                 "https://books.example/info?id=1&x=2",
+                "2026-02-14 07:00",
             ] {
                 assert!(mail.text.contains(fact), "{fact}\n{}", mail.text);
                 let escaped = fact.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

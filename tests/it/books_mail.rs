@@ -49,6 +49,7 @@ on_both_databases! {
             let plain = part;
             assert_eq!(plain.matches("https://books.example.com/p/").count(), 3, "{part}");
             assert!((0..3).all(|number| plain.contains(&isbn(number))), "each part is complete: {part}");
+            assert!(plain.contains("2026-02-14 "), "until when its links work: {part}");
         }
         assert_eq!(mails[0].header("List-Id"), Some("<shelf.books.tsuzuki.localhost>"), "{mail}");
     }
