@@ -215,8 +215,9 @@ fn render(finder: &Finder, found: &BookDetails) -> View {
     let is_sent = found.jobs.iter().any(|job| job.delivered_at.is_some());
     view.state = Some(if is_sent { State::Ok } else { State::New });
     view.headline = Some(book.title.clone());
-    let (queued, released) = (BookCode::Queued.word(), BookCode::Released.word());
-    let last = found.events.iter().rfind(|event| [queued, released].contains(&event.code.as_str()));
+    let queued = BookCode::Queued.word();
+    let choices = [queued, BookCode::Released.word(), BookCode::DeliveryReset.word()];
+    let last = found.events.iter().rfind(|event| choices.contains(&event.code.as_str()));
     let is_chosen = last.is_some_and(|event| event.code == queued);
     let here = if is_sent { 2 } else { usize::from(is_chosen) };
     view.stages([phrase!("found", "発見"), phrase!("chosen", "選定"), phrase!("sent", "送信")], here);

@@ -164,6 +164,8 @@ fn books_mails_and_tokens_are_shown_and_reset() {
             shell.say("mail reset --job shelf --since 1d --yes").await.contains("Reset 2 delivered books"),
             "of the last day"
         );
+        let story = shell.say(&format!("book show {}", isbn(5))).await;
+        assert!(story.contains("● found → ○ chosen → ○ sent"), "{story}");
         for said in
             [shell.run("mail preview shelf").await, shell.run("check").await, shell.run("doctor").await]
         {
