@@ -244,6 +244,10 @@ impl Error {
             Error::TooSlow { limit } => {
                 phrase!("too slow: {limit}", "時間がかかりすぎです：{limit}", limit = limit.phrase())
             }
+            Error::TooManyRedirects { limit: 0 } => phrase!(
+                "it answers with a redirect, and none is followed here",
+                "リダイレクトが返されましたが、ここではたどりません"
+            ),
             Error::TooManyRedirects { limit } => {
                 phrase!("more than {limit} redirects", "リダイレクトが {limit} 回を超えました")
             }
@@ -346,6 +350,7 @@ mod tests {
             Error::TooSlow { limit: Pace::Headers(second * 30) },
             Error::TooSlow { limit: Pace::Speed(1500) },
             Error::TooManyRedirects { limit: 5 },
+            Error::TooManyRedirects { limit: 0 },
             Error::RedirectLoop { host: host() },
             Error::BadTls { host: host(), why: why() },
             Error::BadUrl { why: why() },
