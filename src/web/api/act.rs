@@ -10,7 +10,7 @@ use super::{Asked, speech};
 use crate::engine::{ActionOutcome, Deed, Verb};
 use crate::ledger::Subject;
 use crate::phrase::Phrase;
-use crate::web::problem::Problem;
+use crate::web::problem::{PROBLEM_JSON, Problem};
 use crate::web::{Pages, act};
 
 /// Whether something may be forgotten.
@@ -37,7 +37,10 @@ pub(super) struct DoneBody {
         ("verb" = String, Path, description = "run, pause, resume, retry, approve, skip, confirm, reset or cancel"),
         Confirmed, Asked
     ),
-    responses((status = 200, body = DoneBody), (status = "default", description = "A problem", body = Problem))
+    responses(
+        (status = 200, description = "It was done", body = DoneBody),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
 )]
 pub(super) async fn perform(
     State(pages): State<Pages>,

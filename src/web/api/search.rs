@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::finder;
 use crate::engine::finding::{FoundThing, SearchWords};
 use crate::web::Pages;
-use crate::web::problem::Problem;
+use crate::web::problem::{PROBLEM_JSON, Problem};
 
 /// What is looked for.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -39,7 +39,10 @@ impl From<FoundThing> for HitBody {
 /// What has all of the words, among the newest 5000 of each sort
 #[utoipa::path(
     get, path = "/api/v1/search", params(Sought),
-    responses((status = 200, body = Vec<HitBody>), (status = "default", description = "A problem", body = Problem))
+    responses(
+        (status = 200, description = "What was found, by sort, the newest first", body = Vec<HitBody>),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
 )]
 pub(super) async fn find(
     State(pages): State<Pages>,
