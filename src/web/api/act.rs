@@ -15,6 +15,7 @@ use crate::web::{Pages, act};
 
 /// Whether something may be forgotten.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Confirmed {
     /// `true` for what forgets something: without it the answer says what.
     #[serde(default)]

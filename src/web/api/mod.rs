@@ -87,6 +87,7 @@ async fn show_document() -> Json<utoipa::openapi::OpenApi> {
 
 /// In which language sentences are.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Asked {
     /// `en` or `ja`; else as `Accept-Language` says.
     lang: Option<String>,
@@ -306,6 +307,16 @@ mod tests {
                 assert_eq!(content.keys().collect::<Vec<_>>(), [media_type], "{status}");
             }
             assert!(responses.contains_key("default"), "{responses:?}");
+        }
+        for (path, item) in document["paths"].as_object().unwrap() {
+            let operations = item.as_object().unwrap().values();
+            let parameters = operations.flat_map(|operation| operation["parameters"].as_array()).flatten();
+            for parameter in parameters {
+                let name = parameter["name"].as_str().unwrap();
+                let place = if path.contains(&format!("{{{name}}}")) { "path" } else { "query" };
+                assert_eq!(parameter["in"], place, "{path} {name}");
+                assert_eq!(parameter["required"], place == "path" || ["q", "name"].contains(&name), "{path} {name}");
+            }
         }
         assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
         let limit = document["paths"]["/api/v1/events"]["get"]["parameters"]

@@ -23,6 +23,7 @@ const MAX_LIMIT: usize = 1_000;
 
 /// Which rows are meant.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
     /// What `next` of the answer before said; the first rows without it.
     after: Option<String>,
@@ -89,6 +90,7 @@ pub(super) async fn list_rows(
 
 /// What is asked for of events.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Later {
     /// What `next` of the answer before said; the oldest events without it.
     after: Option<i64>,

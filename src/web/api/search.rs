@@ -12,6 +12,7 @@ use crate::web::problem::{PROBLEM_JSON, Problem};
 
 /// What is looked for.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Sought {
     /// Words that all have to be there, as parts of words or as a whole.
     q: String,

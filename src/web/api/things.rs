@@ -14,6 +14,7 @@ use crate::web::problem::{PROBLEM_JSON, Problem};
 
 /// What is looked for.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Named {
     /// A name, an address, a number; with or without the sort of the thing before a colon.
     name: String,
