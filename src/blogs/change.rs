@@ -65,9 +65,10 @@ fn view_of(listed: &ListedChange) -> View {
 
 /// An entry as a link with its title.
 pub(super) fn link(entry: &FoundEntry) -> Value {
-    match (&entry.url, &entry.title) {
-        (Some(href), title) => Value::Link { href: href.clone(), text: title.clone() },
-        (None, title) => title.as_deref().into(),
+    match (&entry.url, entry.name()) {
+        (Some(href), _) => Value::Link { href: href.clone(), text: entry.title.clone() },
+        (None, Some(name)) => name.into(),
+        (None, None) => phrase!("(untitled)", "（無題）").into(),
     }
 }
 

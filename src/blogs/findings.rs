@@ -26,7 +26,7 @@ fn findings(change: ChangeRow) -> impl Iterator<Item = FoundThing> {
         };
         FoundThing {
             about: about.to_string(),
-            title: entry.title.or_else(|| entry.url.clone()).unwrap_or_else(|| blog_id.clone()),
+            title: entry.name().unwrap_or(&blog_id).to_owned(),
             link: entry.url,
             at: Some(entry.published_at.unwrap_or(found_at)),
             summary: entry.text,

@@ -236,6 +236,12 @@ pub struct FoundEntry {
 }
 
 impl FoundEntry {
+    /// What people call it: its title, or its address where it has none.
+    pub fn name(&self) -> Option<&str> {
+        let title = self.title.as_deref().filter(|title| !title.trim().is_empty());
+        title.or(self.url.as_deref())
+    }
+
     /// An id that is nothing but the address says no more than the address: then that is the key, as on sitemaps and
     /// pages. An id with a fragment or with parameters that addresses are compared without is more, and stays.
     pub fn prefer_address(&mut self) {

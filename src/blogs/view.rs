@@ -8,7 +8,7 @@ use super::config::Blog;
 use super::decide::{self, Code};
 use super::events::{BLOG, BlogEvent, subject};
 use super::listing::find_row;
-use super::model::Detector;
+use super::model::{Detector, FoundEntry};
 use super::store::{self, ChangeDelivery, ChangeRow, CheckRow};
 use super::{TOPIC, config};
 use crate::db::{self, Tx};
@@ -337,7 +337,7 @@ pub(super) fn change_line(change: &ChangeRow) -> Line {
         (None, true) => phrase!("{what}, needs approval", "{what}、確認待ち"),
         _ => what,
     };
-    let first = detail.entries.first().and_then(|entry| entry.title.as_ref().or(entry.url.as_ref()));
+    let first = detail.entries.first().and_then(FoundEntry::name);
     let said = detail.error.clone().or_else(|| first.map(Phrase::from));
     Line::at(
         change.found_at,

@@ -71,8 +71,8 @@ impl FromCell for Token {
 pub enum Lookup {
     /// The prompt.
     Works(TokenTarget),
-    /// It worked once.
-    Gone,
+    /// It worked until that moment.
+    Gone(Timestamp),
     /// Nobody made it.
     Unknown,
 }
@@ -82,8 +82,11 @@ pub fn look_up(tx: &mut Tx<'_>, text: &str, now: Timestamp) -> db::Result<Lookup
     let Ok(token) = text.parse::<Token>() else { return Ok(Lookup::Unknown) };
     Ok(match store::find_by_token(tx, &token)? {
         None => Lookup::Unknown,
-        Some(found) if found.revoked_at.is_some() || found.expires_at <= now => Lookup::Gone,
-        Some(found) => Lookup::Works(found),
+        Some(found) => match found.revoked_at {
+            Some(revoked_at) => Lookup::Gone(revoked_at.min(found.expires_at)),
+            None if found.expires_at <= now => Lookup::Gone(found.expires_at),
+            None => Lookup::Works(found),
+        },
     })
 }
 

@@ -15,6 +15,9 @@ use crate::time::Timestamp;
 pub const SEARCHED: usize = 5_000;
 /// Hits of each sort that are shown.
 const SHOWN: usize = 20;
+/// Words and letters of a search that count: what a person types is shorter, and each word costs every row.
+const MAX_WORDS: usize = 16;
+const MAX_LETTERS: usize = 500;
 /// Columns of a message that stand for it.
 const MESSAGE_WIDTH: usize = 80;
 
@@ -45,8 +48,9 @@ pub struct SearchWords(Vec<Regex>);
 impl SearchWords {
     /// The words of a text; `None` if there is none.
     pub fn new(text: &str) -> Option<Self> {
+        let end = text.char_indices().nth(MAX_LETTERS).map_or(text.len(), |(end, _)| end);
         let word = |word: &str| RegexBuilder::new(&regex::escape(word)).case_insensitive(true).build().ok();
-        let words: Vec<Regex> = text.split_whitespace().filter_map(word).collect();
+        let words: Vec<Regex> = text[..end].split_whitespace().take(MAX_WORDS).filter_map(word).collect();
         (!words.is_empty()).then_some(Self(words))
     }
 
@@ -135,5 +139,14 @@ mod tests {
             assert_eq!(words.fit(&finding(title, &["甲野 太郎"])), fits, "{text}");
         }
         assert!(SearchWords::new(" \u{3000} ").is_none());
+    }
+
+    #[test]
+    fn a_search_of_thousands_of_words_costs_no_more_than_one_of_a_few() {
+        let count = |text: &str| SearchWords::new(text).map_or(0, |words| words.0.len());
+        assert_eq!(count(&"w ".repeat(9_000)), MAX_WORDS);
+        assert_eq!(count(&"ab".repeat(200)), 1);
+        let long = "会".repeat(30_000);
+        assert!(SearchWords::new(&long).unwrap().fit(&finding(&"会".repeat(MAX_LETTERS), &[])));
     }
 }

@@ -1,13 +1,18 @@
 //! `/feeds/job/NAME.atom` and `.json`: what a job found, for feed readers.
 
+use std::sync::Arc;
+
 use askama::Template;
+use axum::Extension;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use super::Pages;
+use super::client::Client;
+use super::guard::Guard;
 use super::pages::why_path;
 use super::problem::Problem;
 use super::route::{Access, Route};
@@ -55,6 +60,8 @@ struct FeedEntry {
 
 async fn show(
     State(pages): State<Pages>,
+    Extension(guard): Extension<Arc<Guard>>,
+    Extension(client): Extension<Client>,
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -69,26 +76,44 @@ async fn show(
     let pipeline = finder.pipelines.iter().find(|of| of.kind.name == job.kind).ok_or_else(missing)?;
     let (list, job_name) = (pipeline.list_findings, job.name.clone());
     let findings = pages.db.read(move |tx| list(tx, Some(&job_name), ENTRIES)).await?;
-    let feed = JobFeed::new(job.name.as_str(), &name, &base(&finder, &headers), findings, finder.now);
+    let base = base(&finder, &headers, guard.is_https(client, &headers));
+    let feed = JobFeed::new(job.name.as_str(), &name, &base, findings);
     let (media_type, text) = match format {
         FeedFormat::Atom => ("application/atom+xml; charset=utf-8", feed.render().unwrap_or_default()),
         FeedFormat::Json => ("application/feed+json; charset=utf-8", feed.to_json()),
     };
-    Ok(([(CONTENT_TYPE, media_type), (CACHE_CONTROL, "no-cache")], text).into_response())
+    // Weak, because the bytes on the way may be compressed.
+    let etag = format!("W/\"{}\"", &sha256_hex(&text)[..32]);
+    let is_known = headers.get_all(IF_NONE_MATCH).iter().any(|known| is_listed(known.as_bytes(), &etag));
+    let head = [(ETAG, etag.as_str()), (CACHE_CONTROL, "private, no-cache")];
+    Ok(if is_known {
+        (StatusCode::NOT_MODIFIED, head).into_response()
+    } else {
+        (head, [(CONTENT_TYPE, media_type)], text).into_response()
+    })
+}
+
+/// Whether `If-None-Match` names this tag; readers and proxies drop the mark of a weak one.
+fn is_listed(known: &[u8], etag: &str) -> bool {
+    let tags = known.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let bare = etag.trim_start_matches("W/").as_bytes();
+    tags.map(|tag| tag.strip_prefix(b"W/").unwrap_or(tag)).any(|tag| tag == b"*" || tag == bare)
 }
 
 /// How readers reach us: as the config says, or as this one did.
-fn base(finder: &Finder, headers: &HeaderMap) -> String {
+fn base(finder: &Finder, headers: &HeaderMap, is_https: bool) -> String {
     let web = finder.config.web.keys::<Web>().ok();
     if let Some(url) = web.and_then(|web| web.public_url.as_ref()) {
         return url.as_str().trim_end_matches('/').to_owned();
     }
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-    format!("http://{host}")
+    format!("{}://{host}", if is_https { "https" } else { "http" })
 }
 
 impl JobFeed {
-    fn new(job: &str, file: &str, base: &str, findings: Vec<FoundThing>, now: Timestamp) -> Self {
+    fn new(job: &str, file: &str, base: &str, findings: Vec<FoundThing>) -> Self {
+        // With the present moment a feed without dates would be another one at every look.
+        let undated = Timestamp::from_millis(0);
         let entry = |finding: FoundThing| {
             let is_web = |link: &String| link.starts_with("https://") || link.starts_with("http://");
             let here = || format!("{base}{}", why_path(&finding.about));
@@ -97,7 +122,7 @@ impl JobFeed {
                 id: stable_id(&[job, &finding.about, &finding.title, &finding.names.join(" ")]),
                 title: one_line(&finding.title),
                 link: finding.link.clone().filter(is_web).unwrap_or_else(here),
-                at: finding.at.unwrap_or(now),
+                at: finding.at.unwrap_or(undated),
                 summary: printable(finding.summary.as_deref().unwrap_or_default()),
             }
         };
@@ -107,7 +132,7 @@ impl JobFeed {
             id: stable_id(&[job]),
             home: format!("{base}{}", why_path(&format!("job:{job}"))),
             here: format!("{base}/feeds/job/{file}"),
-            updated: entries.iter().map(|entry| entry.at).max().unwrap_or(now),
+            updated: entries.iter().map(|entry| entry.at).max().unwrap_or(undated),
             entries,
         }
     }
@@ -153,6 +178,7 @@ fn stable_id(parts: &[&str]) -> String {
 mod tests {
     use super::*;
     use crate::parse::feed::{Context, parse};
+    use crate::web::tests::Site;
 
     fn feed() -> JobFeed {
         let finding = |title: &str, link: Option<&str>| FoundThing {
@@ -169,7 +195,7 @@ mod tests {
             finding(hostile, Some("javascript:alert(1)")),
             finding("no address", None),
         ];
-        JobFeed::new("mine", "mine.atom", "http://localhost", findings, Timestamp::from_millis(0))
+        JobFeed::new("mine", "mine.atom", "http://localhost", findings)
     }
 
     #[test]
@@ -187,6 +213,31 @@ mod tests {
             assert!(!text.contains(['\u{0}', '\u{1}', '\u{202e}']), "{text}");
             let ids: std::collections::BTreeSet<_> = read.entries.iter().map(|entry| &entry.id).collect();
             assert_eq!(ids.len(), 3, "{ids:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_knows_the_feed_is_told_so_without_its_text() {
+        let job = "[[job]]\nname = \"feeds\"\nkind = \"blogs\"\nblog = [{ id = \"a\", url = \"https://a.example\" }]\n";
+        let site = Site::serve(&format!("trusted_proxies = [\"127.0.0.1\"]\n{job}")).await;
+        for path in ["/feeds/job/feeds.atom", "/feeds/job/feeds.json"] {
+            let first = site.get(path, &[]).await;
+            let etag = first.header("etag").unwrap().to_owned();
+            assert!(
+                first.status == 200 && first.body.contains("http://localhost/job/feeds"),
+                "{}",
+                first.body
+            );
+            assert_eq!(first.header("cache-control"), Some("private, no-cache"));
+            for known in [etag.clone(), etag.replace("W/", ""), format!("\"x\", {etag}"), "*".to_owned()] {
+                let again = site.get(path, &[&format!("If-None-Match: {known}")]).await;
+                assert_eq!((again.status, again.header("etag")), (304, Some(&*etag)), "{known}");
+                assert!(again.body.is_empty(), "{}", again.body);
+            }
+            let other = site.get(path, &["If-None-Match: \"x\""]).await;
+            assert_eq!(other.status, 200);
+            let proxied = site.get(path, &["X-Forwarded-Proto: https"]).await;
+            assert!(proxied.body.contains("https://localhost/job/feeds"), "{}", proxied.body);
         }
     }
 

@@ -199,6 +199,8 @@ impl Guard {
             }
             Refused::Unknown => {
                 let challenge = match self.password {
+                    // A page whose session is over asks on: nobody wants the browser to open a box for a password.
+                    Some(_) if request.is_script() => "Bearer realm=\"tsuzuki\"",
                     Some(_) => "Basic realm=\"tsuzuki\", charset=\"UTF-8\"",
                     None => "Bearer realm=\"tsuzuki\"",
                 };
@@ -233,6 +235,11 @@ impl RequestFacts {
     fn is_browser(&self) -> bool {
         let accepts = find_text(&self.headers, &ACCEPT).unwrap_or_default();
         self.method == Method::GET && accepts.contains("text/html")
+    }
+
+    /// Whether a script of a page asks, and no person.
+    fn is_script(&self) -> bool {
+        self.headers.get("sec-fetch-dest").is_some_and(|dest| dest == "empty")
     }
 }
 

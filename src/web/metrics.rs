@@ -21,8 +21,8 @@ use super::problem::Problem;
 use super::route::{Access, Route};
 use crate::channel::outbox::{self, DeliveryCount};
 use crate::db::{self, Tx};
-use crate::engine::Overview;
 use crate::engine::events::RunEvent;
+use crate::engine::{Overview, RunOutcome, State as Standing};
 use crate::ledger::event::{self, Numbered};
 
 const BUCKETS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
@@ -71,6 +71,12 @@ async fn show(State(pages): State<Pages>) -> Result<Response, Problem> {
         })
         .await?;
     count_runs(&pages).await?;
+    // A series that begins with one has no increase: the first failure would raise no alert.
+    for job in overview.iter().flat_map(|overview| &overview.jobs) {
+        for outcome in RunOutcome::ALL {
+            drop(pages.metrics.runs.get_or_create(&run_labels(&job.job, *outcome)));
+        }
+    }
     let mut registry = Registry::with_prefix("tsuzuki");
     let metrics = &pages.metrics;
     registry.register("http_request_seconds", "How long answers took", metrics.requests.clone());
@@ -100,8 +106,7 @@ async fn count_runs(pages: &Pages) -> db::Result<()> {
         }
         for Numbered { event, .. } in &ended {
             if let (Some(run), Some(job)) = (event::parse::<RunEvent>(event), event.subject.name_of("job")) {
-                let labels = vec![("job", job.to_owned()), ("outcome", run.code.word().to_owned())];
-                pages.metrics.runs.get_or_create(&labels).inc();
+                pages.metrics.runs.get_or_create(&run_labels(job, run.code)).inc();
             }
         }
         *known = Some(newest);
@@ -134,10 +139,12 @@ fn add_jobs(registry: &mut Registry, overview: &Overview) {
         Family::<Labels, Gauge>::default(),
         Family::<Labels, Gauge>::default(),
     );
+    // What is not the case is zero, not missing: an alert can compare it.
+    for state in Standing::ALL {
+        drop(states.get_or_create(&state_labels(*state)));
+    }
     for job in &overview.jobs {
-        let state =
-            serde_json::to_value(job.standing.state).ok().and_then(|state| state.as_str().map(str::to_owned));
-        states.get_or_create(&vec![("state", state.unwrap_or_default())]).inc();
+        states.get_or_create(&state_labels(job.standing.state)).inc();
         let labels = vec![("job", job.job.clone())];
         failures.get_or_create(&labels).set(job.failures_in_a_row);
         if let Some(at) = job.last_success_at {
@@ -147,6 +154,14 @@ fn add_jobs(registry: &mut Registry, overview: &Overview) {
     registry.register("jobs", "Jobs by where they stand", states);
     registry.register("job_failures_in_a_row", "Runs that failed since the last that did not", failures);
     registry.register("job_last_success_timestamp_seconds", "When a job last ended well", success);
+}
+
+fn state_labels(state: Standing) -> Labels {
+    vec![("state", state.word().to_owned())]
+}
+
+fn run_labels(job: &str, outcome: RunOutcome) -> Labels {
+    vec![("job", job.to_owned()), ("outcome", outcome.word().to_owned())]
 }
 
 fn add_quotas(registry: &mut Registry, overview: &Overview) {

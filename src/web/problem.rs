@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::db;
 
-const PROBLEM_JSON: &str = "application/problem+json";
+pub(super) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// Why a question cannot be answered.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -8,6 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use jiff::tz::TimeZone;
 
 use super::Pages;
 use super::client::Client;
@@ -15,6 +16,7 @@ use super::route::{Access, Route};
 use super::small::{self, MessagePage, PromptPage};
 use crate::books::token::{self, Lookup};
 use crate::text::Language;
+use crate::time::Timestamp;
 
 /// Exactly our script and our style may run; nothing may be loaded or sent.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| small::policy(small::SCRIPT, "'none'"));
@@ -36,7 +38,7 @@ async fn show(
     match pages.db.read(move |tx| token::look_up(tx, &text, now)).await {
         Ok(Lookup::Works(found)) => {
             let title = found.title.unwrap_or_default();
-            let words = words(language);
+            let (words, until) = (words(language), day(&pages, found.expires_at));
             let page = PromptPage {
                 lang: language.word(),
                 heading: words.heading,
@@ -46,10 +48,15 @@ async fn show(
                 copied: words.copied,
                 selected: words.selected,
                 how: words.how,
+                until: language.choose(format!("Valid until {until}"), format!("{until}まで有効")),
             };
             small::respond(StatusCode::OK, &page, &POLICY)
         }
-        Ok(Lookup::Gone) => message(StatusCode::GONE, language),
+        Ok(Lookup::Gone(at)) => {
+            let at = day(&pages, at);
+            let until = language.choose(format!("It was valid until {at}."), format!("{at}まで有効でした。"));
+            message_with(StatusCode::GONE, language, until)
+        }
         // Only misses are slowed down: behind a proxy all readers have one address, and links that work must work.
         Ok(Lookup::Unknown) => match pages.misses.wait(client.ip, now) {
             Some(wait) => {
@@ -66,6 +73,13 @@ async fn show(
             message(StatusCode::SERVICE_UNAVAILABLE, language)
         }
     }
+}
+
+/// A day, in the zone and the language of the config.
+fn day(pages: &Pages, at: Timestamp) -> String {
+    let zone = pages.finder().map(|finder| finder.config.app.timezone.time_zone().clone());
+    let day = at.date_in(&zone.unwrap_or(TimeZone::UTC));
+    pages.language.choose(day.to_string(), format!("{}年{}月{}日", day.year(), day.month(), day.day()))
 }
 
 struct Words {
@@ -96,6 +110,11 @@ fn words(language: Language) -> Words {
 }
 
 fn message(status: StatusCode, language: Language) -> Response {
+    message_with(status, language, String::new())
+}
+
+/// The same and what is to be said before it.
+fn message_with(status: StatusCode, language: Language, first: String) -> Response {
     let (heading, text) = match (language, status) {
         (Language::Ja, StatusCode::GONE) => (
             "このリンクは期限切れです",
@@ -117,5 +136,5 @@ fn message(status: StatusCode, language: Language) -> Response {
         (Language::Ja, _) => ("ただいま表示できません", "少し時間をおいてから、もう一度お試しください。"),
         (Language::En, _) => ("This page cannot be shown now", "Try again in a moment."),
     };
-    small::respond(status, &MessagePage { lang: language.word(), heading, text }, &POLICY)
+    small::respond(status, &MessagePage { lang: language.word(), heading, first, text }, &POLICY)
 }

@@ -255,6 +255,11 @@ async fn a_person_logs_in_stays_in_over_a_restart_and_logs_out() {
     assert_eq!((out.status, out.header("location")), (303, Some("/login")));
     assert!(out.header("set-cookie").unwrap().contains("Max-Age=0"));
     assert_eq!(site.get("/nothing", &[&pair]).await.status, 401, "logged out");
+    for (dest, scheme) in [("empty", "Bearer"), ("document", "Basic")] {
+        let over = site.get("/live", &[&pair, &format!("Sec-Fetch-Dest: {dest}")]).await;
+        let challenge = over.header("www-authenticate").unwrap();
+        assert!(over.status == 401 && challenge.starts_with(scheme), "{dest}: {challenge}");
+    }
     let last = format!("Cookie: {}", elsewhere.header("set-cookie").unwrap().split(';').next().unwrap());
     clock.advance(Duration::from_secs(30 * 24 * 60 * 60 - 1));
     assert_eq!(site.get("/nothing", &[&last]).await.status, 404);

@@ -26,6 +26,48 @@ async fn a_run_is_started_and_its_end_appears_without_a_reload() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_the_way_back_leads_to_is_live_again() {
+    let program = Program::demo();
+    let browser = Browser::open().await;
+    browser.go(&program.at("/job/blogs")).await;
+    // As a browser does that keeps the page it leaves, and shows it again as it was.
+    browser
+        .run(
+            "for (const name of ['pagehide', 'pageshow']) dispatchEvent(new PageTransitionEvent(name, { persisted: true }));
+             window.before = document.querySelector('#runs').textContent",
+        )
+        .await;
+    browser
+        .wait_until(
+            "the next run, without a reload",
+            "return document.querySelector('#runs').textContent !== window.before",
+        )
+        .await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_that_is_being_marked_stays_marked_while_the_page_goes_on() {
+    let program = Program::demo();
+    let browser = Browser::open().await;
+    browser.go(&program.at("/job/blogs")).await;
+    browser
+        .run(
+            "getSelection().selectAllChildren(document.querySelector('#facts'));
+             window.before = document.querySelector('#runs').textContent",
+        )
+        .await;
+    browser
+        .wait_until(
+            "the next run beside it",
+            "return document.querySelector('#runs').textContent !== window.before",
+        )
+        .await;
+    assert_eq!(browser.run("return getSelection().toString().length > 20").await, true);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_is_held_is_sent_once_a_person_approves_it() {
     let program = Program::demo();
     let browser = Browser::open().await;

@@ -108,12 +108,16 @@ on_both_databases! {
             assert_eq!(ask(*address, "DELETE", &path, "").await.status, 405);
         }
         let expires = fixture.clock.now().plus(DAY * 30);
+        let day = expires.date_in(&jiff::tz::TimeZone::UTC);
+        let until = format!("{}年{}月{}日まで有効", day.year(), day.month(), day.day());
+        assert!(get(addresses[0], &path).await.body.contains(&until), "{until}");
         fixture.clock.set(expires.minus(Duration::from_millis(1)));
         assert_eq!(get(addresses[0], &path).await.status, 200);
         fixture.clock.set(expires);
         let gone = get(addresses[0], &path).await;
         assert_eq!(gone.status, 410, "the moment itself is too late");
         assert!(gone.body.contains("期限切れ") && gone.head.contains("no-store"));
+        assert!(gone.body.contains(&format!("{until}でした")), "{}", gone.body);
     }
 
     async fn a_revoked_token_is_gone_and_a_pruned_one_unknown(fixture) {

@@ -69,8 +69,12 @@ pub(super) fn announce(next: &mut Next, detector: Detector, rules: &Rules, mut n
     }
     next.check.changed = true;
     next.state.last_change_at = Some(next.now);
-    let first =
-        news.entries.iter().take(5).map(|entry| entry.url.clone().or(Some(entry.key.clone()))).collect();
+    let first = news
+        .entries
+        .iter()
+        .take(5)
+        .map(|entry| Some(entry.name().unwrap_or(&entry.key).to_owned()))
+        .collect();
     let (entries, held) = (news.entries.len(), news.held_because.clone());
     next.events.push(BlogEvent::New { detector, entries, first, held });
     // Each has a message of its own, unless a person has to look at them all first.

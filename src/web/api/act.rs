@@ -10,11 +10,12 @@ use super::{Asked, speech};
 use crate::engine::{ActionOutcome, Deed, Verb};
 use crate::ledger::Subject;
 use crate::phrase::Phrase;
-use crate::web::problem::Problem;
+use crate::web::problem::{PROBLEM_JSON, Problem};
 use crate::web::{Pages, act};
 
 /// Whether something may be forgotten.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Confirmed {
     /// `true` for what forgets something: without it the answer says what.
     #[serde(default)]
@@ -37,7 +38,10 @@ pub(super) struct DoneBody {
         ("verb" = String, Path, description = "run, pause, resume, retry, approve, skip, confirm, reset or cancel"),
         Confirmed, Asked
     ),
-    responses((status = 200, body = DoneBody), (status = "default", description = "A problem", body = Problem))
+    responses(
+        (status = 200, description = "It was done", body = DoneBody),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
 )]
 pub(super) async fn perform(
     State(pages): State<Pages>,

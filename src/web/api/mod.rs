@@ -11,9 +11,10 @@ use axum::Json;
 use axum::extract::Query;
 use axum::http::HeaderMap;
 use serde::Deserialize;
-use utoipa::{IntoParams, OpenApi};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{IntoParams, Modify, OpenApi};
 
-use super::problem::Problem;
+use super::problem::{PROBLEM_JSON, Problem};
 use super::route::{Access, Route};
 use super::{Pages, language};
 use crate::engine::Finder;
@@ -44,6 +45,9 @@ pub(super) fn routes() -> Vec<Route> {
         description = "What tsuzuki has found, decided and sent. Log in with `Authorization: Bearer TOKEN`; \
                        `tsuzuki token create` makes one. Sentences are in the language of `lang` or `Accept-Language`."
     ),
+    // Where nobody has to log in, nothing is needed.
+    security(("token" = []), ()),
+    modifiers(&Token),
     paths(
         overview::show,
         overview::list_quotas,
@@ -59,14 +63,31 @@ pub(super) fn routes() -> Vec<Route> {
 )]
 struct Document;
 
+/// How programs log in.
+struct Token;
+
+impl Modify for Token {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        document.components.get_or_insert_default().add_security_scheme("token", bearer);
+    }
+}
+
 /// This description
-#[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, description = "An OpenAPI document")))]
+#[utoipa::path(
+    get, path = "/api/v1/openapi.json",
+    responses(
+        (status = 200, description = "An OpenAPI document", body = serde_json::Value),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
+)]
 async fn show_document() -> Json<utoipa::openapi::OpenApi> {
     Json(Document::openapi())
 }
 
 /// In which language sentences are.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Asked {
     /// `en` or `ja`; else as `Accept-Language` says.
     lang: Option<String>,
@@ -230,6 +251,8 @@ mod tests {
         assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
         for line in [
             "tsuzuki_jobs{state=\"ok\"} 1",
+            "tsuzuki_jobs{state=\"failing\"} 0",
+            "tsuzuki_runs_total{job=\"feeds\",outcome=\"success\"} 0",
             "tsuzuki_job_failures_in_a_row{job=\"feeds\"} 0",
             "tsuzuki_job_last_success_timestamp_seconds{job=\"feeds\"} 1768435331",
             "tsuzuki_runs_total{job=\"feeds\",outcome=\"failed\"} 1",
@@ -237,7 +260,6 @@ mod tests {
         ] {
             assert!(metrics.body.contains(&format!("{line}\n")), "{line}\n{}", metrics.body);
         }
-        assert!(!metrics.body.contains("outcome=\"success\""), "what was before this process is not counted");
         assert!(metrics.body.ends_with("# EOF\n"));
         for _ in 0..3 {
             site.get("/made/up", &[]).await;
@@ -269,5 +291,42 @@ mod tests {
             })
             .collect();
         assert_eq!(described, routes);
+    }
+
+    #[test]
+    fn the_description_is_one_that_generators_of_clients_take() {
+        let document = serde_json::to_value(Document::openapi()).unwrap();
+        let operations = document["paths"].as_object().unwrap().values().flat_map(|item| {
+            item.as_object().unwrap().values().map(|operation| operation["responses"].as_object().unwrap())
+        });
+        for responses in operations {
+            for (status, response) in responses {
+                assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{response}");
+                let media_type = if status == "200" { "application/json" } else { PROBLEM_JSON };
+                let content = response["content"].as_object().unwrap_or_else(|| panic!("{response}"));
+                assert_eq!(content.keys().collect::<Vec<_>>(), [media_type], "{status}");
+            }
+            assert!(responses.contains_key("default"), "{responses:?}");
+        }
+        for (path, item) in document["paths"].as_object().unwrap() {
+            let operations = item.as_object().unwrap().values();
+            let parameters = operations.flat_map(|operation| operation["parameters"].as_array()).flatten();
+            for parameter in parameters {
+                let name = parameter["name"].as_str().unwrap();
+                let place = if path.contains(&format!("{{{name}}}")) { "path" } else { "query" };
+                assert_eq!(parameter["in"], place, "{path} {name}");
+                assert_eq!(parameter["required"], place == "path" || ["q", "name"].contains(&name), "{path} {name}");
+            }
+        }
+        assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
+        let limit = document["paths"]["/api/v1/events"]["get"]["parameters"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|parameter| parameter["name"] == "limit");
+        assert_eq!(
+            (&limit.unwrap()["schema"]["minimum"], &limit.unwrap()["schema"]["maximum"]),
+            (&1.into(), &1000.into())
+        );
     }
 }

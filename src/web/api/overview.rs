@@ -8,12 +8,15 @@ use super::model::{OverviewBody, QuotaBody};
 use super::{Asked, finder, speech};
 use crate::engine::Overview;
 use crate::web::Pages;
-use crate::web::problem::Problem;
+use crate::web::problem::{PROBLEM_JSON, Problem};
 
 /// Every job at a glance, and what needs a person
 #[utoipa::path(
     get, path = "/api/v1/overview", params(Asked),
-    responses((status = 200, body = OverviewBody), (status = "default", description = "A problem", body = Problem))
+    responses(
+        (status = 200, description = "Every job, what needs you, and daily limits", body = OverviewBody),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
 )]
 pub(super) async fn show(
     State(pages): State<Pages>,
@@ -27,7 +30,10 @@ pub(super) async fn show(
 /// What was used of daily limits
 #[utoipa::path(
     get, path = "/api/v1/quotas",
-    responses((status = 200, body = Vec<QuotaBody>), (status = "default", description = "A problem", body = Problem))
+    responses(
+        (status = 200, description = "One for each provider with a limit", body = Vec<QuotaBody>),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
 )]
 pub(super) async fn list_quotas(State(pages): State<Pages>) -> Result<Json<Vec<QuotaBody>>, Problem> {
     Ok(Json(find(&pages).await?.quotas.iter().map(QuotaBody::new).collect()))

@@ -14,7 +14,7 @@ use crate::engine::table::{After, TableFilter};
 use crate::ledger::event;
 use crate::time::Timestamp;
 use crate::web::Pages;
-use crate::web::problem::Problem;
+use crate::web::problem::{PROBLEM_JSON, Problem};
 
 /// Rows of an answer, unless it is asked for fewer.
 const LIMIT: usize = 100;
@@ -23,10 +23,12 @@ const MAX_LIMIT: usize = 1_000;
 
 /// Which rows are meant.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
     /// What `next` of the answer before said; the first rows without it.
     after: Option<String>,
     /// How many rows, 100 unless said otherwise, 1000 at most.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// Of this job only.
     job: Option<String>,
@@ -37,7 +39,13 @@ pub(super) struct Wanted {
 }
 
 /// The tables that can be asked for
-#[utoipa::path(get, path = "/api/v1/tables", responses((status = 200, body = Vec<TableBody>)))]
+#[utoipa::path(
+    get, path = "/api/v1/tables",
+    responses(
+        (status = 200, description = "Their names and columns", body = Vec<TableBody>),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
+)]
 pub(super) async fn list_tables() -> Json<Vec<TableBody>> {
     let body =
         |table: &Table| TableBody { name: table.name, about: table.about, columns: table.columns.to_vec() };
@@ -47,7 +55,10 @@ pub(super) async fn list_tables() -> Json<Vec<TableBody>> {
 /// Rows of one table, as `export` has them
 #[utoipa::path(
     get, path = "/api/v1/tables/{name}", params(("name" = String, Path, description = "The table"), Wanted),
-    responses((status = 200, body = RowsBody), (status = "default", description = "A problem", body = Problem))
+    responses(
+        (status = 200, description = "Rows, and where the next ones begin", body = RowsBody),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
 )]
 pub(super) async fn list_rows(
     State(pages): State<Pages>,
@@ -79,17 +90,22 @@ pub(super) async fn list_rows(
 
 /// What is asked for of events.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Later {
     /// What `next` of the answer before said; the oldest events without it.
     after: Option<i64>,
     /// How many events, 100 unless said otherwise, 1000 at most.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
 }
 
 /// Everything that happened, oldest first
 #[utoipa::path(
     get, path = "/api/v1/events", params(Later, Asked),
-    responses((status = 200, body = EventsBody), (status = "default", description = "A problem", body = Problem))
+    responses(
+        (status = 200, description = "Events, and where the next ones begin", body = EventsBody),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
 )]
 pub(super) async fn list_events(
     State(pages): State<Pages>,

@@ -8,10 +8,11 @@ use utoipa::{IntoParams, ToSchema};
 use super::finder;
 use crate::engine::finding::{FoundThing, SearchWords};
 use crate::web::Pages;
-use crate::web::problem::Problem;
+use crate::web::problem::{PROBLEM_JSON, Problem};
 
 /// What is looked for.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Sought {
     /// Words that all have to be there, as parts of words or as a whole.
     q: String,
@@ -39,7 +40,10 @@ impl From<FoundThing> for HitBody {
 /// What has all of the words, among the newest 5000 of each sort
 #[utoipa::path(
     get, path = "/api/v1/search", params(Sought),
-    responses((status = 200, body = Vec<HitBody>), (status = "default", description = "A problem", body = Problem))
+    responses(
+        (status = 200, description = "What was found, by sort, the newest first", body = Vec<HitBody>),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
 )]
 pub(super) async fn find(
     State(pages): State<Pages>,

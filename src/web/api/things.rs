@@ -10,10 +10,11 @@ use super::model::ThingBody;
 use super::{Asked, finder, speech};
 use crate::ledger::Subject;
 use crate::web::Pages;
-use crate::web::problem::Problem;
+use crate::web::problem::{PROBLEM_JSON, Problem};
 
 /// What is looked for.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Named {
     /// A name, an address, a number; with or without the sort of the thing before a colon.
     name: String,
@@ -22,7 +23,10 @@ pub(super) struct Named {
 /// Everything that a name may stand for
 #[utoipa::path(
     get, path = "/api/v1/things", params(Named, Asked),
-    responses((status = 200, body = Vec<ThingBody>), (status = "default", description = "A problem", body = Problem))
+    responses(
+        (status = 200, description = "Things; none when nothing has this name", body = Vec<ThingBody>),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
 )]
 pub(super) async fn find(
     State(pages): State<Pages>,
@@ -40,7 +44,10 @@ pub(super) async fn find(
 #[utoipa::path(
     get, path = "/api/v1/things/{word}/{name}",
     params(("word" = String, Path, description = "The sort of the thing"), ("name" = String, Path, description = "Its name"), Asked),
-    responses((status = 200, body = ThingBody), (status = "default", description = "A problem", body = Problem))
+    responses(
+        (status = 200, description = "The thing", body = ThingBody),
+        (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
+    )
 )]
 pub(super) async fn show(
     State(pages): State<Pages>,
@@ -50,7 +57,8 @@ pub(super) async fn show(
 ) -> Result<Json<ThingBody>, Problem> {
     let finder = finder(&pages)?;
     if !finder.things.iter().any(|thing| thing.word == word) {
-        let known: Vec<&str> = finder.things.iter().map(|thing| thing.word).collect();
+        let mut known: Vec<&str> = finder.things.iter().map(|thing| thing.word).collect();
+        known.dedup();
         return Err(Problem::not_found(format!("things are: {}", known.join(", "))));
     }
     let subject = Subject::new(&word, &name).to_string();

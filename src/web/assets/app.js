@@ -13,6 +13,8 @@ async function refresh() {
   refreshed = Date.now();
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    // Whoever is logged out is led to where they can log in.
+    if (answer.redirected && new URL(answer.url).pathname === "/login") return location.reload();
     if (answer.redirected || !answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const parts = $$("[data-part]");
@@ -23,7 +25,7 @@ async function refresh() {
     }
     for (const part of parts) {
       const other = fresh.getElementById(part.id);
-      const isBusy = part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
+      const isBusy = part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea") || isSelected(part);
       if (!other || isBusy || other.innerHTML === part.dataset.seen) continue;
       const focused = $$("a, button, summary", part).indexOf(document.activeElement);
       const open = $$("details", part).map((details) => details.open);
@@ -35,6 +37,12 @@ async function refresh() {
       if (chosen >= 0) rows()[chosen]?.classList.add("is-chosen");
     }
   } catch { /* The note about the connection says it. */ } finally { reading = false; }
+}
+
+/* Whether somebody has marked text in it, perhaps to copy it. */
+function isSelected(part) {
+  const selection = getSelection();
+  return !selection.isCollapsed && selection.getRangeAt(0).intersectsNode(part);
 }
 
 function soon() {
@@ -59,20 +67,32 @@ function showProgress({ job, done, total, now }) {
   }
 }
 
+let live = null;
+
 function listen() {
-  const live = new EventSource("/live");
+  live?.close();
+  live = new EventSource("/live");
   const hear = (act) => (message) => { heard = Date.now(); act(message); };
   for (const name of ["event", "job", "outbox", "reset"]) live.addEventListener(name, hear(soon));
   live.addEventListener("job", ({ data }) => hideProgress(JSON.parse(data)));
   live.addEventListener("progress", hear((message) => showProgress(JSON.parse(message.data))));
   live.addEventListener("open", hear(() => {}));
   live.addEventListener("beat", hear(() => {}));
+  // A browser does not come back by itself after an answer that is no stream: a proxy's while we restart, or a refusal.
+  live.addEventListener("error", ({ target }) => {
+    if (target.readyState === EventSource.CLOSED) setTimeout(() => { listen(); soon(); }, 5000);
+  });
+}
+
+if ($("[data-part]")) {
+  listen();
   setInterval(() => { $("#offline").hidden = Date.now() - heard < 10000; }, 1000);
   setInterval(refresh, 60000);
   document.addEventListener("visibilitychange", soon);
   addEventListener("pagehide", () => live.close());
+  // The way back leads to the page as it was left, and not to a new one.
+  addEventListener("pageshow", ({ persisted }) => { if (persisted) { heard = Date.now(); listen(); soon(); } });
 }
-if ($("[data-part]")) listen();
 
 /* Keyboard: one letter does what a click does. */
 const rows = () => $$("[data-row]").filter((row) => row.offsetParent);
@@ -112,4 +132,6 @@ document.addEventListener("keydown", (press) => {
 });
 $("#keys-button")?.addEventListener("click", () => help?.showModal());
 if ($("#keys-button")) $("#keys-button").hidden = false;
-$("header [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+/* On a phone the navigation is wider than the page. `scrollIntoView` would make the next Tab begin there, behind the way to the content. */
+const current = $("header [aria-current]"), links = current?.closest("ul");
+if (links) links.scrollLeft = current.offsetLeft - links.offsetLeft - (links.clientWidth - current.offsetWidth) / 2;

@@ -1,10 +1,15 @@
 //! HTML as a type: what is in it was escaped, or is our own.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use askama::filters::{Escaper as _, Html, HtmlSafe};
 
+use crate::text::width;
 use crate::web::chart::Drawn;
+
+/// Marks without a width of their own that may follow each other.
+const MOST_MARKS: usize = 8;
 
 /// HTML that is safe to show as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,10 +49,46 @@ impl Markup {
         let _ = Html.write_escaped_str(&mut self.0, text);
     }
 
-    /// Adds text of others: signs in it that turn the direction of reading end with it.
+    /// Adds text of others: signs in it that turn the direction of reading end with it, and marks that are piled on one letter
+    /// do not cover the lines above and below.
     pub(super) fn push_foreign(&mut self, text: &str) {
         self.push_html("<bdi>");
-        self.push_text(text);
+        self.push_text(&without_piles(text));
         self.push_html("</bdi>");
+    }
+}
+
+/// The same with fewer marks where more follow each other than any script needs.
+fn without_piles(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut piled = 0;
+    let is_kept = |letter: &char| {
+        piled = if width(letter.encode_utf8(&mut [0; 4])) == 0 { piled + 1 } else { 0 };
+        piled <= MOST_MARKS
+    };
+    Cow::Owned(text.chars().filter(is_kept).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_that_are_piled_on_one_letter_are_cut_and_those_of_real_scripts_stay() {
+        let shown = |text: &str| {
+            let mut markup = Markup::default();
+            markup.push_foreign(text);
+            markup.0
+        };
+        assert_eq!(
+            shown(&format!("a{}b", "\u{301}".repeat(300))),
+            format!("<bdi>a{}b</bdi>", "\u{301}".repeat(8))
+        );
+        for real in ["กี่ครั้ง", "בְּרֵאשִׁ֖ית", "བསྒྲུབས", "が", "👩‍👩‍👧‍👦"]
+        {
+            assert_eq!(shown(real), format!("<bdi>{real}</bdi>"));
+        }
     }
 }

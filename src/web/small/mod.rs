@@ -25,6 +25,7 @@ pub(super) struct PromptPage<'a> {
     pub(super) copied: &'a str,
     pub(super) selected: &'a str,
     pub(super) how: &'a str,
+    pub(super) until: String,
 }
 
 /// A few words.
@@ -33,6 +34,7 @@ pub(super) struct PromptPage<'a> {
 pub(super) struct MessagePage<'a> {
     pub(super) lang: &'a str,
     pub(super) heading: &'a str,
+    pub(super) first: String,
     pub(super) text: &'a str,
 }
 

@@ -78,6 +78,10 @@ impl FromStr for HttpUrl {
             return Err(bad(phrase!(
                 "it carries a user name or password, which would be printed with it",
                 "ユーザー名やパスワードが含まれており、アドレスと一緒に表示されてしまいます"
+            ))
+            .with_hint(phrase!(
+                "take them out of the address; keys such as `login` of a blog are for them",
+                "アドレスから取り除き、ブログなら `login` など専用のキーに書いてください"
             )));
         }
         Ok(Self(url.into()))
@@ -124,7 +128,11 @@ mod tests {
             ("ftp://example.com/", "does not begin with", None),
             ("file:///etc/passwd", "does not begin with", None),
             ("https://", "empty host", None),
-            ("https://user:pw@example.com/", "user name or password", None),
+            (
+                "https://user:pw@example.com/",
+                "user name or password",
+                Some("take them out of the address; keys such as `login` of a blog are for them"),
+            ),
             ("https://exa mple.com/", "invalid", None),
         ] {
             let err = text.parse::<HttpUrl>().unwrap_err();

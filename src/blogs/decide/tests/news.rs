@@ -39,6 +39,28 @@ fn the_first_success_is_silent_unless_the_job_asks_for_more() {
 }
 
 #[test]
+fn what_is_new_is_called_by_its_title_else_by_its_address() {
+    let (titled, mut bare, mut nameless) = (entry("titled"), entry("bare"), entry("nameless"));
+    bare.title = None;
+    (nameless.title, nameless.url, nameless.key) = (Some(" ".into()), None, "id:g1".into());
+    for (entry, name, shown) in [
+        (titled, "titled", "titled"),
+        (bare, "https://b.example/bare", "https://b.example/bare"),
+        (nameless, "id:g1", "(untitled)"),
+    ] {
+        let saw = saw(Detector::Feed, vec![entry.clone(), super::entry("known")]);
+        let decision = decide_check(&blog(), &rules(), &after(Detector::Feed, "known"), &saw, &seen("known"));
+        let first = decision.events.iter().find_map(|event| match event {
+            crate::blogs::events::BlogEvent::New { first, .. } => Some(first.clone()),
+            _ => None,
+        });
+        assert_eq!(first, Some(vec![Some(name.to_owned())]));
+        let words = Speech { language: Language::En, zone: None };
+        assert_eq!(words.value(&crate::blogs::change::link(&entry)), shown);
+    }
+}
+
+#[test]
 fn a_failed_first_check_is_not_the_first_success() {
     let failed = decide_check(
         &blog(),
