@@ -161,6 +161,9 @@ pub enum AskError {
         /// What was wrong with the answers.
         why: Phrase,
     },
+    /// It takes more tokens than the budget of a whole day has: nothing was asked, and tomorrow is no better.
+    #[error("{why}")]
+    TooMuch { why: Phrase },
     /// The database refused.
     #[error(transparent)]
     Db(#[from] db::Error),
@@ -260,10 +263,11 @@ impl Llm {
         }
         let (budget, name, job, now) =
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
-        let tokens = budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
-        let refused =
-            self.db.read(move |tx| budget.find_obstacle(tx, (&name, &model), &job, tokens, now)).await?;
-        Ok(refused.map(Unavailable::from))
+        let tokens = |sizes| budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
+        // No day is long enough for these files, so that waiting for one would not end: asking tells.
+        let sizes = if budget.day_without(tokens(sizes)).is_some() { &[] } else { sizes };
+        let tokens = tokens(sizes);
+        self.db.read(move |tx| budget.find_obstacle(tx, (&name, &model), &job, tokens, now)).await
     }
 
     async fn ask<T>(
@@ -392,9 +396,6 @@ impl Llm {
         let Question { model, prompt, files, tuning, .. } = *question;
         let model = model.to_owned();
         let (tokens, now) = (budget::estimate(prompt, files, tuning.max_output_tokens), self.clock.now());
-        self.db
-            .write(move |tx| budget.reserve(tx, (&name, &model), &job, tokens, now))
-            .await?
-            .map_err(|refused| AskError::Paused(refused.into()))
+        self.db.write(move |tx| budget.reserve(tx, (&name, &model), &job, tokens, now)).await?
     }
 }

@@ -219,7 +219,7 @@ pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, P
         AskError::Paused(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
         AskError::Paused(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
         AskError::Paused(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
-        AskError::Rejected { why } => Ok(Err(why)),
+        AskError::Rejected { why } | AskError::TooMuch { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),
     }
 }

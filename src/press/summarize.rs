@@ -87,6 +87,13 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
             tokens: answered.tokens_in + answered.tokens_out,
         },
         Err(AskError::Paused(obstacle)) => return without_model(press, ctx, &item, obstacle).await,
+        Err(AskError::TooMuch { why }) if press.keys.on_budget == OnBudget::PostWithoutSummary => {
+            PostText::None { why: why.to_string() }
+        }
+        Err(AskError::TooMuch { why }) if !press.keys.post_rejected => {
+            let detail = json!({ "why": why.to_stored() });
+            return press.finish(ctx, &item, Event::FilesTooLarge, detail, Some(seen)).await;
+        }
         Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
             Err(why) if press.keys.post_rejected => PostText::None { why: why.to_string() },

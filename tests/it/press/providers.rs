@@ -114,6 +114,22 @@ on_both_databases! {
         assert_eq!(post, format!("報道資料 b\n\n{}", world.ministry.page("b")));
     }
 
+    async fn a_document_that_no_day_has_room_for_keeps_no_other_waiting(fixture) {
+        let llm = "budget = { tokens_per_day = 20000 }";
+        for (job, standing) in [("", "1/4/1"), ("on_budget = \"post_without_summary\"", "3/0/0"), ("post_rejected = true", "3/0/0")] {
+            fixture.clock.set(crate::databases::test_start());
+            crate::press::answers::reset(&fixture).await;
+            let job = format!("items_per_run = 9\n{job}");
+            let world = World::new(&fixture, &More { llm, job: &job, ..More::default() }).await;
+            world.publish("huge", Shape::WithFiles(vec![("huge.pdf".into(), 1_000_000)]));
+            world.clock.advance(MINUTE);
+            world.publish("b", files(&[2000]));
+            world.live(1).await;
+            assert_eq!([world.standing("huge").await.as_str(), &world.standing("b").await], [standing, "3/0/0"], "{job}");
+            assert_eq!(world.gemini.questions().len(), 3, "nothing was asked about what there is no room for");
+        }
+    }
+
     async fn a_budget_holds_with_a_provider_that_does_not_say_what_it_used(fixture) {
         // 12,000 tokens are room for two estimates of a screening and a summary, and for eighty answers of 150.
         let budget = "budget = { tokens_per_day = 12000 }";
