@@ -327,14 +327,14 @@ impl Llm {
 
     /// Tells whether key, models, address or the way to ask have changed, without telling anything about them: 16 bits of a hash.
     fn print(&self) -> String {
-        let tuning = format!("{:?}", self.tuning);
+        let way_to_ask = format!("{:?}{}", self.tuning, self.provider.way_to_ask());
         let whole = crate::hash::sha256_parts(&[
             &self.name,
             &self.provider.key_text(),
             self.provider.address(),
             &self.screen_model,
             &self.summary_model,
-            &tuning,
+            &way_to_ask,
         ]);
         whole.get(..4).unwrap_or_default().to_owned()
     }
