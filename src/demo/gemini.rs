@@ -81,6 +81,11 @@ impl Asked {
         self.line.contains(":generateContent")
     }
 
+    /// Whether it asks for a summary, and not for a verdict.
+    pub(super) fn is_summary(&self) -> bool {
+        self.body["generationConfig"]["responseSchema"]["properties"]["verdict"].is_null()
+    }
+
     /// The text of the question.
     pub fn text(&self) -> &str {
         self.body["contents"][0]["parts"][0]["text"].as_str().unwrap_or_default()
@@ -101,6 +106,8 @@ type Server = Arc<Mutex<Inner>>;
 struct Inner {
     next: VecDeque<Reply>,
     always: Option<Reply>,
+    /// Words of documents that get a reply of their own.
+    about: Vec<(&'static str, Reply)>,
     log: Vec<Asked>,
     files: Vec<String>,
     uploads: u32,
@@ -132,6 +139,11 @@ impl Gemini {
     /// Every question that is not spoken for gets this reply; `None` ends it.
     pub fn always(&self, reply: Option<Reply>) {
         self.server.lock().always = reply;
+    }
+
+    /// Every summary of a document with these words in it gets this reply.
+    pub fn about(&self, words: &'static str, reply: Reply) {
+        self.server.lock().about.push((words, reply));
     }
 
     /// Every request so far.
@@ -192,7 +204,11 @@ async fn serve(State(server): State<Server>, request: Request) -> Response<Body>
         (&Method::POST, path) if path.ends_with(":generateContent") => {
             let reply = {
                 let mut inner = server.lock();
-                inner.next.pop_front().or_else(|| inner.always.clone()).unwrap_or(Reply::Usual)
+                let mut about = inner.about.iter().filter(|_| asked.is_summary());
+                let about =
+                    about.find(|(words, _)| asked.text().contains(words)).map(|(_, reply)| reply.clone());
+                let planned = about.or_else(|| inner.next.pop_front()).or_else(|| inner.always.clone());
+                planned.unwrap_or(Reply::Usual)
             };
             answer(reply, &asked).await
         }

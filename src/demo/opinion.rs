@@ -63,8 +63,7 @@ pub(super) fn think(asked: &Asked) -> String {
     let is_english = asked.body["systemInstruction"]["parts"][0]["text"]
         .as_str()
         .is_some_and(|system| system.contains("in English") || system.contains("not_worth: personnel"));
-    let is_screening = !asked.body["generationConfig"]["responseSchema"]["properties"]["verdict"].is_null();
-    if is_screening {
+    if !asked.is_summary() {
         let (verdict, reason) = match (page.contains("後日"), files) {
             (true, _) => ("not_ready", "資料は後日掲載される"),
             (false, 0) => ("not_worth", "資料がなく、要約する内容がない"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::config::BudgetKeys;
 use super::prompt::{Prompt, likely_output_tokens};
-use super::{Content, File, PauseReason, Purpose, Unavailable, store};
+use super::{AskError, Content, File, PauseReason, Purpose, Unavailable, store};
 use crate::config;
 use crate::db::{self, Tx};
 use crate::id::JobName;
@@ -34,21 +34,6 @@ pub struct Reserved {
     pub(super) tokens: i64,
 }
 
-/// The budget does not allow the request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OverBudget {
-    /// When it will.
-    pub until: Timestamp,
-    /// What is used up.
-    pub why: Phrase,
-}
-
-impl From<OverBudget> for Unavailable {
-    fn from(refused: OverBudget) -> Self {
-        Self { until: refused.until, why: refused.why, because: PauseReason::UsedUp }
-    }
-}
-
 impl Budget {
     /// Counts one request and its estimated tokens, or nothing at all.
     ///
@@ -60,13 +45,20 @@ impl Budget {
         job: &JobName,
         tokens: i64,
         now: Timestamp,
-    ) -> db::Result<Result<Reserved, OverBudget>> {
-        if let Some(refused) = self.find_obstacle(tx, (provider, model), job, tokens, now)? {
-            return Ok(Err(refused));
+    ) -> db::Result<Result<Reserved, AskError>> {
+        if let Some(limit) = self.day_without(tokens) {
+            let why = phrase!(
+                "{tokens} tokens may be needed, more than the {limit} of a whole day",
+                "{tokens} トークンが必要になる見込みで、1 日分の {limit} を超えます"
+            );
+            return Ok(Err(AskError::TooMuch { why }));
+        }
+        if let Some(obstacle) = self.find_obstacle(tx, (provider, model), job, tokens, now)? {
+            return Ok(Err(AskError::Paused(obstacle)));
         }
         for quota in self.quotas_of(model) {
             if let Grant::Exhausted { resets_at } = quota.reserve(tx, 1, now)? {
-                return Ok(Err(OverBudget { until: resets_at, why: used_up(provider, quota) }));
+                return Ok(Err(AskError::Paused(used_up(provider, quota, resets_at))));
             }
         }
         let date = self.day.date_at(now).to_string();
@@ -82,10 +74,10 @@ impl Budget {
         job: &JobName,
         tokens: i64,
         now: Timestamp,
-    ) -> db::Result<Option<OverBudget>> {
+    ) -> db::Result<Option<Unavailable>> {
         let until = self.day.next_day_at(now);
         let date = self.day.date_at(now).to_string();
-        let refused = |why: Phrase| Ok(Some(OverBudget { until, why: waits(provider, why) }));
+        let refused = |why: Phrase| Ok(Some(waits(provider, why, until)));
         let day = store::sum_usage(tx, provider, &date)?;
         let own = store::find_usage(tx, provider, &date, job)?;
         let exceeds = |used: i64, more: i64, limit: Option<u64>| {
@@ -114,10 +106,16 @@ impl Budget {
         }
         for quota in self.quotas_of(model) {
             if quota.used(tx, now)? >= i64::from(quota.rule.per_day) {
-                return Ok(Some(OverBudget { until: quota.resets_at(now), why: used_up(provider, quota) }));
+                return Ok(Some(used_up(provider, quota, quota.resets_at(now))));
             }
         }
         Ok(None)
+    }
+
+    /// The tokens of a whole day, if it has fewer than these.
+    pub fn day_without(&self, tokens: i64) -> Option<u64> {
+        let limits = [self.keys.tokens_per_day, self.keys.tokens_per_job].into_iter().flatten();
+        limits.min().filter(|limit| i64::try_from(*limit).is_ok_and(|limit| limit < tokens))
     }
 
     fn quotas_of(&self, model: &str) -> impl Iterator<Item = &Quota> {
@@ -125,14 +123,15 @@ impl Budget {
     }
 }
 
-fn used_up(provider: &str, quota: &Quota) -> Phrase {
+fn used_up(provider: &str, quota: &Quota, until: Timestamp) -> Unavailable {
     let name = &quota.provider;
     let why = phrase!("the quota `{name}` is used up for today", "`{name}` の本日の上限に達しました");
-    waits(provider, why)
+    waits(provider, why, until)
 }
 
-fn waits(provider: &str, why: Phrase) -> Phrase {
-    phrase!("`{provider}` waits: {why}", "`{provider}` は待機中です：{why}")
+fn waits(provider: &str, why: Phrase, until: Timestamp) -> Unavailable {
+    let why = phrase!("`{provider}` waits: {why}", "`{provider}` は待機中です：{why}");
+    Unavailable { until, why, because: PauseReason::UsedUp }
 }
 
 /// Tokens of one page of a document, as Gemini counts them.

@@ -1,4 +1,4 @@
-//! The control question: a refusal that says nothing of its cause is about the document if the provider takes another one
+//! The control question: a failure that says nothing of its cause is about the document if the provider takes another one
 //! that cannot be to blame.
 
 use std::io::Write as _;
@@ -14,16 +14,16 @@ use crate::id::JobName;
 const PDF: &[u8] = include_bytes!("control.pdf");
 
 impl Llm {
-    /// Asks about a harmless document in the same way as about one that was refused. `None` if the provider takes it; otherwise
+    /// Asks about a harmless document in the same way as about one that failed. `None` if the provider takes it; otherwise
     /// what was reserved for the question, since our requests as such are refused.
     pub(super) async fn ask_control(
         &self,
         job: &JobName,
-        refused: &Question<'_>,
+        failed: &Question<'_>,
         options: &AskOptions,
     ) -> Result<Option<Reserved>, AskError> {
-        let (model, purpose) = (refused.model, refused.prompt.purpose);
-        let has_file = refused.files.iter().any(|file| matches!(file.content, Content::Saved { .. }));
+        let (model, purpose) = (failed.model, failed.prompt.purpose);
+        let has_file = failed.files.iter().any(|file| matches!(file.content, Content::Saved { .. }));
         // The file is deleted with `saved`, after the answer.
         let saved = has_file.then(save).flatten();
         let files = saved.iter().map(|(_, file)| file.clone()).collect();
@@ -36,13 +36,13 @@ impl Llm {
             model,
             prompt: &prompt,
             files: &document.files,
-            tuning: refused.tuning,
+            tuning: failed.tuning,
             complaint: None,
         };
         let reserved = self.reserve(job, &question).await?;
         match self.provider.call(&self.line(), &question).await {
             Ok(Reply { usage, .. }) | Err(CallError::Unusable { usage, .. }) => {
-                self.record_usage(reserved, purpose, usage, None).await?;
+                self.record_usage(reserved, (purpose, ""), usage, None).await?;
                 Ok(None)
             }
             Err(CallError::Refused { .. }) => Ok(Some(reserved)),

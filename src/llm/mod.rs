@@ -161,6 +161,9 @@ pub enum AskError {
         /// What was wrong with the answers.
         why: Phrase,
     },
+    /// It takes more tokens than the budget of a whole day has: nothing was asked, and tomorrow is no better.
+    #[error("{why}")]
+    TooMuch { why: Phrase },
     /// The database refused.
     #[error(transparent)]
     Db(#[from] db::Error),
@@ -260,10 +263,11 @@ impl Llm {
         }
         let (budget, name, job, now) =
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
-        let tokens = budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
-        let refused =
-            self.db.read(move |tx| budget.find_obstacle(tx, (&name, &model), &job, tokens, now)).await?;
-        Ok(refused.map(Unavailable::from))
+        let tokens = |sizes| budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
+        // No day is long enough for these files, so that waiting for one would not end: asking tells.
+        let sizes = if budget.day_without(tokens(sizes)).is_some() { &[] } else { sizes };
+        let tokens = tokens(sizes);
+        self.db.read(move |tx| budget.find_obstacle(tx, (&name, &model), &job, tokens, now)).await
     }
 
     async fn ask<T>(
@@ -297,7 +301,8 @@ impl Llm {
         }
         let mut tuning = self.tuning;
         let mut complaint: Option<String> = None;
-        let mut is_repair = false;
+        let (mut is_repair, mut others_are_answered) = (false, false);
+        let asked_about = (prompt.purpose, options.about.as_str());
         loop {
             let question = Question { model, prompt, files, tuning, complaint: complaint.as_deref() };
             let reserved = self.reserve(job, &question).await?;
@@ -318,18 +323,18 @@ impl Llm {
                             tokens_out,
                             job_name: job.clone(),
                         };
-                        self.record_usage(reserved, prompt.purpose, usage, Some(stored)).await?;
+                        self.record_usage(reserved, asked_about, usage, Some(stored)).await?;
                         fail::point("llm.stored");
                         return Ok(Answered { answer, is_cached: false, tokens_in, tokens_out });
                     }
                     Err(why) => {
-                        self.record_usage(reserved, prompt.purpose, usage, None).await?;
+                        self.record_usage(reserved, asked_about, usage, None).await?;
                         complaint = Some(why.clone());
                         Phrase::verbatim(why)
                     }
                 },
                 Err(CallError::Unusable { why, usage, repair }) => {
-                    self.record_usage(reserved, prompt.purpose, usage, None).await?;
+                    self.record_usage(reserved, asked_about, usage, None).await?;
                     match (repair, tuning.with_more_room()) {
                         (Repair::None, _) => return Err(AskError::Rejected { why }),
                         (Repair::MoreRoom, Some(roomy)) => tuning = roomy,
@@ -338,7 +343,7 @@ impl Llm {
                     why
                 }
                 Err(CallError::Refused { why }) => {
-                    self.record_usage(reserved, prompt.purpose, TokenUsage::Nothing, None).await?;
+                    self.record_usage(reserved, asked_about, TokenUsage::Nothing, None).await?;
                     if self.blame(prompt.purpose, &options.about, &why.to_string()).await? == Blame::Request
                         && let Some(reserved) = self.ask_control(job, &question, options).await?
                     {
@@ -347,8 +352,30 @@ impl Llm {
                     }
                     return Err(AskError::Rejected { why });
                 }
+                Err(CallError::ProviderPause(ProviderPause::Down { why, may_have_counted, .. }))
+                    if others_are_answered =>
+                {
+                    let usage = if may_have_counted { TokenUsage::Unsaid } else { TokenUsage::Nothing };
+                    self.record_usage(reserved, asked_about, usage, None).await?;
+                    return Err(AskError::Rejected {
+                        why: phrase!(
+                            "{why} (again and again, and only about this document)",
+                            "{why}（このドキュメントでだけ繰り返し失敗しています）"
+                        ),
+                    });
+                }
                 Err(CallError::ProviderPause(pause)) => {
-                    return Err(AskError::Paused(self.pause(reserved, model, pause).await?));
+                    let is_down = matches!(pause, ProviderPause::Down { .. });
+                    let paused = AskError::Paused(self.pause(reserved, model, pause.clone()).await?);
+                    if !is_down || !self.suspects(&options.about).await? {
+                        return Err(paused);
+                    }
+                    // The pause ends when this is answered, and the document has one more try.
+                    if let Some(reserved) = self.ask_control(job, &question, options).await? {
+                        return Err(AskError::Paused(self.pause(reserved, model, pause).await?));
+                    }
+                    others_are_answered = true;
+                    continue;
                 }
             };
             if is_repair {
@@ -369,9 +396,6 @@ impl Llm {
         let Question { model, prompt, files, tuning, .. } = *question;
         let model = model.to_owned();
         let (tokens, now) = (budget::estimate(prompt, files, tuning.max_output_tokens), self.clock.now());
-        self.db
-            .write(move |tx| budget.reserve(tx, (&name, &model), &job, tokens, now))
-            .await?
-            .map_err(|refused| AskError::Paused(refused.into()))
+        self.db.write(move |tx| budget.reserve(tx, (&name, &model), &job, tokens, now)).await?
     }
 }

@@ -63,4 +63,9 @@ pub(super) trait Provider: Send + Sync {
 
     /// Where the API is.
     fn address(&self) -> &str;
+
+    /// What else of its table changes its requests, for comparing.
+    fn way_to_ask(&self) -> String {
+        String::new()
+    }
 }

@@ -1,12 +1,19 @@
-//! A refusal that does not say whether the document or the request is wrong: the same one of two documents in a row points at the
-//! request, and then the control question tells.
+//! Whom a failure is about that does not say it, the document or everything: the control question tells when the same refusal of
+//! two documents in a row points at the request, and when the provider fails at one document again and again.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The last refusal of each purpose: models differ, and a screening that works says nothing about summaries.
-pub(super) type Refusals = BTreeMap<String, Refusal>;
+/// What a provider last refused, and where it last failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Refusals {
+    /// The last one of each purpose: models differ, and a screening that works says nothing about summaries.
+    #[serde(flatten)]
+    pub(super) by_purpose: BTreeMap<String, Refusal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) failing: Option<FailingAt>,
+}
 
 /// A refusal to compare the next one with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +22,27 @@ pub(super) struct Refusal {
     words: String,
     /// What was refused; nothing once several were.
     about: Option<String>,
+}
+
+/// The document at which a provider has failed last: no answer, or a server error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FailingAt {
+    pub(super) about: String,
+    /// How often in a row. Answers about other documents do not count: they speak against this one.
+    count: u32,
+}
+
+impl FailingAt {
+    /// After one more failure, this time at `about`.
+    pub(super) fn again(last: Option<Self>, about: &str) -> Self {
+        let before = last.filter(|last| last.about == about).map_or(0, |last| last.count);
+        Self { about: about.to_owned(), count: before.saturating_add(1) }
+    }
+
+    /// Whether the document may be to blame. A provider may be down for days, so that this is not asked at every failure.
+    pub(super) fn is_suspect(&self) -> bool {
+        self.count == 3 || self.count.is_multiple_of(24)
+    }
 }
 
 /// Whom a refusal is about.
@@ -38,6 +66,25 @@ pub(super) fn judge(last: Option<&Refusal>, why: &str, about: &str) -> (Blame, R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_is_suspect_at_the_third_failure_in_a_row_and_then_seldom() {
+        let mut last = None;
+        let mut suspect = Vec::new();
+        for about in ["a", "a", "b", "a", "a", "a"].into_iter().chain(["a"; 45]) {
+            let next = FailingAt::again(last, about);
+            suspect.extend(next.is_suspect().then_some(next.count));
+            last = Some(next);
+        }
+        assert_eq!(suspect, [3, 24, 48]);
+    }
+
+    #[test]
+    fn what_older_versions_remember_is_read() {
+        let old = r#"{"screen":{"words":"HTTP : bad","about":"a"}}"#;
+        let read: Refusals = serde_json::from_str(old).unwrap();
+        assert_eq!((read.by_purpose.len(), serde_json::to_string(&read).unwrap().as_str()), (1, old));
+    }
 
     #[test]
     fn the_same_refusal_of_two_documents_in_a_row_is_about_the_request() {

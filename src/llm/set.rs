@@ -10,7 +10,7 @@ use super::call::{ProviderPause, TokenUsage};
 use super::config::Tuning;
 use super::events::ProviderCode;
 use super::provider::Opened;
-use super::refusal::{self, Blame};
+use super::refusal::{self, Blame, FailingAt};
 use super::{KINDS, Llm, PauseReason, Purpose, Unavailable, store};
 use crate::config::value::Zone;
 use crate::config::{self, Problems, Section};
@@ -252,15 +252,16 @@ impl Llm {
         Ok(Unavailable { until, why, because })
     }
 
-    /// Corrects what was reserved by what was used, stores the answer if there is one, and notes that all is well.
+    /// Corrects what was reserved by what was used, stores the answer if there is one, and notes that all is well with the provider,
+    /// which has just said something about `about`.
     pub(super) async fn record_usage(
         &self,
         reserved: Reserved,
-        purpose: Purpose,
+        (purpose, about): (Purpose, &str),
         usage: TokenUsage,
         answer: Option<store::NewAnswer>,
     ) -> db::Result<()> {
-        let (name, now) = (self.name.clone(), self.clock.now());
+        let (name, about, now) = (self.name.clone(), about.to_owned(), self.clock.now());
         let well = BTreeSet::from([self.name.clone(), self.limited(self.model_for(purpose))]);
         self.db
             .write(move |tx| {
@@ -275,12 +276,15 @@ impl Llm {
                 if let Some(answer) = &answer {
                     store::put_answer(tx, answer, now)?;
                 }
+                let known = store::find_refusals(tx, &name)?;
+                let mut refusals = known.clone();
+                refusals.failing = refusals.failing.filter(|failing| failing.about != about);
                 // The model has worked on it, so that requests for this purpose are not refused as such.
                 if usage != TokenUsage::Nothing {
-                    let mut refusals = store::find_refusals(tx, &name)?;
-                    if refusals.remove(purpose.word()).is_some() {
-                        store::put_refusals(tx, &name, &refusals)?;
-                    }
+                    refusals.by_purpose.remove(purpose.word());
+                }
+                if refusals != known {
+                    store::put_refusals(tx, &name, &refusals)?;
                 }
                 for name in &well {
                     store::put_health(tx, name, 0, None)?;
@@ -298,24 +302,39 @@ impl Llm {
         self.db
             .write(move |tx| {
                 let mut refusals = store::find_refusals(tx, &name)?;
-                let (blame, next) = refusal::judge(refusals.get(purpose.word()), &why, &about);
-                refusals.insert(purpose.word().to_owned(), next);
+                let (blame, next) = refusal::judge(refusals.by_purpose.get(purpose.word()), &why, &about);
+                refusals.by_purpose.insert(purpose.word().to_owned(), next);
                 store::put_refusals(tx, &name, &refusals)?;
                 Ok(blame)
             })
             .await
     }
 
+    /// Notes that the provider has failed at `about`; answers whether it has done so too often to be down for everybody.
+    pub(super) async fn suspects(&self, about: &str) -> db::Result<bool> {
+        let (name, about) = (self.name.clone(), about.to_owned());
+        self.db
+            .write(move |tx| {
+                let mut refusals = store::find_refusals(tx, &name)?;
+                let failing = FailingAt::again(refusals.failing.take(), &about);
+                let is_suspect = failing.is_suspect();
+                refusals.failing = Some(failing);
+                store::put_refusals(tx, &name, &refusals)?;
+                Ok(is_suspect)
+            })
+            .await
+    }
+
     /// Tells whether key, models, address or the way to ask have changed, without telling anything about them: 16 bits of a hash.
     fn print(&self) -> String {
-        let tuning = format!("{:?}", self.tuning);
+        let way_to_ask = format!("{:?}{}", self.tuning, self.provider.way_to_ask());
         let whole = crate::hash::sha256_parts(&[
             &self.name,
             &self.provider.key_text(),
             self.provider.address(),
             &self.screen_model,
             &self.summary_model,
-            &tuning,
+            &way_to_ask,
         ]);
         whole.get(..4).unwrap_or_default().to_owned()
     }

@@ -36,6 +36,7 @@ event_codes! {
     Unchanged = "unchanged", "the page has not changed", "ページに変化なし";
     WaitOver = "wait_over", "given up: the page did not change for as long as `wait_for_page` says", "`wait_for_page` の期間に変化がなかったため終了";
     DownloadFailed = "download_failed", "could not be fetched", "取得に失敗";
+    OutOfReach = "out_of_reach", "its site is out of reach; no attempt was counted", "サイトに接続できないため後で再確認（失敗には数えません）";
     LargeFileSkipped = "large_file_skipped", "its files are too large", "ファイルが大きすぎるため対象外";
     ModelFailed = "model_failed", "the model gave no usable answer", "モデルの回答を使えず";
     Queued = "queued", "queued for posting", "投稿待ちに登録";

@@ -2,13 +2,12 @@
 
 use std::io::Read as _;
 use std::path::Path;
-use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
 use super::Press;
-use super::collect::asked_wait;
 use super::page::{Linked, MAX_FILES, nothing_sent};
+use super::step::DownloadFailure;
 use super::workspace::Workspace;
 use crate::fetch::limits::Size;
 use crate::fetch::{Error, Limits, Request, Response};
@@ -21,7 +20,7 @@ use crate::phrase::Phrase;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoFiles {
     /// A file could not be fetched.
-    Failed(Phrase, Option<Duration>),
+    Failed(DownloadFailure),
     /// Every file is too large.
     AllTooLarge,
 }
@@ -67,7 +66,7 @@ pub(super) async fn fetch_all(
                         name = &file.name,
                         error = error.phrase()
                     );
-                    return Err(NoFiles::Failed(why, asked_wait(&error)));
+                    return Err(NoFiles::Failed(DownloadFailure::described_as(why, &error)));
                 }
             }
         };
@@ -82,7 +81,7 @@ pub(super) async fn fetch_all(
         }
         if !has_text {
             let why = phrase!("no file could be fetched", "ファイルを 1 つも取得できませんでした");
-            return Err(NoFiles::Failed(why, None));
+            return Err(NoFiles::Failed(DownloadFailure::of_content(why)));
         }
     }
     Ok(files)

@@ -35,6 +35,7 @@ pub mod view;
 mod workspace;
 
 use async_trait::async_trait;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,6 +87,8 @@ pub struct Press {
     env: JobEnv,
     /// The one thing that it does, if it was narrowed.
     only: Option<Only>,
+    /// The hosts of feeds that are out of reach in this run.
+    out_of_reach: BTreeSet<String>,
 }
 
 word_enum! {
@@ -126,6 +129,7 @@ impl Press {
             allow_private,
             env: env.clone(),
             only: None,
+            out_of_reach: BTreeSet::new(),
         })
     }
 
@@ -142,7 +146,8 @@ impl Press {
     async fn run_whole(&self, ctx: &RunContext) -> Result<Report, Failure> {
         let mut report = ReportBuilder::default();
         self.collect_into(ctx, &mut report).await?;
-        match self.step_into(ctx, None, &mut report).await {
+        let press = Self { out_of_reach: std::mem::take(&mut report.out_of_reach), ..self.clone() };
+        match press.step_into(ctx, None, &mut report).await {
             Ok(()) => Ok(report.finish()),
             Err(failure) => Err(report.before(failure)),
         }
@@ -170,7 +175,12 @@ impl Press {
                         report.well(self.of_feed(feed, collected.phrase()));
                     }
                     // The items that we have do not depend on the feed being there.
-                    Ok(Err(why)) => report.problems.push(self.of_feed(feed, why)),
+                    Ok(Err(unread)) => {
+                        if unread.is_out_of_reach {
+                            report.out_of_reach.extend(feed.host_str().map(str::to_owned));
+                        }
+                        report.problems.push(self.of_feed(feed, unread.why));
+                    }
                     Err(Failure::Config(why)) => {
                         blocked += 1;
                         report.problems.push(self.of_feed(feed, why));
@@ -186,6 +196,12 @@ impl Press {
     /// The feeds of the config, in its order.
     fn feeds(&self) -> impl Iterator<Item = &Url> {
         self.keys.feed.iter().map(|feed| &**feed)
+    }
+
+    /// Whether nothing can be had where an item is: the host of a feed is out of reach, or we are, if no feed can be had at all.
+    fn is_out_of_reach(&self, item: &Item) -> bool {
+        let is = |url: &Url| url.host_str().is_some_and(|host| self.out_of_reach.contains(host));
+        self.feeds().all(is) || Url::parse(&item.url).is_ok_and(|url| is(&url))
     }
 
     /// What is said about a feed, naming it where there are several.

@@ -16,6 +16,10 @@ use crate::phrase::Phrase;
 pub(super) const MAX_FILES: usize = 10;
 /// The most files of a page that are named; more do not fit anywhere.
 const MAX_NAMED: usize = 100;
+/// A page that sends its readers on later than this is one to read.
+const FORWARDS_WITHIN_SECS: u64 = 30;
+/// More pages that send us on, one to the next, are not followed.
+const MAX_FORWARDS: usize = 3;
 /// What is kept of a page in memory, in characters; more never reaches a model.
 const MAX_TEXT_CHARS: usize = 100_000;
 
@@ -107,7 +111,19 @@ pub(super) async fn preview(press: &Press, address: &str) -> Result<Option<ItemP
     }
 }
 
+/// Reads the page at `url`, or the one that it forwards its readers to.
 async fn read_at(press: &Press, title: &str, url: &Url) -> Result<ItemPage, fetch::Error> {
+    let mut at = url.clone();
+    for _ in 0..=MAX_FORWARDS {
+        match read_one(press, title, &at).await? {
+            PageContent::Page(page) => return Ok(page),
+            PageContent::Forward(to) => at = to,
+        }
+    }
+    Err(fetch::Error::TooManyRedirects { limit: MAX_FORWARDS })
+}
+
+async fn read_one(press: &Press, title: &str, url: &Url) -> Result<PageContent, fetch::Error> {
     let request = Request::get(url.clone()).allow_private(&press.allow_private);
     let (head, body) = match press.env.fetcher.fetch(&request).await {
         Ok(Response::Fetched(head, body)) => (head, body),
@@ -118,14 +134,15 @@ async fn read_at(press: &Press, title: &str, url: &Url) -> Result<ItemPage, fetc
         Err(error @ fetch::Error::TooBig { .. }) => match find_head(press, url).await {
             Ok(head) if says_pdf(&head) => {
                 let bytes = length(&head);
-                return Ok(ItemPage::of_file(title, head.final_url, "pdf", bytes));
+                return Ok(PageContent::Page(ItemPage::of_file(title, head.final_url, "pdf", bytes)));
             }
             _ => return Err(error),
         },
         Err(error) => return Err(error),
     };
     if body.starts_with(b"%PDF-") {
-        return Ok(ItemPage::of_file(title, head.final_url, "pdf", Some(body.len() as u64)));
+        let bytes = Some(body.len() as u64);
+        return Ok(PageContent::Page(ItemPage::of_file(title, head.final_url, "pdf", bytes)));
     }
     let content_type = head.content_type().map(str::to_owned);
     // Reading a large page takes a while and is no work for the threads that wait for sockets.
@@ -140,6 +157,13 @@ async fn read_at(press: &Press, title: &str, url: &Url) -> Result<ItemPage, fetc
         .map_err(broken)
 }
 
+/// What a page came to.
+enum PageContent {
+    Page(ItemPage),
+    /// It only says where its readers are to go.
+    Forward(Url),
+}
+
 /// Text and files of a page, or why it has none. Where `selector` matches nothing, both are those of the whole page.
 fn read(
     body: &[u8],
@@ -147,14 +171,11 @@ fn read(
     url: &Url,
     selector: Option<&str>,
     extensions: &[String],
-) -> Result<ItemPage, Phrase> {
+) -> Result<PageContent, Phrase> {
     let html = Html::read(body, content_type, Some(url));
-    if let Some(to) = html.refresh().and_then(|refresh| refresh.url.as_ref()).filter(|to| *to != url) {
-        return Err(phrase!(
-            "the page forwards its readers to {to}",
-            "ページは {to} へ転送されます",
-            to = to.as_str()
-        ));
+    let refresh = html.refresh().filter(|refresh| refresh.after_secs <= FORWARDS_WITHIN_SECS);
+    if let Some(to) = refresh.and_then(|refresh| refresh.url.as_ref()).filter(|to| *to != url) {
+        return Ok(PageContent::Forward(to.clone()));
     }
     let block = selector.filter(|selector| html.has_block(selector).unwrap_or(false));
     let text = html.main_text(block).unwrap_or_default();
@@ -171,7 +192,7 @@ fn read(
             "ページに本文がありません（JavaScript で描画されるページには対応していません）"
         ))
     } else {
-        Ok(page)
+        Ok(PageContent::Page(page))
     }
 }
 
@@ -230,7 +251,14 @@ mod tests {
     fn read_with(selector: Option<&str>) -> ItemPage {
         let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode(HTML);
         let url = Url::parse("https://ministry.example/menu_news/s-news/1.html").unwrap();
-        read(&bytes, None, &url, selector, &["pdf".to_owned()]).unwrap()
+        page_of(read(&bytes, None, &url, selector, &["pdf".to_owned()]).unwrap())
+    }
+
+    fn page_of(read: PageContent) -> ItemPage {
+        match read {
+            PageContent::Page(page) => page,
+            PageContent::Forward(to) => panic!("{to}"),
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The report of a run while it is being made, line by line.
 
+use std::collections::BTreeSet;
+
 use super::{Failure, Report};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -16,6 +18,8 @@ pub(super) struct ReportBuilder {
     pub(super) failed_steps: Vec<Phrase>,
     /// Whether a step went well.
     pub(super) any_step_well: bool,
+    /// The hosts of feeds that are out of reach.
+    pub(super) out_of_reach: BTreeSet<String>,
     /// Whether only another config lets a feed be read.
     pub(super) needs_config: bool,
     /// Whether anything else went well.

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::collect::asked_wait;
 use super::decide::{self, Event};
 use super::model::Item;
 use super::{Failure, Press, RunContext, SeenPage, Step, no_answer, page};
@@ -20,10 +19,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     }
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
-        Err(error) => {
-            let detail = json!({ "why": error.phrase().to_stored(), "code": error.why_code() });
-            return press.put_off(ctx, &item, detail, asked_wait(&error), None).await;
-        }
+        Err(error) => return press.put_off(ctx, &item, error.into(), None).await,
     };
     fail::point("press.page_fetched");
     let options = press.options(&item, press.keys.screen_prompt.as_ref());

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
+use super::collect::asked_wait;
 use super::decide::{self, Event, Transition};
 use super::model::{Item, Reason, Status};
 use super::report::ReportBuilder;
 use super::{Only, Press, screen, store, summarize};
 use crate::engine::{Failure, RunContext, Update};
+use crate::fetch;
 use crate::llm::{AskError, PauseReason, Purpose, Unavailable};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -92,7 +94,7 @@ impl Press {
                 .db
                 .read(move |tx| {
                     if only != Some(Only::Screen)
-                        && let Some(item) = store::find_pending(tx, &name)?
+                        && let Some(item) = store::find_pending(tx, &name, now)?
                     {
                         return Ok(Some(item));
                     }
@@ -152,13 +154,14 @@ impl Press {
         &self,
         ctx: &RunContext,
         item: &Item,
-        detail: Json,
-        wait: Option<Duration>,
+        failed: DownloadFailure,
         seen: Option<SeenPage>,
     ) -> Result<Step, Failure> {
-        let event = Event::DownloadFailed;
+        let is_out_of_reach = failed.may_pass && self.is_out_of_reach(item);
+        let event = if is_out_of_reach { Event::OutOfReach } else { Event::DownloadFailed };
+        let detail = json!({ "why": failed.why.to_stored(), "code": failed.code });
         match decide::after(item, event, Some(&self.limits()), ctx.now()) {
-            Some(to) => self.write_step(ctx, item, (event, to.not_within(wait)), detail, seen).await,
+            Some(to) => self.write_step(ctx, item, (event, to.not_within(failed.wait)), detail, seen).await,
             None => Ok(Step::Nothing),
         }
     }
@@ -182,6 +185,8 @@ impl Press {
             .write(move |tx| {
                 let took = match event {
                     Event::Unchanged => store::put(tx, &item, &to)?,
+                    // Told once, not every quarter of an hour.
+                    Event::OutOfReach if item.not_before.is_some() => store::put(tx, &item, &to)?,
                     _ => store::apply(tx, &item, &to, event.code(), &detail)?,
                 };
                 if took && let Some(seen) = &seen {
@@ -199,10 +204,39 @@ impl Press {
             .await?;
         Ok(match event {
             _ if !took => Step::Moved(overtaken()),
-            Event::DownloadFailed | Event::ModelFailed => Step::Failed(line),
+            Event::DownloadFailed | Event::OutOfReach | Event::ModelFailed => Step::Failed(line),
             Event::Unchanged => Step::Unchanged,
             _ => Step::Moved(line),
         })
+    }
+}
+
+/// Why a page or a file of an item could not be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DownloadFailure {
+    pub(super) why: Phrase,
+    code: Option<&'static str>,
+    /// How long its server asks us to stay away.
+    wait: Option<Duration>,
+    /// Whether it may pass without anybody changing anything.
+    may_pass: bool,
+}
+
+impl DownloadFailure {
+    /// Of `error`, in other words than its own.
+    pub(super) fn described_as(why: Phrase, error: &fetch::Error) -> Self {
+        Self { why, code: Some(error.why_code()), wait: asked_wait(error), may_pass: error.is_retryable() }
+    }
+
+    /// Of something that came and is not what was asked for.
+    pub(super) fn of_content(why: Phrase) -> Self {
+        Self { why, code: None, wait: None, may_pass: false }
+    }
+}
+
+impl From<fetch::Error> for DownloadFailure {
+    fn from(error: fetch::Error) -> Self {
+        Self::described_as(error.phrase(), &error)
     }
 }
 
@@ -219,7 +253,7 @@ pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, P
         AskError::Paused(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
         AskError::Paused(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
         AskError::Paused(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
-        AskError::Rejected { why } => Ok(Err(why)),
+        AskError::Rejected { why } | AskError::TooMuch { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),
     }
 }

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::collect::asked_wait;
 use super::config::OnBudget;
 use super::decide::Event;
 use super::files::{self, Broken, NoFiles};
@@ -29,10 +28,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     }
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
-        Err(error) => {
-            let detail = json!({ "why": error.phrase().to_stored(), "code": error.why_code() });
-            return press.put_off(ctx, &item, detail, asked_wait(&error), None).await;
-        }
+        Err(error) => return press.put_off(ctx, &item, error.into(), None).await,
     };
     let seen = SeenPage { page_hash: page.hash.clone(), verdict: None };
     if press.llm.is_none() {
@@ -59,9 +55,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         Ok(files) => files,
         Err(trouble) => {
             return match trouble {
-                NoFiles::Failed(why, wait) => {
-                    press.put_off(ctx, &item, json!({ "why": why.to_stored() }), wait, Some(seen)).await
-                }
+                NoFiles::Failed(failed) => press.put_off(ctx, &item, failed, Some(seen)).await,
                 NoFiles::AllTooLarge => {
                     let why = phrase!(
                         "every file is larger than {most}",
@@ -87,6 +81,13 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
             tokens: answered.tokens_in + answered.tokens_out,
         },
         Err(AskError::Paused(obstacle)) => return without_model(press, ctx, &item, obstacle).await,
+        Err(AskError::TooMuch { why }) if press.keys.on_budget == OnBudget::PostWithoutSummary => {
+            PostText::None { why: why.to_string() }
+        }
+        Err(AskError::TooMuch { why }) if !press.keys.post_rejected => {
+            let detail = json!({ "why": why.to_stored() });
+            return press.finish(ctx, &item, Event::FilesTooLarge, detail, Some(seen)).await;
+        }
         Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
             Err(why) if press.keys.post_rejected => PostText::None { why: why.to_string() },

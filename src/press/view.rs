@@ -86,7 +86,11 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     for sent in &details.deliveries {
         delivery::add_actions(&mut view, sent.id, sent.state);
     }
-    view.actions.extend(actions(item));
+    // While its post is under way, and once it is out, there is nothing to be decided about the item.
+    let is_decided = |sent: &ItemDelivery| sent.state.is_open() || sent.state == MessageState::Sent;
+    if !details.deliveries.iter().any(is_decided) {
+        view.actions.extend(actions(item));
+    }
     view
 }
 

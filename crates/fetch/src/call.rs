@@ -46,10 +46,19 @@ impl ApiReply {
         (200..300).contains(&self.status)
     }
 
-    /// The beginning of the body as text.
+    /// The beginning of the body as text; of a web page, which proxies send in place of an answer, its title.
     pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body[..self.body.len().min(4096)]).into_owned()
+        let text = String::from_utf8_lossy(&self.body[..self.body.len().min(4096)]).into_owned();
+        page_title(&text).map(str::to_owned).unwrap_or(text)
     }
+}
+
+fn page_title(text: &str) -> Option<&str> {
+    let lower = text.trim_start().starts_with('<').then(|| text.to_ascii_lowercase())?;
+    let tag = lower.find("<title")?;
+    let start = tag + lower[tag..].find('>')? + 1;
+    let title = text[start..start + lower[start..].find("</title")?].trim();
+    (!title.is_empty()).then_some(title)
 }
 
 /// What somebody else wrote, on one short line and without our secrets, which some servers repeat.

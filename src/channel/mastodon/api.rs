@@ -48,6 +48,7 @@ pub(super) struct Account {
 #[derive(Debug, Deserialize)]
 struct Posted {
     id: String,
+    #[serde(default)]
     created_at: String,
     #[serde(default)]
     content: String,
@@ -61,9 +62,10 @@ struct Card {
 }
 
 impl Account {
-    /// Only an id that is safe in a path.
+    /// Only an id that is safe in a path: a number, or letters with hyphens at servers of other makes.
     fn checked(self) -> Result<Self, SendError> {
-        if self.id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !self.id.is_empty() {
+        let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if self.id.bytes().all(is_safe) && !self.id.is_empty() {
             Ok(self)
         } else {
             Err(SendError::later(phrase!(
@@ -86,12 +88,14 @@ impl Api<'_> {
         let key = HeaderValue::from_str(key).map_err(|_| http::damaged_key())?;
         request.headers_mut().insert(HeaderName::from_static("idempotency-key"), key);
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let body = json!({
+        let mut body = json!({
             "status": status.status,
             "visibility": status.visibility,
             "language": status.language,
-            "spoiler_text": status.spoiler_text,
         });
+        if let Some(warning) = &status.spoiler_text {
+            body["spoiler_text"] = json!(warning);
+        }
         *request.body_mut() = Some(body.to_string().into());
         let answer = http::call(self.channel_env, self.settings, request, Some(progress)).await?;
         self.judge(&answer)?;
@@ -120,7 +124,9 @@ impl Api<'_> {
                 query.push(("max_id", max_id));
             }
             let page: Vec<Posted> = self.fetch_json(&path, &query).await?;
-            let is_last = page.len() < PER_PAGE;
+            // A short page need not be the last: servers drop boosts and what was deleted after they have counted. One that knows no
+            // `max_id` tells the same again.
+            let is_last = page.last().is_none_or(|last| max_id.as_ref() == Some(&last.id));
             let mut is_past = false;
             for posted in &page {
                 is_past = posted.created_at.parse::<Timestamp>().is_ok_and(|at| at < since);
@@ -255,8 +261,11 @@ impl Api<'_> {
     }
 }
 
+/// When the window of a rate limit ends: a moment, or seconds since 1970 at servers of other makes.
 fn reset(headers: &HeaderMap) -> Option<Timestamp> {
-    headers.get("x-ratelimit-reset")?.to_str().ok()?.trim().parse().ok()
+    let text = headers.get("x-ratelimit-reset")?.to_str().ok()?.trim();
+    let of_seconds = || Some(Timestamp::from_millis(text.parse::<i64>().ok()?.checked_mul(1000)?));
+    text.parse().ok().or_else(of_seconds)
 }
 
 /// Looking sends nothing, whatever goes wrong.
@@ -315,6 +324,27 @@ mod tests {
 
     fn posted(content: &str) -> Posted {
         Posted { id: "1".into(), created_at: String::new(), content: content.to_owned(), card: None }
+    }
+
+    #[test]
+    fn the_end_of_a_rate_limit_is_a_moment_or_a_number() {
+        let read = |text: &str| {
+            let value = HeaderValue::from_str(text).unwrap();
+            reset(&HeaderMap::from_iter([(HeaderName::from_static("x-ratelimit-reset"), value)]))
+        };
+        let wanted: Option<Timestamp> = "2026-01-15T00:05:00Z".parse().ok();
+        assert!(wanted.is_some());
+        for text in ["2026-01-15T00:05:00.000000Z", "2026-01-15T00:05:00Z", "1768435500"] {
+            assert_eq!(read(text), wanted, "{text}");
+        }
+        assert_eq!(read("soon"), None);
+    }
+
+    #[test]
+    fn ids_of_accounts_are_safe_in_a_path() {
+        let is_good = |id: &str| Account { id: id.to_owned(), acct: String::new() }.checked().is_ok();
+        assert!(["1", "01H2ABC", "018e8b9e-7c6a-7d1f-9d0b-1a2b3c4d5e6f"].into_iter().all(is_good));
+        assert!(!["", "../1", "1/2", "1?x"].into_iter().any(is_good));
     }
 
     #[test]

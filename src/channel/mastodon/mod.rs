@@ -240,7 +240,12 @@ impl Backend for Mastodon {
         row: &Row,
         progress: &Progress,
     ) -> Result<Accepted, SendError> {
-        self.api(channel, channel_env).post(&read(row)?, &row.key, progress).await
+        let sent = self.api(channel, channel_env).post(&read(row)?, &row.key, progress).await;
+        if matches!(sent, Err(SendError::Refused { .. })) {
+            // The limits may have changed since they were read: the next post is made to those of today.
+            *self.limits.lock() = None;
+        }
+        sent
     }
 
     async fn resolve(

@@ -94,12 +94,19 @@ pub(super) fn read_summary(answer: &str, options: &AskOptions) -> Result<Summary
     Ok(Summary { text, key_points: lines(&shape.key_points), missing: lines(&shape.missing) })
 }
 
-/// Some models wrap their JSON in a code fence; what is inside counts.
+/// Some models think aloud first, and some wrap their JSON in a code fence, with words around it; what is inside counts.
 fn parse_json<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T, String> {
     let trimmed = answer.trim();
-    let inner = trimmed.strip_prefix("```json").or_else(|| trimmed.strip_prefix("```")).unwrap_or(trimmed);
-    let inner = inner.strip_suffix("```").unwrap_or(inner).trim();
-    serde_json::from_str(inner).map_err(|error| match error.classify() {
+    let thought = trimmed.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
+    let said = thought.map_or(trimmed, |(_, said)| said);
+    let inner = match said.split_once("```").filter(|(before, _)| !before.contains('{')) {
+        Some((_, fenced)) => {
+            let fenced = fenced.strip_prefix("json").unwrap_or(fenced);
+            fenced.rsplit_once("```").map_or(fenced, |(inner, _)| inner)
+        }
+        None => said,
+    };
+    serde_json::from_str(inner.trim()).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => "the JSON does not have the wanted shape".to_owned(),
         _ => "the answer is not JSON".to_owned(),
     })

@@ -17,7 +17,14 @@ fn a_verdict_comes_only_from_the_schema() {
         json!({ "verdict": "not_ready", "reason": "議事録は\n後日", "criteria": ["資料なし"] }).to_string();
     let verdict = read_verdict(&good).unwrap();
     assert_eq!((verdict.worth, verdict.reason.as_str()), (Worth::NotReady, "議事録は 後日"));
-    assert_eq!(read_verdict(&format!("```json\n{good}\n```")).unwrap(), verdict);
+    for wrapped in [
+        format!("```json\n{good}\n```"),
+        format!("```\n{good}"),
+        format!("Here is the JSON:\n\n```json\n{good}\n```\nI hope that it helps."),
+        format!("<think>\nIs {{this}} ```worth``` it?\n</think>\n\n{good}"),
+    ] {
+        assert_eq!(read_verdict(&wrapped).as_ref(), Ok(&verdict), "{wrapped}");
+    }
     for bad in [
         "worth",
         "{\"verdict\": \"worth\"",

@@ -11,7 +11,7 @@ use url::Url;
 
 use super::Content;
 use super::call::{CallError, Line, ProviderPause, Question, Reply, bad_base_url, secret_header};
-use super::config::{Tuning, provider_config};
+use super::config::{Thinking, Tuning, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
 use crate::config::value::{ByteSize, HttpUrl};
@@ -189,7 +189,7 @@ impl Gemini {
         let body = json!({
             "systemInstruction": { "parts": [{ "text": prompt.system_with(complaint) }] },
             "contents": [{ "role": "user", "parts": parts }],
-            "generationConfig": generation_config(prompt.schema, tuning),
+            "generationConfig": generation_config(model, prompt.schema, tuning),
         });
         let url = self.url(&format!("v1beta/models/{model}:generateContent"))?;
         let request = line.client(&url)?.post(url).header(KEY_HEADER, self.key()?).json(&body);
@@ -217,7 +217,7 @@ fn lost(error: &std::io::Error) -> CallError {
 }
 
 /// How the answer is wanted. What is not set is left to the model: newer ones answer badly at temperatures not theirs.
-fn generation_config(schema: Schema, tuning: Tuning) -> Json {
+fn generation_config(model: &str, schema: Schema, tuning: Tuning) -> Json {
     let mut config = json!({
         "responseMimeType": "application/json",
         "responseSchema": schema.to_gemini(),
@@ -229,9 +229,23 @@ fn generation_config(schema: Schema, tuning: Tuning) -> Json {
         config["maxOutputTokens"] = json!(tokens);
     }
     if let Some(thinking) = tuning.thinking {
-        config["thinkingConfig"] = json!({ "thinkingLevel": thinking });
+        config["thinkingConfig"] = if model.starts_with("gemini-2") {
+            json!({ "thinkingBudget": thinking_budget(thinking) })
+        } else {
+            json!({ "thinkingLevel": thinking })
+        };
     }
     config
+}
+
+/// The tokens of a level, for models from before there were levels: numbers that all of them take.
+fn thinking_budget(thinking: Thinking) -> u32 {
+    match thinking {
+        Thinking::Minimal => 512,
+        Thinking::Low => 1024,
+        Thinking::Medium => 8192,
+        Thinking::High => 24_576,
+    }
 }
 
 #[derive(Deserialize)]

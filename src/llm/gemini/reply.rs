@@ -143,6 +143,8 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
         // No billing, or not from this country: nothing that another document would change.
         400 if code == "FAILED_PRECONDITION" => ProviderPause::Locked { why }.into(),
         404 => ProviderPause::Refused { why: unknown_model(why) }.into(),
+        429 if has_no_credit(&message) => ProviderPause::Locked { why }.into(),
+        429 if has_no_quota(&message) => ProviderPause::Refused { why }.into(),
         429 if is_about_the_day(details) => ProviderPause::UsedUp { why }.into(),
         429 => {
             let after = retry_delay(details).or(answer.retry_after).unwrap_or(USUAL_WAIT);
@@ -176,6 +178,17 @@ fn is_about_the_document(message: &str) -> bool {
     ["no pages", "unable to process input", "token count", "payload size", "mime type"]
         .iter()
         .any(|words| message.contains(words))
+}
+
+/// Whether nobody but the owner of the account can end it: what was paid for, or allowed, is spent.
+fn has_no_credit(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["credits are depleted", "spending cap", "spend cap"].iter().any(|words| message.contains(words))
+}
+
+/// Whether the key has no quota for this model at all, as those of the free tier for some: no day brings any.
+fn has_no_quota(message: &str) -> bool {
+    message.split("limit: 0").skip(1).any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
 /// Whether a quota of the day, and not only one of the minute, is used up.

@@ -115,14 +115,43 @@ fn a_status_says_who_is_to_blame() {
 #[test]
 fn what_is_not_set_is_not_sent() {
     let schema = Schema(&[]);
-    let bare = generation_config(schema, Tuning::default());
+    let bare = generation_config("gemini-flash-latest", schema, Tuning::default());
     let keys: Vec<&String> = bare.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["responseMimeType", "responseSchema"]);
     let thinking = Some(crate::llm::config::Thinking::Low);
-    let tuned =
-        generation_config(schema, Tuning { temperature: Some(1.0), max_output_tokens: Some(9000), thinking });
+    let tuning = Tuning { temperature: Some(1.0), max_output_tokens: Some(9000), thinking };
+    let tuned = generation_config("gemini-flash-latest", schema, tuning);
     assert_eq!(
         (&tuned["temperature"], &tuned["maxOutputTokens"], &tuned["thinkingConfig"]),
         (&json!(1.0), &json!(9000), &json!({ "thinkingLevel": "low" }))
     );
+    let older = generation_config("gemini-2.5-flash-lite", schema, tuning);
+    assert_eq!(older["thinkingConfig"], json!({ "thinkingBudget": 1024 }), "a level is an error there");
+}
+
+#[test]
+fn a_quota_that_no_day_brings_is_not_one_of_the_day() {
+    let quota = |limit: &str| {
+        let message =
+            format!("You exceeded your current quota.\n* Quota exceeded for metric: requests, {limit}");
+        let details =
+            json!([{ "violations": [{ "quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier" }] }]);
+        json!({ "error": { "status": "RESOURCE_EXHAUSTED", "message": message, "details": details } })
+    };
+    let credit = json!({ "error": { "status": "RESOURCE_EXHAUSTED", "message": "Your prepayment credits are depleted." } });
+    for (body, because) in [
+        (quota("limit: 0, model: gemini-3-pro\nPlease retry in 20.04s."), "refused"),
+        (quota("limit: 0"), "refused"),
+        (quota("limit: 20, model: gemini-3-flash"), "used up"),
+        (quota("limit: 0.5"), "used up"),
+        (credit, "locked"),
+    ] {
+        let found = match judged(429, body.clone()) {
+            CallError::ProviderPause(ProviderPause::Refused { .. }) => "refused",
+            CallError::ProviderPause(ProviderPause::UsedUp { .. }) => "used up",
+            CallError::ProviderPause(ProviderPause::Locked { .. }) => "locked",
+            other => panic!("{body}: {other:?}"),
+        };
+        assert_eq!(found, because, "{body}");
+    }
 }

@@ -39,12 +39,49 @@ struct CompletionChoice {
 
 #[derive(Deserialize)]
 struct CompletionMessage {
-    content: Option<String>,
+    content: Option<MessageContent>,
     refusal: Option<String>,
 }
 
+/// Most services send text, some a list of parts, thoughts among them.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum MessageContent {
+    Text(String),
+    List(Vec<Json>),
+}
+
+impl MessageContent {
+    fn text(self) -> String {
+        match self {
+            MessageContent::Text(text) => text,
+            MessageContent::List(parts) => parts
+                .iter()
+                .filter(|part| part["type"] == "text")
+                .filter_map(|part| part["text"].as_str())
+                .collect(),
+        }
+    }
+}
+
 /// The text of an answer, or why there is none that can be used.
-pub(super) fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
+pub(super) fn read_reply(reply: &ApiReply) -> Result<Reply, CallError> {
+    // Services that pass questions on answer success before they know of any.
+    if let Ok(Failed { error }) = serde_json::from_slice(&reply.body)
+        && error.is_object()
+    {
+        let status = error["code"].as_u64().and_then(|code| code.try_into().ok()).unwrap_or(500);
+        return Err(judge(&ApiReply { status, ..reply.clone() }));
+    }
+    read_completion(&reply.body)
+}
+
+#[derive(Deserialize)]
+struct Failed {
+    error: Json,
+}
+
+fn read_completion(body: &[u8]) -> Result<Reply, CallError> {
     let completion: Completion = serde_json::from_slice(body).map_err(|_| ProviderPause::unclear())?;
     let usage = TokenUsage::read(&completion.usage, "prompt_tokens", &["completion_tokens"]);
     let unusable = |why: Phrase, repair| Err(CallError::Unusable { why, usage, repair });
@@ -71,7 +108,7 @@ pub(super) fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
         }
         _ => {}
     }
-    match choice.message.content.filter(|text| !text.trim().is_empty()) {
+    match choice.message.content.map(MessageContent::text).filter(|text| !text.trim().is_empty()) {
         Some(text) => Ok(Reply { text, usage }),
         None => unusable(empty_answer(), Repair::Complain),
     }
@@ -80,19 +117,30 @@ pub(super) fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
 /// What a refused request means.
 pub(super) fn judge(answer: &ApiReply) -> CallError {
     let body: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let message = body["error"]["message"].as_str().or_else(|| body["error"].as_str()).unwrap_or_default();
+    // As OpenAI says it, then as local servers and proxies do.
+    let places = [&body["error"]["message"], &body["error"], &body["message"], &body["detail"]];
+    let message = places.into_iter().find_map(Json::as_str).map_or_else(|| answer.text(), str::to_owned);
+    let message = message.as_str();
     let code = body["error"]["code"].as_str().unwrap_or_default();
     let param = body["error"]["param"].as_str().unwrap_or_default();
     let why = refusal(answer.status, message);
     match answer.status {
-        401 | 403 => ProviderPause::Locked { why }.into(),
+        // 402: nothing is left of what was paid for.
+        401..=403 => ProviderPause::Locked { why }.into(),
         404 => ProviderPause::Refused { why: unknown_model(why) }.into(),
         429 if code == "insufficient_quota" || message.contains("per day") => {
             ProviderPause::UsedUp { why }.into()
         }
+        // Of a limit per minute that this question alone exceeds, and every time.
+        429 if message.starts_with("Request too large") => {
+            CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None }
+        }
         429 => ProviderPause::Busy { why, after: answer.retry_after.unwrap_or(USUAL_WAIT) }.into(),
         413 => CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None },
-        400 | 422 if ABOUT_THE_DOCUMENT.contains(&code) || message.contains("context length") => {
+        400 | 422
+            if ABOUT_THE_DOCUMENT.contains(&code)
+                || ["context length", "context size"].iter().any(|words| message.contains(words)) =>
+        {
             CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None }
         }
         400 | 422 if !param.is_empty() && !param.starts_with("messages") => {
@@ -110,7 +158,11 @@ mod tests {
     use serde_json::json;
 
     fn reply(body: Json) -> Result<Reply, CallError> {
-        read_reply(body.to_string().as_bytes())
+        read_body(body.to_string())
+    }
+
+    fn read_body(body: String) -> Result<Reply, CallError> {
+        read_reply(&ApiReply { status: 200, body: body.into(), ..ApiReply::default() })
     }
 
     fn choice(message: Json, finish: &str) -> Json {
@@ -134,11 +186,52 @@ mod tests {
                 other => panic!("{body}: {other:?}"),
             }
         }
-        let unreadable = read_reply(b"<html>").unwrap_err();
+        let unreadable = read_body("<html>".to_owned()).unwrap_err();
         assert!(
             matches!(&unreadable, CallError::ProviderPause(pause) if pause.may_have_counted()),
             "{unreadable:?}"
         );
+    }
+
+    #[test]
+    fn what_other_services_make_of_the_api_is_read() {
+        let parts = json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": "hm" }] },
+                           { "type": "text", "text": "{\"a\":" }, { "type": "text", "text": "1}" }]);
+        assert_eq!(reply(choice(json!({ "content": parts }), "stop")).unwrap().text, "{\"a\":1}");
+        let passed_on =
+            json!({ "id": "x", "choices": [], "error": { "code": 429, "message": "upstream is busy" } });
+        assert!(matches!(reply(passed_on), Err(CallError::ProviderPause(ProviderPause::Busy { .. }))));
+        let mut null = choice(json!({ "content": "{}" }), "stop");
+        null["error"] = json!(null);
+        assert_eq!(reply(null).unwrap().text, "{}");
+        let judged = |status, body: &str| {
+            judge(&ApiReply { status, body: body.to_owned().into(), ..ApiReply::default() })
+        };
+        for (status, body, said) in [
+            (400, r#"{"object":"error","message":"no such field","code":400}"#, "HTTP 400: no such field"),
+            (422, r#"{"detail":"bad body"}"#, "HTTP 422: bad body"),
+            (502, "Bad gateway", "HTTP 502: Bad gateway"),
+        ] {
+            match judged(status, body) {
+                CallError::Refused { why } | CallError::ProviderPause(ProviderPause::Down { why, .. }) => {
+                    assert_eq!(why.to_string(), said);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        for (status, body) in [
+            (
+                429,
+                r#"{"error":{"message":"Request too large for m in organization o on tokens per min (TPM): Limit 30000, Requested 45000.","code":"rate_limit_exceeded"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#,
+            ),
+        ] {
+            assert!(matches!(judged(status, body), CallError::Unusable { .. }), "{body}");
+        }
+        assert!(matches!(judged(402, "{}"), CallError::ProviderPause(ProviderPause::Locked { .. })));
     }
 
     #[test]

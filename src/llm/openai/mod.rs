@@ -72,6 +72,9 @@ provider_config! {
         pub summary_model: Option<String>,
         /// Where the API is; default `"https://api.openai.com/v1"`.
         pub base_url: Option<HttpUrl>,
+        /// Whether it takes a JSON schema for its answers; default `true`. For services that refuse it (`response_format`) the schema
+        /// stands in the instructions with `false`.
+        pub json_schema: Option<bool>,
     }
 }
 
@@ -109,6 +112,10 @@ impl Provider for OpenAi {
         self.config.base_url.as_ref().map_or(API, |url| url.as_str())
     }
 
+    fn way_to_ask(&self) -> String {
+        format!("{:?}", self.config.json_schema)
+    }
+
     async fn list_models(&self, line: &Line<'_>, within: Duration) -> Result<Option<Vec<String>>, CallError> {
         let url = self.url("models")?;
         let answer = line.send(self.signed(line.client(&url)?.get(url))?, within).await?;
@@ -141,24 +148,30 @@ impl Provider for OpenAi {
         for shown in files::show(files)? {
             text.push_str(&prompt.fenced("FILE", &shown));
         }
+        let mut system = prompt.system_with(complaint);
+        let response_format = if self.config.json_schema == Some(false) {
+            let schema = serde_json::to_string(&prompt.schema).unwrap_or_default();
+            system = format!("{system}\n\nJSON Schema: {schema}");
+            ResponseFormat { kind: "json_object", json_schema: None }
+        } else {
+            let schema = NamedSchema { name: prompt.purpose.word(), strict: true, schema: prompt.schema };
+            ResponseFormat { kind: "json_schema", json_schema: Some(schema) }
+        };
         let body = Body {
             model,
             messages: [
-                json!({ "role": "system", "content": prompt.system_with(complaint) }),
+                json!({ "role": "system", "content": system }),
                 json!({ "role": "user", "content": text }),
             ],
             temperature: tuning.temperature,
             max_completion_tokens: tuning.max_output_tokens,
             reasoning_effort: tuning.thinking,
-            response_format: ResponseFormat {
-                kind: "json_schema",
-                json_schema: NamedSchema { name: prompt.purpose.word(), strict: true, schema: prompt.schema },
-            },
+            response_format,
         };
         let url = self.url("chat/completions")?;
         let request = self.signed(line.client(&url)?.post(url).json(&body))?;
         let answer = line.ask(request, self.config.timeout(), judge).await?;
-        read_reply(&answer.body)
+        read_reply(&answer)
     }
 }
 
@@ -194,7 +207,8 @@ struct Body<'a> {
 struct ResponseFormat {
     #[serde(rename = "type")]
     kind: &'static str,
-    json_schema: NamedSchema,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    json_schema: Option<NamedSchema>,
 }
 
 #[derive(Serialize)]

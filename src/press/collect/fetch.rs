@@ -27,8 +27,8 @@ pub(in crate::press) enum Fetched {
     Gone,
     /// There is nothing at the address, in these words.
     NotFound(Phrase),
-    /// The server asks us to come back after a while, in these words.
-    Later(Duration, Phrase),
+    /// It cannot be had now, which may pass by itself; how long the server asks us to stay away, if it does, and why, in words.
+    Later(Option<Duration>, Phrase),
     Feed(FeedAnswer, Vec<Entry>),
     /// Only another config ends what stands in the way, in these words.
     Blocked(Phrase),
@@ -62,8 +62,8 @@ pub(in crate::press) async fn fetch_feed(
         Ok(Response::Fetched(head, body)) => (head, body),
         Err(Error::Gone) => return Ok(Fetched::Gone),
         Err(error @ Error::NotFound) => return Ok(Fetched::NotFound(error.describe())),
-        Err(error @ Error::Later { after, why: Why::Asked(_), .. }) => {
-            return Ok(Fetched::Later(after, error.describe()));
+        Err(error) if error.is_retryable() => {
+            return Ok(Fetched::Later(asked_wait(&error), error.describe()));
         }
         Err(error) if error.needs_config() => return Ok(Fetched::Blocked(error.describe())),
         Err(error) => return Err(error.describe()),

@@ -34,20 +34,28 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Reads one feed once. The outer error ends the run unless other feeds can be read, the inner one is the feed's, as a
-/// sentence.
+/// Why a feed could not be read.
+pub(super) struct Unread {
+    pub(super) why: Phrase,
+    /// Whether its server is out of reach for now, and with it whatever else is there.
+    pub(super) is_out_of_reach: bool,
+}
+
+/// Reads one feed once. The outer error ends the run unless other feeds can be read, the inner one is the feed's.
 pub(super) async fn collect(
     press: &Press,
     ctx: &RunContext,
     feed: &Url,
-) -> Result<Result<Collected, Phrase>, Failure> {
+) -> Result<Result<Collected, Unread>, Failure> {
+    let failed = |why: Phrase| Ok(Err(Unread { why, is_out_of_reach: false }));
+    let out_of_reach = |why: Phrase| Ok(Err(Unread { why: unread(why), is_out_of_reach: true }));
     let (job, address) = (press.name.clone(), feed.to_string());
     let known = ctx.db.read(move |tx| store::find_feed(tx, &job, &address)).await?;
     if let Some(until) = left_alone_until(&known, ctx.now()) {
-        return Ok(Err(unread(phrase!(
+        return out_of_reach(phrase!(
             "its server asked us to wait until {until}",
             "サーバーから {until} まで待つよう指示がありました"
-        ))));
+        ));
     }
     let validators = usable_validators(&known, ctx.now());
     let asked = known.adopted_url.as_ref().unwrap_or(feed);
@@ -58,27 +66,29 @@ pub(super) async fn collect(
         }
         Ok(Fetched::Feed(answer, entries)) => (answer, entries),
         Ok(Fetched::Gone | Fetched::NotFound(_)) if known.adopted_url.is_some() => {
-            return Ok(Err(move_back(press, ctx, feed, asked).await?));
+            return failed(move_back(press, ctx, feed, asked).await?);
         }
         Ok(Fetched::Gone) => {
             gone::pause(press, ctx, feed).await?;
-            return Ok(Err(unread(gone::words(&press.name))));
+            return failed(unread(gone::words(&press.name)));
         }
-        Ok(Fetched::Later(after, why)) => {
-            let (job, address) = (press.name.clone(), feed.to_string());
-            let until = ctx.now().plus(after.min(MAX_PAUSE));
-            ctx.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
-            return Ok(Err(unread(why)));
+        Ok(Fetched::Later(asked, why)) => {
+            if let Some(after) = asked {
+                let (job, address) = (press.name.clone(), feed.to_string());
+                let until = ctx.now().plus(after.min(MAX_PAUSE));
+                ctx.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
+            }
+            return out_of_reach(why);
         }
         Ok(Fetched::Blocked(why)) => return Err(Failure::Config(unread(why))),
-        Ok(Fetched::NotFound(why)) | Err(why) => return Ok(Err(unread(why))),
+        Ok(Fetched::NotFound(why)) | Err(why) => return failed(unread(why)),
     };
     if let Some(had) = known.entry_count.filter(|had| *had > 0 && entries.is_empty()) {
         // Nothing is remembered of it: it is read whole until it has entries again.
-        return Ok(Err(phrase!(
+        return failed(phrase!(
             "the feed is empty; it had {had entry}",
             "フィードが空です（以前は {had} 件）"
-        )));
+        ));
     }
     let read = read_entries(&entries, press.keys.future, press.keys.patterns(), ctx.now());
     let collected = write(press, ctx, feed, answer, read).await?;

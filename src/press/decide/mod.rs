@@ -35,6 +35,8 @@ pub enum Event {
     Retried,
     /// It was found to have been tried too often already.
     LimitReached,
+    /// Its page or a file could not be fetched, and neither can anything else where it is.
+    OutOfReach,
 }
 
 impl Event {
@@ -54,6 +56,7 @@ impl Event {
             Event::Skipped => ItemCode::Skipped,
             Event::Retried => ItemCode::Retried,
             Event::LimitReached => ItemCode::Closed,
+            Event::OutOfReach => ItemCode::OutOfReach,
         }
     }
 }
@@ -160,6 +163,15 @@ pub fn after(item: &Item, event: Event, limits: Option<&RetryLimits>, now: Times
         (Processed, _) => None,
         (_, Event::Skipped) => Some(over(Reason::None, item.retry_count)),
         (_, Event::LimitReached) => Some(over(Reason::RetryLimitExceeded, item.retry_count)),
+        // A server or a line that is down says nothing about the item, which only gives way to others.
+        (_, Event::OutOfReach) => Some(Transition {
+            status: item.status,
+            reason: item.reason,
+            retry_count: item.retry_count,
+            last_checked_at: now,
+            not_before: Some(now.plus(GAPS[0])),
+            deferred_since: item.deferred_since,
+        }),
         (_, Event::DownloadFailed) => Some(put_off(Reason::DownloadFailed)),
         (_, Event::ModelFailed) => Some(put_off(Reason::ApiFailed)),
 

@@ -206,7 +206,7 @@ async fn ask(press: &Press, item: &Item, page: ItemPage, screened: ModelInput) -
     let has_text = !page.text.trim().is_empty();
     let files = files::fetch_all(press, llm, &page.files, &workspace, Broken::IsLeftOut, has_text).await;
     let files = files.map_err(|trouble| match trouble {
-        NoFiles::Failed(why, _) => Failure::Failed(why),
+        NoFiles::Failed(failed) => Failure::Failed(failed.why),
         NoFiles::AllTooLarge => Failure::Failed(phrase!("its files are too large", "ファイルが大きすぎます")),
     })?;
     let document = ModelInput { title: item.title.clone(), text: page.text, files };

@@ -91,7 +91,7 @@ pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<P
             let feeds = feeds.iter().map(find_gone).collect::<db::Result<Vec<_>>>()?;
             let waiting =
                 store::count(tx, &name, Status::Unprocessed)? + store::count(tx, &name, Status::Deferred)?;
-            let pending = store::find_pending(tx, &name)?;
+            let pending = store::find_pending(tx, &name, now)?;
             Ok((feeds, pending, store::find_to_screen(tx, &name, now)?, waiting))
         })
         .await?;

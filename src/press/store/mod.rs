@@ -49,16 +49,17 @@ macro_rules! not_spoken_for {
     };
 }
 
-/// The item to summarise next: the pending one that was published first and has no message under way.
-pub fn find_pending(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Item>> {
+/// The item to summarise next: the pending one that was published first, is not put off and has no message under way.
+pub fn find_pending(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Item>> {
     tx.find(
         sql!(concat!(
             items!(),
-            "WHERE job_name = ?1 AND status = 2 AND ",
+            "WHERE job_name = ?1 AND status = 2
+               AND (not_before IS NULL OR not_before <= ?3 OR not_before > ?4) AND ",
             not_spoken_for!(),
             " ORDER BY published_at, id LIMIT 1"
         )),
-        params![job, TOPIC],
+        params![job, TOPIC, now, now.plus(LONGEST_WAIT)],
         FromRow::from_row,
     )
 }

@@ -75,6 +75,26 @@ on_both_databases! {
         assert_eq!((named.len(), named[2].as_str()), (3, Some("別紙（bessi12.pdf）")), "{worth:?}");
     }
 
+    async fn a_page_that_forwards_its_readers_is_read_where_they_arrive(fixture) {
+        let world = World::new(&fixture, &NINE).await;
+        let forward = |to: &str, secs: u32| format!("<html><head><meta http-equiv=\"refresh\" content=\"{secs};url={to}\"></head><body><p>このページは移動しました。</p></body></html>");
+        world.publish("there", files(&[2000]));
+        world.live(1).await;
+        let there = world.ministry.page("there");
+        world.publish("moved", Shape::Bare);
+        world.ministry.instead("/menu_news/s-news/moved.html", "text/html", forward(&there, 5));
+        world.publish("circle", Shape::Bare);
+        world.ministry.instead("/menu_news/s-news/circle.html", "text/html", forward("./round.html", 0));
+        world.ministry.instead("/menu_news/s-news/round.html", "text/html", forward("./circle.html", 0));
+        world.publish("clock", Shape::Bare);
+        world.ministry.instead("/menu_news/s-news/clock.html", "text/html", forward("./", 300));
+        world.live(1).await;
+        assert_eq!(world.standing("moved").await, "3/0/0");
+        assert!(world.posts()[1].ends_with(&world.ministry.page("moved")), "{:?}", world.posts());
+        assert_eq!(world.standing("circle").await, "1/3/1");
+        assert_eq!(world.standing("clock").await, "1/1/1", "a page that reloads itself by and by is read as it stands");
+    }
+
     async fn a_broken_file_holds_up_a_good_page_for_a_quarter_of_an_hour(fixture) {
         let world = World::new(&fixture, &NINE).await;
         world.publish("a", files(&[2000, 2000]));

@@ -114,6 +114,22 @@ on_both_databases! {
         assert_eq!(post, format!("報道資料 b\n\n{}", world.ministry.page("b")));
     }
 
+    async fn a_document_that_no_day_has_room_for_keeps_no_other_waiting(fixture) {
+        let llm = "budget = { tokens_per_day = 20000 }";
+        for (job, standing) in [("", "1/4/1"), ("on_budget = \"post_without_summary\"", "3/0/0"), ("post_rejected = true", "3/0/0")] {
+            fixture.clock.set(crate::databases::test_start());
+            crate::press::answers::reset(&fixture).await;
+            let job = format!("items_per_run = 9\n{job}");
+            let world = World::new(&fixture, &More { llm, job: &job, ..More::default() }).await;
+            world.publish("huge", Shape::WithFiles(vec![("huge.pdf".into(), 1_000_000)]));
+            world.clock.advance(MINUTE);
+            world.publish("b", files(&[2000]));
+            world.live(1).await;
+            assert_eq!([world.standing("huge").await.as_str(), &world.standing("b").await], [standing, "3/0/0"], "{job}");
+            assert_eq!(world.gemini.questions().len(), 3, "nothing was asked about what there is no room for");
+        }
+    }
+
     async fn a_budget_holds_with_a_provider_that_does_not_say_what_it_used(fixture) {
         // 12,000 tokens are room for two estimates of a screening and a summary, and for eighty answers of 150.
         let budget = "budget = { tokens_per_day = 12000 }";
@@ -146,6 +162,30 @@ on_both_databases! {
         world.live(6).await;
         let asked = openai.log().len();
         assert!((1..=6).contains(&asked), "{asked} questions");
+    }
+
+    async fn a_service_that_takes_no_schema_is_told_it_in_words(fixture) {
+        let openai = tsuzuki::demo::openai::OpenAi::start().await.unwrap();
+        let local = |more: &str| format!(
+            "[llm.local]\nkind = \"openai\"\nbase_url = \"{}\"\nscreen_model = \"small\"\nallow_private = [\"127.0.0.1\"]\n{more}\n",
+            openai.url
+        );
+        let job = "llm = \"local\"\nitems_per_run = 9";
+        let mut world = World::new(&fixture, &More { tables: &local(""), job, ..More::default() }).await;
+        world.publish("a", files(&[2000]));
+        let refusal = serde_json::json!({ "error": { "message": "This response_format type is unavailable now", "param": "response_format" } });
+        openai.next_raw(400, refusal);
+        assert!(matches!(failed(world.finish().await), Failure::Config(why) if why.to_string().contains("response_format")));
+        // The pause ends with the config that brought it about.
+        world.reconfigure(&More { tables: &local("json_schema = false"), job, ..More::default() }, &fixture);
+        openai.next("{\"criteria\":[],\"reason\":\"資料あり\",\"verdict\":\"worth\"}");
+        openai.next("{\"key_points\":[],\"draft\":\"\",\"missing\":[],\"final\":\"調査の結果を公表した。\"}");
+        world.live(1).await;
+        assert_eq!(world.standing("a").await, "3/0/0");
+        let asked = openai.log();
+        assert_eq!(asked[0].body["response_format"]["type"], "json_schema");
+        assert_eq!(asked[1].body["response_format"], serde_json::json!({ "type": "json_object" }));
+        assert!(asked[1].body["messages"][0]["content"].as_str().unwrap().contains("\"not_ready\""), "{}", asked[1].text);
     }
 
     async fn an_answer_that_cannot_be_read_has_been_paid_for(fixture) {

@@ -1,6 +1,8 @@
 //! Items that wait for their page: unchanged pages cost nothing, end at some time, and starve nobody.
 
 use super::*;
+use tsuzuki::demo::faults::Fault;
+use tsuzuki::demo::gemini::Reply;
 
 const PLAIN: More<'static> = More { tables: "", llm: "", job: "" };
 
@@ -67,5 +69,48 @@ on_both_databases! {
         let report = world.run().await;
         assert_eq!(world.standing("new").await, "2/-/0", "{}", report.summary);
         assert!(report.summary.to_string().contains("3 pages unchanged"), "{}", report.summary);
+    }
+
+    /// A network that is down for a day, ours or theirs, says nothing about the items.
+    async fn a_site_that_is_out_of_reach_as_a_whole_costs_no_item_a_try(fixture) {
+        for fault in [Fault::Cut, Fault::Status(503, vec![]), Fault::Status(503, vec![("retry-after", "1800".to_owned())])] {
+            fixture.clock.set(crate::databases::test_start());
+            crate::press::answers::reset(&fixture).await;
+            let world = World::new(&fixture, &More { job: "items_per_run = 9", ..PLAIN }).await;
+            world.publish("later", Shape::Later);
+            world.run().await;
+            world.gemini.next(Reply::Usual);
+            world.gemini.next(Reply::PerMinute(30));
+            world.publish("pending", files(&[2000]));
+            world.run().await;
+            world.gemini.next(Reply::PerMinute(30));
+            world.clock.advance(MINUTE);
+            world.publish("new", files(&[2000]));
+            world.run().await;
+            let standings = async || [world.standing("later").await, world.standing("pending").await, world.standing("new").await];
+            assert_eq!(standings().await, ["1/2/1", "2/-/0", "0/-/0"]);
+            let paths = ["/news.rdf", "/menu_news/s-news/later.html", "/menu_news/s-news/pending.html", "/menu_news/s-news/new.html"];
+            for path in paths {
+                world.ministry.script(path).always(Some(fault.clone()));
+            }
+            for _ in 0..24 {
+                world.clock.advance(HOUR);
+                world.finish().await;
+            }
+            assert_eq!(standings().await, ["1/2/1", "2/-/0", "0/-/0"], "{fault:?}");
+            assert_eq!(world.story("new").await, ["found", "out_of_reach"], "it is told once");
+            for path in paths {
+                world.ministry.script(path).always(None);
+            }
+            world.clock.advance(HOUR);
+            world.live(4).await;
+            assert_eq!(standings().await, ["1/2/1", "3/0/0", "3/0/0"], "{fault:?}");
+            // A page that alone is out of reach is tried as before.
+            world.publish("alone", files(&[2000]));
+            world.ministry.script("/menu_news/s-news/alone.html").always(Some(fault.clone()));
+            world.live(1).await;
+            assert_eq!(world.standing("alone").await, "1/3/1", "{fault:?}");
+            world.ministry.script("/menu_news/s-news/alone.html").always(None);
+        }
     }
 }
