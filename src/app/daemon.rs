@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
@@ -32,12 +32,14 @@ pub struct Shared<'a> {
     pub finders: &'a watch::Sender<Arc<Finder>>,
     pub progress: Progress,
     pub requests: StartRequests,
+    /// Notified by whoever wants the config to be read again, changed or not: what it names may have changed.
+    pub asked: &'a Notify,
 }
 
 impl App {
     /// Runs jobs and sends until `stop` is cancelled, or the database is removed or replaced.
     ///
-    /// `reload` is asked whenever the file at `config` has changed; `None` keeps what is there. Jobs and channels change at
+    /// `reload` is called whenever the file at `config` has changed, or somebody asks for it; `None` keeps what is there. Jobs and channels change at
     /// once; the database and the addresses of pages stay until a restart.
     pub async fn serve(
         self: Arc<Self>,
@@ -46,7 +48,7 @@ impl App {
         reload: impl AsyncFn() -> Option<(App, Finder)>,
         stop: &CancellationToken,
     ) {
-        let Shared { finders, progress, requests } = shared;
+        let Shared { finders, progress, requests, asked } = shared;
         let (db, clock) = (self.env.db.clone(), self.env.clock.clone());
         let runner = Runner::new(db.clone(), progress);
         let (jobs, list) = watch::channel(Arc::new(self.jobs.clone()));
@@ -54,9 +56,13 @@ impl App {
         let follow = async {
             let changed_at = || config.metadata().and_then(|file| file.modified()).ok();
             let mut known: Option<SystemTime> = changed_at();
-            while pause(POLL_EVERY, stop).await {
+            while !stop.is_cancelled() {
+                let is_asked = tokio::select! {
+                    _ = pause(POLL_EVERY, stop) => false,
+                    () = asked.notified() => true,
+                };
                 let found = changed_at();
-                if found.is_none() || found == known {
+                if !is_asked && (stop.is_cancelled() || found.is_none() || found == known) {
                     continue;
                 }
                 known = found;

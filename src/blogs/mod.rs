@@ -53,7 +53,7 @@ use crate::db::{self, Db, Tx};
 use crate::engine::view::Fact;
 use crate::engine::{
     Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, RunStart, ShareContext,
-    SharedRun,
+    SharedRun, Standing,
 };
 use crate::fetch::{Check, Wanted};
 use crate::id::JobName;
@@ -203,6 +203,10 @@ impl Collector for Blogs {
 
     fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Fact>> {
         view::list_waiting_facts(tx, name, &self.blogs, now)
+    }
+
+    fn find_standing(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Option<Standing>> {
+        view::find_standing(tx, name, &self.blogs, now)
     }
 
     async fn test(&self, db: &Db) -> Result<Preview, Failure> {

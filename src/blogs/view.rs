@@ -17,7 +17,7 @@ use crate::engine::finder::read_address;
 use crate::engine::pipeline::Left;
 use crate::engine::silence::Silence;
 use crate::engine::view::{Fact, Line, State, View};
-use crate::engine::{Finder, Verb, obstacle};
+use crate::engine::{Finder, Standing, Verb, obstacle};
 use crate::id::JobName;
 use crate::ledger::event::EventDetail as _;
 use crate::ledger::{event, pause};
@@ -29,6 +29,8 @@ use crate::time::Timestamp;
 
 /// Waiting blogs that a job names.
 const MAX_NAMED: usize = 10;
+/// So many failing blogs are a failing job, whatever their servers asked for.
+const MANY: usize = 100;
 
 /// Everything that is known about a blog.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -191,6 +193,40 @@ pub(super) fn list_waiting_facts(
         facts.push(fact(phrase!("{count more blog}", "ほか {count} 件")));
     }
     Ok(facts)
+}
+
+/// Where a job stands that misses nothing but blogs whose servers asked us to wait: nobody has to act.
+pub(super) fn find_standing(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    blogs: &[Blog],
+    now: Timestamp,
+) -> db::Result<Option<Standing>> {
+    let mut failing = store::list_failing(tx, job, MANY)?;
+    if failing.len() == MANY {
+        return Ok(None);
+    }
+    failing.retain(|(id, _)| blogs.iter().any(|blog| blog.id == *id));
+    let mut waiting = Vec::new();
+    for (id, until) in failing {
+        match until {
+            Some(until) => waiting.push((until, id)),
+            None if pause::find(tx, &subject(&id), now)?.is_some() => {}
+            None => return Ok(None),
+        }
+    }
+    let (count, Some((until, blog))) = (waiting.len(), waiting.into_iter().max()) else { return Ok(None) };
+    let standing = Standing::new(State::Waiting);
+    Ok(Some(match count {
+        // The next run checks it.
+        _ if until <= now => standing,
+        1 => standing.because(phrase!("{blog} until {until}", "{blog}：{until} まで")),
+        _ => standing.because(phrase!(
+            "{count} of {blogs blog}, until {until} at the latest",
+            "{blogs} 件中 {count} 件（遅くとも {until} まで）",
+            blogs = blogs.len()
+        )),
+    }))
 }
 
 /// By id, or by an address that the config gives it.

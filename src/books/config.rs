@@ -15,7 +15,7 @@ use crate::word_enum;
 
 /// Keys of every job that mean nothing here, and why.
 pub const UNUSED: &[UnusedKey] = &[("hold_above", || {
-    phrase!("`mail_limit` bounds what is told at once", "一度に通知する件数は `mail_limit` で決まります")
+    phrase!("`mail_limit` bounds what is sent at once", "一度に通知する件数は `mail_limit` で決まります")
 })];
 
 /// The variables of the seed.
@@ -184,7 +184,7 @@ word_enum! {
     }
 }
 
-/// A span of time, or 0 for never.
+/// A duration, or 0 for never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recheck(pub Option<Duration>);
 
@@ -195,7 +195,7 @@ impl<'de> Deserialize<'de> for Recheck {
             type Value = Recheck;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                let what = phrase!("0 or a span of time such as \"30d\"", "0 または期間（例：\"30d\"）");
+                let what = phrase!("0 or a duration such as \"30d\"", "0 または期間（例：\"30d\"）");
                 f.write_str(&what.to_stored())
             }
 
@@ -231,7 +231,7 @@ impl JsonSchema for Recheck {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "description": "a span of time, or 0 for never", "examples": ["30d", 0] })
+        schemars::json_schema!({ "description": "a duration, or 0 for never", "examples": ["30d", 0] })
     }
 }
 

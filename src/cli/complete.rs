@@ -6,7 +6,7 @@ use clap::{Command, ValueEnum};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
-use super::reference::render_reference;
+use super::kind_flags::{self, Channels, Jobs};
 use super::{Context, Error, Exit, Result, tree};
 use tsuzuki::app;
 use tsuzuki::config::{self, Env};
@@ -88,9 +88,18 @@ pub(super) fn add_names(command: Command, path: &str) -> Command {
     let noun = path.split(' ').next().unwrap_or_default();
     let ids: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
     ids.into_iter().fold(command, |command, id| {
+        let kinds: Option<fn() -> Vec<&'static str>> = match (path, id.as_str()) {
+            ("job add", "words" | "kind") => Some(kind_flags::list_names::<Jobs>),
+            ("channel add", "words") => Some(kind_flags::list_names::<Channels>),
+            _ => None,
+        };
+        if let Some(kinds) = kinds {
+            let candidates = move || kinds().into_iter().map(CompletionCandidate::new).collect();
+            return command.mut_arg(id, |argument| argument.add(ArgValueCandidates::new(candidates)));
+        }
         let words: &[&str] = match (noun, id.as_str()) {
             (_, "job") => &["job"],
-            (_, "channel") => &["channel"],
+            (_, "channel" | "deliver") => &["channel"],
             (_, "blog") if noun != "job" => &["blog"],
             ("job" | "run" | "status", "name" | "names") if path != "job add" => &["job"],
             ("blog", "id") if path != "blog add" => &["blog"],

@@ -208,7 +208,7 @@ impl Out {
                 "{path} cannot be written: {error}",
                 "{path} に書き込めません：{error}",
                 path = path.display().to_string(),
-                error = error.to_string()
+                error = text::without_path(&error)
             ))
         };
         let mut mode = None;

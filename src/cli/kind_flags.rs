@@ -9,7 +9,7 @@ use super::{Error, Output, Result};
 use tsuzuki::app;
 use tsuzuki::app::new_table::AddError;
 use tsuzuki::channel;
-use tsuzuki::config::Flag;
+use tsuzuki::config::{EditError, Flag};
 use tsuzuki::ledger::Subject;
 use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
@@ -92,6 +92,8 @@ impl<K: Kinds> KindFlags<K> {
         let refused: Error = match error {
             AddError::Known { .. } => return Error::usage(error.phrase()).hint(if_known),
             AddError::Value(why) => return Error::usage(why),
+            // No flag makes a file writable.
+            AddError::Edit(error @ EditError::File { .. }) => return error.into(),
             AddError::Edit(error) => error.into(),
             AddError::App(error) => error.into(),
             AddError::Db(error) => error.into(),
@@ -105,7 +107,7 @@ impl<K: Kinds> KindFlags<K> {
         let flags: Vec<String> = flags.iter().map(|flag| format!("--{} {}", flag.name, flag.value)).collect();
         Some(phrase!(
             "flags of this kind of {what} ({kind}): {flags}, --set KEY=VALUE",
-            "この種類の{what}（{kind}）のオプション：{flags}、--set KEY=VALUE",
+            "この種類の{what}（{kind}）のオプション：{flags}, --set KEY=VALUE",
             what = Subject::called(K::WHAT),
             flags = flags.join(", ")
         ))

@@ -222,10 +222,10 @@ impl Command {
             Command::Demo(_)
             | Command::RunDue(_)
             | Command::Run(_)
-            | Command::Serve(_)
             | Command::Bulk(_)
             | Command::Project(_)
             | Command::Import(_) => Stopping::Graceful,
+            Command::Serve(_) => Stopping::Daemon,
             Command::Db(command) => command.stopping(),
             Command::Export(args) => args.stopping(),
             _ => Stopping::CutOff,

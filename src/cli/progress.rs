@@ -1,10 +1,11 @@
 //! A bar per running job on a terminal, gone when the job ends; nothing elsewhere.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::{Arc, OnceLock};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::Output;
@@ -13,7 +14,7 @@ use tsuzuki::id::JobName;
 
 /// While it is not known how much there is to do.
 const UNCOUNTED: &str = "{prefix:16} {wide_msg}";
-const COUNTED: &str = "{prefix:16} {bar:30} {pos}/{len} {per_sec} {eta} {wide_msg}";
+const COUNTED: &str = "{prefix:16} {bar:30} {pos}/{len} {rate} {left} {wide_msg}";
 
 /// What is drawn on the terminal of this process, for those who write lines above it.
 static DRAWN: OnceLock<MultiProgress> = OnceLock::new();
@@ -107,8 +108,23 @@ fn draw(bar: &ProgressBar, update: Update) {
     }
 }
 
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+/// How a bar looks. `{rate}` and `{left}` say nothing until there is something to say.
+pub(super) fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let rate = |state: &ProgressState, out: &mut dyn Write| {
+        let rate = state.per_sec();
+        let _ = match state.pos() {
+            0 => Ok(()),
+            _ if rate < 10.0 => write!(out, "{rate:.1}/s"),
+            _ => write!(out, "{rate:.0}/s"),
+        };
+    };
+    let left = |state: &ProgressState, out: &mut dyn Write| {
+        if state.pos() > 0 {
+            let _ = write!(out, "{:#}", HumanDuration(state.eta()));
+        }
+    };
+    style.with_key("rate", rate).with_key("left", left)
 }
 
 #[cfg(test)]

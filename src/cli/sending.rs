@@ -1,9 +1,12 @@
 //! What a pass sent, in words and as an exit code.
 
+use std::collections::BTreeMap;
+
 use super::{Exit, Output};
-use tsuzuki::app::{self, Sent};
+use tsuzuki::app::{self, PassReport, Sent};
 use tsuzuki::channel::outbox::WaitCause;
 use tsuzuki::config;
+use tsuzuki::engine::Finished;
 use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
 
@@ -66,6 +69,27 @@ pub(super) fn list_without_channel<'a>(
 /// Says it, unless the user wants quiet.
 pub(super) fn warn_without_channel<'a>(jobs: impl IntoIterator<Item = &'a config::Job>, out: &Output) {
     list_without_channel(jobs).filter(|_| !out.is_quiet()).for_each(|sentence| out.warn(sentence));
+}
+
+/// What jobs that ran will miss later, each secret once; what they failed of they have said themselves.
+pub(super) fn warn_of_missing(missing: &BTreeMap<String, Vec<Phrase>>, pass: &PassReport, out: &Output) {
+    let mut said: Vec<&Phrase> = pass.sent.waits.iter().map(|wait| &wait.why).collect();
+    for (job, finished) in &pass.finished {
+        let Finished::Ran(report) = finished else { continue };
+        for why in missing.get(job.as_str()).into_iter().flatten() {
+            let names_it = |said: &Phrase| said.to_string().contains(&why.to_string());
+            if said.contains(&why) || report.problems.iter().any(names_it) || names_it(&report.summary) {
+                continue;
+            }
+            said.push(why);
+            if !out.is_quiet() {
+                out.warn(phrase!(
+                    "job `{job}` needs setup: {why} (see `tsuzuki doctor`)",
+                    "ジョブ `{job}` は設定不足です：{why}（`tsuzuki doctor` で確認できます）"
+                ));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

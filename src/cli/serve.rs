@@ -1,11 +1,13 @@
-//! `serve`: the daemon. Runs jobs when they are due, sends what they queue, and reads the config anew when it changes.
+//! `serve`: the daemon. Runs jobs when they are due, sends what they queue, and reads the config again when it changes.
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::{Context, Exit, Result, log, sending};
+use super::{Context, Exit, Result, log, sending, signals};
 use tsuzuki::app::App;
 use tsuzuki::app::daemon::Shared;
 use tsuzuki::config;
@@ -64,19 +66,33 @@ pub(super) async fn until_stopped(
     pages: Option<web::Bound>,
 ) -> Result<()> {
     let requests = pages.as_ref().and_then(web::Bound::take_requests);
+    let asked = Notify::new();
     let shared = Shared {
         finders,
+        asked: &asked,
         progress: pages.as_ref().map_or_else(Progress::default, web::Bound::progress),
         requests: requests.unwrap_or_else(|| daemon::starter().1),
     };
     let config = context.config_path()?;
     let reload = async || reload(context, app).await;
-    tokio::join!(Arc::clone(app).serve(shared, &config, reload, &context.stop), async {
+    let daemon = Arc::clone(app).serve(shared, &config, reload, &context.stop);
+    tokio::join!(daemon, pass_on_hangups(&asked, &context.stop), async {
         if let Some(pages) = pages {
             pages.serve(&context.stop).await;
         }
     });
     Ok(())
+}
+
+/// Asks for the config to be read again whenever a SIGHUP comes that is not the end of a terminal.
+async fn pass_on_hangups(asked: &Notify, stop: &CancellationToken) {
+    if signals::has_terminal() {
+        return;
+    }
+    let Ok(mut hangups) = signal(SignalKind::hangup()) else { return };
+    while stop.run_until_cancelled(hangups.recv()).await.is_some() {
+        asked.notify_one();
+    }
 }
 
 /// The config file, read again; one that cannot be used is reported, and the last good one stays.
@@ -88,14 +104,14 @@ async fn reload(context: &Context, app: &App) -> Option<(App, Finder)> {
     });
     match reread {
         Ok((app, finder)) => {
-            info!("The config has changed: {} now", counted(app.jobs.len(), "job"));
+            info!("Read the config again: {} now", counted(app.jobs.len(), "job"));
             if let Err(error) = report_next(context, &app).await {
                 warn!("Cannot see what is due: {}", error.plain());
             }
             Some((app, finder))
         }
         Err(error) => {
-            warn!("The config has changed but cannot be used; the old one stays: {}", error.plain());
+            warn!("Read the config again, but it cannot be used; the old one stays: {}", error.plain());
             None
         }
     }

@@ -1,5 +1,6 @@
-//! Ctrl-C and SIGTERM, received on a thread of their own: a command that is busy or waits for its input cannot miss them.
+//! Ctrl-C, SIGTERM and the end of a terminal, received on a thread of their own: a command that is busy or waits for its input cannot miss them.
 
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,28 @@ pub(super) enum Stopping {
     CutOff,
     /// It saves what it has, and ends by itself.
     Graceful,
+    /// The same, but a SIGHUP that no terminal sends asks it to read its config again.
+    Daemon,
+}
+
+impl Stopping {
+    /// Whether SIGHUP stops it: its terminal has gone. Under `nohup` that stops nothing.
+    fn by_hangup(self) -> bool {
+        (self != Stopping::Daemon || has_terminal()) && !ignores_hangups()
+    }
+}
+
+/// Whether somebody started the program in a terminal, and not another program as a daemon.
+pub(super) fn has_terminal() -> bool {
+    std::io::stdin().is_terminal()
+}
+
+/// Whether SIGHUP is ignored; also true where that cannot be found out.
+fn ignores_hangups() -> bool {
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & HANGUP != 0)
 }
 
 /// Cancels `stop` on the first signal; the second ends the program at once, and so does the first where nothing is lost.
@@ -25,13 +48,13 @@ pub(super) fn listen(stop: CancellationToken, out: Output, stopping: Stopping) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let Ok(runtime) = runtime else { return };
         runtime.block_on(async {
-            let Ok(mut signals) = Signals::new() else { return };
+            let Ok(mut signals) = Signals::new(stopping.by_hangup()) else { return };
             let _ = ready.send(());
             signals.next().await;
             stop.cancel();
             match stopping {
                 Stopping::CutOff => drop(tokio::time::timeout(GRACE, signals.next()).await),
-                Stopping::Graceful => signals.next().await,
+                Stopping::Graceful | Stopping::Daemon => signals.next().await,
             }
             out.conclude(Exit::Interrupted);
             #[allow(
@@ -51,20 +74,35 @@ pub(super) fn listen(stop: CancellationToken, out: Output, stopping: Stopping) {
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    fn new(by_hangup: bool) -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: by_hangup.then(|| signal(SignalKind::hangup())).transpose()?,
+        })
     }
 
     async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            () = hangup(&mut self.hangup) => {}
         }
+    }
+}
+
+/// Waits for a SIGHUP; for ever where none is heard.
+#[cfg(unix)]
+async fn hangup(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }
 
@@ -73,7 +111,7 @@ struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    fn new(_by_hangup: bool) -> std::io::Result<Self> {
         Ok(Self)
     }
 

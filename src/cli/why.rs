@@ -21,9 +21,9 @@ const MOST_TITLED: usize = 10;
 /// Options of `why`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A job, a URL, item:NUMBER, a blog's id, an ISBN, a project, PROJECT/BRANCH, a run's id, a delivery's number, a
-    /// channel, a provider or a part of a title; where several have that name, KIND:NAME. Of a person who commits, person:NAME
-    /// and a month
+    /// A job, a URL, item:NUMBER, a blog's id, an ISBN, a project, PROJECT/BRANCH, a run's id, a commit's SHA, a
+    /// delivery's number, a channel, a provider or a part of a title; where several have that name, KIND:NAME. Of a person who
+    /// commits, person:NAME and a month
     #[arg(required = true, num_args = 1..)]
     thing: Vec<String>,
     /// At most this many events

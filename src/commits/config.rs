@@ -23,13 +23,13 @@ const MOST_CONCURRENCY: usize = 16;
 pub const UNUSED: &[UnusedKey] = &[
     ("hold_above", || {
         phrase!(
-            "a run is told in one message, however many commits are new",
+            "a run sends one message, however many commits are new",
             "新しいコミットが何件あっても、1 回の実行につき通知は 1 通です"
         )
     }),
     ("first_run", || {
         phrase!(
-            "the first run is told like every other, in one message; `since` leaves older commits out",
+            "the first run sends one message like every other; `since` leaves older commits out",
             "初回もほかの実行と同じく 1 通で通知します。古いコミットは `since` で除けます"
         )
     }),

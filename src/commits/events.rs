@@ -14,6 +14,9 @@ pub const RUN: &str = "run";
 /// The word before the name of somebody who commits.
 pub const PERSON: &str = "person";
 
+/// The word before the SHA of a commit.
+pub const COMMIT: &str = "commit";
+
 /// A branch, as events name it; both names may have slashes.
 pub fn branch(project: &str, branch_name: &str) -> Subject {
     Subject::new(BRANCH, format_args!("{project}/{branch_name}"))

@@ -85,7 +85,7 @@ async fn enqueue_end(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Re
         let job = &source.job;
         problems.extend(failed.iter().map(|error| {
             phrase!(
-                "{job}: the end of run {run} is not told: {why}",
+                "{job}: nobody is notified of the end of run {run}: {why}",
                 "{job}：収集 {run} の終了を通知できません：{why}",
                 job = job.as_str(),
                 run = run_id.to_string(),

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know of commits.
 
-use super::events::{BRANCH, BranchCode, PERSON, PROJECT, ProjectCode, RUN, RunCode};
+use super::events::{BRANCH, BranchCode, COMMIT, PERSON, PROJECT, ProjectCode, RUN, RunCode};
 use super::store::export::{After as CommitKey, list_after};
 use super::store::reading::CommitRow;
 use super::store::{branches, projects};
@@ -101,6 +101,7 @@ pub static PIPELINE: Pipeline = Pipeline {
             ..Thing::new(PROJECT, view::find_projects, "project ls")
         },
         &Thing { act: commands::act, ..Thing::new(RUN, view::find_runs, "bulk ls") },
+        &Thing::new(COMMIT, view::find_commits, "commits ls"),
         // Listing the names that there are would read every commit.
         &Thing::new(PERSON, view::find_people, "commits stats --by person"),
     ],

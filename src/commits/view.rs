@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use super::commands;
-use super::events::{self, BRANCH, PERSON, PROJECT, RUN};
+use super::events::{self, BRANCH, COMMIT, PERSON, PROJECT, RUN};
 use super::model::Project;
 use super::people::People;
 use super::run::{self, RunStatus, Summary};
 use super::stats::{self, Behind, Counting};
 use super::store::branches::{self, BranchRow};
 use super::store::projects;
-use super::store::reading::Scope;
+use super::store::reading::{self, CommitRow, Scope};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::finder::read_address;
 use crate::engine::notice::Notice;
 use crate::engine::view::{Line, State, View, with_events};
 use crate::id::RunId;
+use crate::ledger::Subject;
 use crate::phrase;
 
 /// `PROJECT/BRANCH`; both may have slashes of their own.
@@ -266,6 +267,61 @@ fn person_view(behind: &Behind, period: &str, zone: &str) -> View {
         );
     }
     view
+}
+
+/// The shortest beginning of a SHA that git prints.
+const MIN_SHA: usize = 7;
+
+/// By its SHA, or the beginning of it.
+pub(super) fn find_commits(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    if name.len() < MIN_SHA || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(Vec::new());
+    }
+    let rows = reading::list_by_sha(tx, &name.to_ascii_lowercase(), finder.limit)?;
+    Ok(rows.chunk_by(|one, other| one.sha == other.sha).filter_map(commit_view).collect())
+}
+
+/// A commit, from its rows: one for each branch that has it.
+fn commit_view(rows: &[CommitRow]) -> Option<View> {
+    let commit = rows.first()?;
+    let sha = commit.sha.chars().take(8).collect::<String>();
+    let title = match commit.title.as_deref().filter(|title| !title.is_empty()) {
+        Some(title) => phrase!("commit {sha}: {title}", "コミット {sha}：{title}"),
+        None => phrase!("commit {sha}", "コミット {sha}"),
+    };
+    let data = serde_json::to_value(rows).unwrap_or_default();
+    let mut view = View::new(COMMIT, Subject::new(COMMIT, &commit.sha), title, data);
+    let is_gone = rows.iter().all(|row| row.unreachable_since.is_some());
+    view.state = Some(if is_gone { State::Disabled } else { State::Ok });
+    view.fact(phrase!("author", "作成者"), &commit.author_name);
+    view.fact(phrase!("committed", "日時"), commit.committed_date_utc);
+    let (added, deleted) = (commit.additions, commit.deletions);
+    view.fact(
+        phrase!("lines", "行数"),
+        match commit {
+            CommitRow { is_merge: true, .. } => phrase!(
+                "+{added} -{deleted}, counted only with --with-merges: it is a merge",
+                "+{added} -{deleted}（マージのため --with-merges のときだけ集計）"
+            ),
+            CommitRow { stats_missing: true, .. } => phrase!("not known yet", "未取得"),
+            _ => phrase!("+{added} -{deleted}", "+{added} -{deleted}"),
+        },
+    );
+    view.section(
+        phrase!("branches", "ブランチ"),
+        rows.iter().map(|row| {
+            let (project, branch) = (&row.project, &row.branch_name);
+            match row.unreachable_since {
+                Some(since) => phrase!(
+                    "{project} {branch}, not any more since {since}",
+                    "{project} {branch}（{since} 以降は外れています）"
+                ),
+                None => phrase!("{project} {branch}", "{project} {branch}"),
+            }
+            .into()
+        }),
+    );
+    Some(view)
 }
 
 /// Branches that are named one by one among what needs a person.

@@ -91,6 +91,8 @@ pub fn decide(known: JobFacts<'_>) -> Standing {
     if let Some(why) = known.needs_setup {
         return Standing::new(State::Setup).because(why.clone()).needing_you();
     }
+    // What a run leaves for later because a server asked for it needs nobody.
+    let waits = known.own.as_ref().is_some_and(|own| own.state == State::Waiting);
     match outcome {
         Some(RunOutcome::Failed) if failures > 1 => {
             return Standing::new(State::Failing)
@@ -98,7 +100,7 @@ pub fn decide(known: JobFacts<'_>) -> Standing {
                 .needing_you();
         }
         Some(RunOutcome::Failed) => return Standing::new(State::Failing).needing_you(),
-        Some(RunOutcome::Partly) => {
+        Some(RunOutcome::Partly) if !waits => {
             return Standing::new(State::Failing).because(phrase!("partly", "一部")).needing_you();
         }
         _ => {}
@@ -160,6 +162,22 @@ mod tests {
         assert_eq!(decide(known(None)).phrase(), "Not run yet");
         let fine = ran(Some(RunOutcome::Success), 0);
         assert_eq!(decide(JobFacts { is_due: true, ..known(Some(&fine)) }).phrase(), "Due");
+    }
+
+    #[test]
+    fn a_run_that_misses_only_what_waits_is_not_failing() {
+        let until = Phrase::verbatim("a until noon");
+        let own = Some(Standing::new(State::Waiting).because(until));
+        for (outcome, words) in
+            [(RunOutcome::Partly, "Waiting: a until noon"), (RunOutcome::Failed, "Failing: ×2")]
+        {
+            let state = ran(Some(outcome), 2);
+            let standing = decide(JobFacts { own: own.clone(), ..known(Some(&state)) });
+            assert_eq!(
+                (standing.phrase().to_string().as_str(), standing.needs_you),
+                (words, outcome == RunOutcome::Failed)
+            );
+        }
     }
 
     #[test]

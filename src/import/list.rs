@@ -95,9 +95,9 @@ pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> ListSelection {
     let mut ids: HashSet<String> = known.iter().map(|blog| blog.id.clone()).collect();
     let mut feeds: HashSet<String> =
         known.iter().filter_map(|blog| blog.feed.as_ref()).map(comparison_key).collect();
-    let mut all_pages: HashSet<String> = known.iter().map(|blog| comparison_key(&blog.url)).collect();
+    let mut all_pages: HashSet<String> = known.iter().map(|blog| page_key(&blog.url)).collect();
     let mut bare_pages: HashSet<String> =
-        known.iter().filter(|blog| blog.feed.is_none()).map(|blog| comparison_key(&blog.url)).collect();
+        known.iter().filter(|blog| blog.feed.is_none()).map(|blog| page_key(&blog.url)).collect();
     let mut chosen = ListSelection::default();
     for candidate in candidates {
         let (page, feed, sitemap) = match addresses(candidate) {
@@ -111,10 +111,10 @@ pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> ListSelection {
             Some(feed) => {
                 let key = comparison_key(feed);
                 feeds.contains(&key)
-                    || all_pages.contains(&key)
-                    || bare_pages.contains(&comparison_key(&page))
+                    || all_pages.contains(&page_key(feed))
+                    || bare_pages.contains(&page_key(&page))
             }
-            None => all_pages.contains(&comparison_key(&page)) || feeds.contains(&comparison_key(&page)),
+            None => all_pages.contains(&page_key(&page)) || feeds.contains(&comparison_key(&page)),
         };
         if is_known || candidate.id.as_ref().is_some_and(|id| ids.contains(id)) {
             chosen.known += 1;
@@ -122,9 +122,9 @@ pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> ListSelection {
         }
         match &feed {
             Some(feed) => drop(feeds.insert(comparison_key(feed))),
-            None => drop(bare_pages.insert(comparison_key(&page))),
+            None => drop(bare_pages.insert(page_key(&page))),
         }
-        all_pages.insert(comparison_key(&page));
+        all_pages.insert(page_key(&page));
         let id = match &candidate.id {
             Some(id) => id.clone(),
             None => free_id(&base_id(candidate.title.as_deref(), &page), &ids),
@@ -142,6 +142,11 @@ pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> ListSelection {
         });
     }
     chosen
+}
+
+/// What makes a page the same: lists write the address of a page with and without its last slash.
+fn page_key(page: &Url) -> String {
+    comparison_key(page).trim_end_matches('/').to_owned()
 }
 
 type Addresses = (Url, Option<Url>, Option<Url>);

@@ -85,6 +85,8 @@ impl Subject {
             "project" => phrase!("project", "プロジェクト"),
             "branch" => phrase!("branch", "ブランチ"),
             "run" => phrase!("run", "収集"),
+            "commit" => phrase!("commit", "コミット"),
+            "change" => phrase!("change", "変更"),
             other => Phrase::verbatim(other),
         }
     }

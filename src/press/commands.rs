@@ -56,7 +56,7 @@ pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnsw
     if item.status == Status::Processed {
         return Ok(ItemAnswer::NotNow {
             why: phrase!("it is over", "すでに終わっています"),
-            hint: phrase!("`tsuzuki why URL` tells how it ended", "`tsuzuki why URL` で経緯を確認できます"),
+            hint: phrase!("`tsuzuki why URL` says how it ended", "`tsuzuki why URL` で経緯を確認できます"),
         });
     }
     apply(tx, item, Event::Skipped, now)

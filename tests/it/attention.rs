@@ -364,6 +364,22 @@ async fn a_model_whose_key_is_not_set_is_asked_as_soon_as_it_is() {
     assert!(!ran.out.contains("MODEL_KEY") && ran.code != 4, "{ran:?}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_did_not_need_its_key_yet_says_that_it_is_missing() {
+    let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
+    let test_env = TestEnv::new(&format!(
+        "[llm.model]\nkind = \"gemini\"\napi_key = \"${{MODEL_KEY}}\"\n\
+         [[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"{}feed.xml\"\nllm = \"model\"\n{ALLOW}\n",
+        site.url
+    ));
+    let ran = run(&test_env, &["run", "p"], day(2)).await;
+    assert!(ran.code == 0 && ran.err.contains("job `p` needs setup: MODEL_KEY is not set"), "{ran:?}");
+    let quiet = run(&test_env, &["run", "p", "-q"], day(2).plus(Duration::from_secs(60))).await;
+    assert_eq!((quiet.code, quiet.out.as_str(), quiet.err.as_str()), (0, "", ""), "nothing is wrong yet");
+    let why = run(&test_env, &["why", "job:p"], day(2)).await;
+    assert!(why.out.contains("needs setup") && why.out.contains("MODEL_KEY is not set"), "{why:?}");
+}
+
 /// What ends with another code than 0 says a line about it, also with `-q`, and also when data goes to a program.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_fails_without_a_word() {

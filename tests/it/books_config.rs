@@ -55,7 +55,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ("mail_limit = 51", "`mail_limit` is at most 50"),
         ("token_days = 0", "`token_days` is at least 1"),
         ("recheck_after = 7", "`7` has no unit"),
-        ("recheck_after = \"soon\"", "is not a span of time"),
+        ("recheck_after = \"soon\"", "is not a duration"),
         ("recheck_after = -3", "`-3` has no unit"),
         ("earliest = \"April\"", "this is not a year, month or day"),
         ("retries = 4", "`retries` is at most 3"),

@@ -193,6 +193,11 @@ fn shells_complete_commands_and_the_names_of_the_config() {
         (&["blog", "show", ""], "a"),
         (&["why", ""], "a"),
         (&["why", "m"], "mail"),
+        (&["job", "add", ""], "press"),
+        (&["job", "add", "blogs", "x", "--deliver", ""], "mail"),
+        (&["channel", "add", "m"], "mastodon"),
+        (&["import", "opml", ""], "tsuzuki.toml"),
+        (&["inspect", "feed", "tsu"], "tsuzuki.toml"),
     ] {
         let answers = completed(&test_env, words);
         assert!(answers.iter().any(|answer| answer == wanted), "{words:?}: {answers:?}");

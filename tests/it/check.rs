@@ -40,7 +40,7 @@ bar = 2 # 1 unknown key `bar`
 [[job]] # 1 the key `feed` is missing
 name = "p"
 kind = "press"
-every = "abc" # 9 `abc` is not a span of time: a number is missing
+every = "abc" # 9 `abc` is not a duration: a number is missing
 deliver = ["mail", "nobody"] # 20 there is no channel `nobody`
 llm = "kindless"
 items_per_run = 0 # 17 0 would look at nothing at all

@@ -657,15 +657,40 @@ fn the_first_interrupt_ends_a_command_that_only_looks() {
 /// Waits until a process has taken over a signal, by no clock of ours.
 #[allow(clippy::disallowed_methods, reason = "another process starts when it does")]
 fn wait_until_caught(pid: u32, signal: Signal) {
-    let bit = 1_u64 << (signal.as_raw() - 1);
-    let is_caught = || {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-        u64::from_str_radix(caught.trim(), 16).unwrap() & bit != 0
-    };
-    while !is_caught() {
+    while !catches(pid, signal) {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
+}
+
+fn catches(pid: u32, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & (1_u64 << (signal.as_raw() - 1)) != 0
+}
+
+#[test]
+fn the_end_of_a_terminal_ends_a_command_unless_it_runs_under_nohup() {
+    let test_env = TestEnv::new("");
+    let waiting = |how: &str| {
+        let piped = std::process::Stdio::piped;
+        let mut command = Command::new("env");
+        command
+            .args([how, env!("CARGO_BIN_EXE_tsuzuki"), "inspect", "feed", "-"])
+            .current_dir(test_env.path());
+        let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
+        let open_input = child.stdin.take();
+        (child, open_input)
+    };
+    let (child, _open_input) = waiting("--default-signal=HUP");
+    wait_until_caught(child.id(), Signal::HUP);
+    send_signal(child.id(), Signal::HUP);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", err(&output));
+    let (child, _open_input) = waiting("--ignore-signal=HUP");
+    wait_until_caught(child.id(), Signal::TERM);
+    assert!(!catches(child.id(), Signal::HUP));
+    send_signal(child.id(), Signal::TERM);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
 }
 
 #[test]
@@ -720,6 +745,22 @@ fn the_daemon_stops_cleanly_on_sigterm() {
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{rest:?}");
     assert_eq!(test_env.files(), ["tsuzuki.db", "tsuzuki.toml"], "the WAL is tidied away");
+}
+
+#[test]
+fn the_daemon_reads_its_config_again_on_sighup() {
+    let test_env = TestEnv::new("");
+    let mut command = test_env.command(&["serve"]);
+    command.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    assert!(lines.any(|line| line.unwrap().contains("No job starts by itself")));
+    wait_until_caught(child.id(), Signal::HUP);
+    send_signal(child.id(), Signal::HUP);
+    assert!(lines.any(|line| line.unwrap().contains("Read the config again: 0 jobs now")));
+    send_signal(child.id(), Signal::TERM);
+    lines.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -231,6 +231,17 @@ on_both_databases! {
         let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
         assert_eq!((&json[0]["person"]["commits"].as_array().unwrap().len(), &json[0]["person"]["additions"]), (&2, &510.into()));
         assert_eq!(run(&["why", "person:Nobody", "2026-01"]).await.0, Some(1));
+        let (_, listed, _) = run(&["commits", "ls", "--json"]).await;
+        let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
+        let sha = listed[0]["sha"].as_str().unwrap();
+        for name in [sha, &sha[..7], &format!("commit:{sha}")] {
+            let (code, told, words) = run(&["why", name]).await;
+            let told = text(told);
+            assert_eq!(code, Some(0), "{name}: {words}");
+            assert!(told.starts_with(&format!("● commit {}: ", &sha[..8])) && told.contains("team/app main"), "{told}");
+            assert!(!told.contains('@'), "{told}");
+        }
+        assert_eq!(run(&["why", &sha[..6]]).await.0, Some(1), "too short to mean one commit");
         assert_eq!(run(&["commits", "stats", "--output", "stats.xlsx"]).await.0, Some(0));
         let book = std::fs::read(fixture.dir.path().join("stats.xlsx")).unwrap();
         let has = |text: &str| book.windows(text.len()).any(|window| window == text.as_bytes());

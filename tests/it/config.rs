@@ -265,11 +265,19 @@ fn a_file_that_cannot_be_read_says_so() {
     let said = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
     assert!(said.contains("there is no such file") && said.contains("tsuzuki init"), "{said}");
     std::fs::write(&path, b"[app]\nuser_agent = \"\xff\"\n").unwrap();
-    assert!(config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string().contains("not UTF-8"));
+    let said = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
+    assert!(said.contains("not UTF-8") && said.contains("tsuzuki.toml:2:15"), "{said}");
+    let wide: Vec<u8> = "\u{feff}[app]\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(&path, wide).unwrap();
+    let said = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
+    assert!(said.contains("the file is UTF-16") && said.contains("save it as UTF-8"), "{said}");
     std::fs::write(&path, "\u{feff}[app]\r\nlanguage = \"en\"\r\ntimezon = \"UTC\"\r\n").unwrap();
     let problems = config::load(&path, KINDS, &Env::of([])).unwrap_err();
     let problem = problems.iter().next().unwrap();
     assert_eq!((problems.len(), problem.line(), problem.column()), (1, 3, 1), "{problems}");
+    std::fs::write(&path, "\u{feff}ap = 1\r\n").unwrap();
+    let said = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
+    assert!(said.contains("tsuzuki.toml:1:1") && said.contains("1 | ap = 1\n  | ^^"), "{said}");
 }
 
 proptest! {

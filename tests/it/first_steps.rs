@@ -191,6 +191,34 @@ fn the_doctor_ends_with_what_has_to_be_mended_first() {
 }
 
 #[test]
+fn the_doctor_tells_each_problem_of_a_broken_file_in_a_line_of_its_own() {
+    let test_env =
+        TestEnv::new("[app]\nlangage = \"ja\"\n[[job]]\nname = \"b\"\nkind = \"blog\"\nblog = []\n");
+    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 5);
+    let lines: Vec<&str> = told.lines().skip(1).collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert_eq!(
+        lines[0], "config  error    line 2: unknown key `langage`; did you mean `language`?",
+        "{told}"
+    );
+    assert!(lines[1].starts_with("config  error    line 5: there is no kind of job `blog`; "), "{told}");
+}
+
+#[test]
+fn what_cannot_be_written_is_told_without_flags_and_passing_files() {
+    // Nobody can make files here, not even root.
+    let test_env = TestEnv::new("");
+    std::os::unix::fs::symlink("/proc/self/limits", test_env.path().join("elsewhere.toml")).unwrap();
+    let mut command = test_env.command(&["-c", "elsewhere.toml", "channel", "add", "slack"]);
+    let output = command.output().unwrap();
+    assert!(!output.status.success());
+    assert!(!said(&output).contains(".tsuzuki-"), "{}", said(&output));
+    let test_env = TestEnv::new("[store]\nurl = \"sqlite:/proc/tsuzuki.db\"\n");
+    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 1);
+    assert!(told.contains("/proc cannot be written to: ") && !told.contains(".tsuzuki-"), "{told}");
+}
+
+#[test]
 fn a_job_that_cannot_be_added_is_told_its_flags() {
     let test_env = TestEnv::new("[[job]]\nname = \"mine\"\nkind = \"blogs\"\nblog = []\n");
     let config = test_env.config();

@@ -133,6 +133,7 @@ async fn bars_count_to_their_total_and_leave_every_line_of_a_run() {
     let counts = counts(&text);
     assert!(counts.iter().any(|(_, total)| *total == 100), "a bar was drawn: {text:?}");
     assert!(counts.iter().all(|(done, total)| done <= total), "{counts:?}");
+    assert!(!text.contains(" 0/s "), "nothing is said of a speed that is not known: {text:?}");
     let (mut shown, mut said) = (screen(&text), Vec::from_iter(expected.lines().map(str::to_owned)));
     // Jobs end in any order, and off a terminal lines and messages come separately.
     shown.sort();
@@ -200,6 +201,26 @@ fn tables_fit_the_terminal_and_become_blocks_where_it_is_narrow() {
     // In a pipe there is the moment itself.
     let piped = String::from_utf8(test_env.run(&["status", "-q"]).stdout).unwrap();
     assert!(piped.contains("LAST RUN (Asia/Tokyo)") && !piped.contains(" ago"), "{piped}");
+}
+
+#[test]
+fn the_doctor_is_read_whole_on_every_terminal() {
+    let test_env = TestEnv::new(THREE_JOBS);
+    let piped = String::from_utf8(test_env.run(&["doctor", "--offline"]).stdout).unwrap();
+    let without_blanks = |text: &str| text.split_whitespace().collect::<String>();
+    let details = piped.lines().skip(1).map(|line| without_blanks(line.rsplit("  ").next().unwrap()));
+    let details: Vec<String> = details.collect();
+    for columns in [40, 80, 120] {
+        let lines = shown_in(columns, &test_env, "doctor --offline --color never", "xterm");
+        let shown = without_blanks(&lines.join(" "));
+        for detail in &details {
+            assert!(shown.contains(detail.as_str()), "{detail} at {columns}: {lines:#?}");
+        }
+        assert!(
+            lines.iter().all(|line| tsuzuki::text::width(line) <= columns && !line.contains('…')),
+            "{lines:#?}"
+        );
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ use super::kind::Kind;
 use super::mask;
 use super::schema::list_secret_keys;
 
+/// What Windows puts before a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Problems of one file that are told at once, at most.
 const MOST_PROBLEMS: usize = 500;
 
@@ -63,7 +65,9 @@ impl ConfigSource {
     pub(super) fn line_and_column(&self, at: usize) -> (usize, usize) {
         let before = &self.text[..self.text.floor_char_boundary(at)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        // A byte order mark is no character of the first line.
+        let line = before[line_start..].trim_start_matches(BYTE_ORDER_MARK);
+        (before.matches('\n').count() + 1, line.chars().count() + 1)
     }
 }
 
@@ -199,7 +203,8 @@ impl Problem {
     /// The whole lines that `span` touches.
     fn lines_around(&self, span: &Range<usize>) -> Range<usize> {
         let text = &self.source.text;
-        let start = text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let mark = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+        let start = text[..span.start].rfind('\n').map_or(mark.min(span.start), |newline| newline + 1);
         let end = text[span.end..].find('\n').map_or(text.len(), |newline| span.end + newline);
         // The renderer would print the first half of a CRLF.
         start..if text[span.end..end].ends_with('\r') { end - 1 } else { end }

@@ -47,11 +47,17 @@ pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
         if let Some((found, expected)) =
             message.strip_prefix(prefix).and_then(|rest| rest.rsplit_once(", expected "))
         {
+            let text = found.strip_prefix("string ").filter(|_| expected == "a sequence");
+            let hint = text.map(|text| phrase!("write [{text}]", "[{text}] と書きます"));
             let (expected, found) = (plain_expected(expected), plain_found(found));
-            return problem(phrase!(
+            let problem = problem(phrase!(
                 "expected {expected}, found {found}",
                 "{expected}が必要ですが、{found}が書かれています"
             ));
+            return match hint {
+                Some(hint) => problem.with_hint(hint),
+                None => problem,
+            };
         }
     }
     let bad = BadValue::from_serde(message);

@@ -234,7 +234,7 @@ fn system_paths(env: &Env) -> Vec<PathBuf> {
 ///
 /// An empty list of `kinds` accepts every kind and leaves the kinds' own keys unread.
 pub fn load(path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
-    parse(&load_text(path)?, path, kinds, env)
+    parse(&load_text(path, kinds)?, path, kinds, env)
 }
 
 /// Everything that is wrong with the file at `path`, and the config as it would be were that mended.
@@ -242,21 +242,16 @@ pub fn load(path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Pr
 /// What is wrong is left out, and a table that lacks a required key has no [`Section::keys`]: enough to see how the rest
 /// fits together, nothing to run. A file that is not TOML has no config.
 pub fn survey(path: &Path, kinds: &'static [Kind], env: &Env) -> (Option<Config>, Problems) {
-    match load_text(path) {
+    match load_text(path, kinds) {
         Ok(text) => read::read_file(ConfigSource::new(path, text).with_kinds(kinds), kinds, env),
         Err(problems) => (None, problems),
     }
 }
 
-fn load_text(path: &Path) -> Result<String, Problems> {
+fn load_text(path: &Path, kinds: &'static [Kind]) -> Result<String, Problems> {
     match load_bytes(path).map(String::from_utf8) {
         Ok(Ok(text)) => Ok(text),
-        Ok(Err(_)) => Err(Problem::of_file(
-            path,
-            phrase!("the file is not UTF-8", "ファイルの文字コードが UTF-8 ではありません"),
-        )
-        .with_hint(phrase!("save it as UTF-8", "UTF-8 で保存してください"))
-        .into()),
+        Ok(Err(err)) => Err(not_utf8(path, kinds, &err).into()),
         Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
             Err(Problem::of_file(path, phrase!("there is no such file", "ファイルがありません"))
                 .with_hint(phrase!(
@@ -277,6 +272,19 @@ fn load_text(path: &Path) -> Result<String, Problems> {
             Err(Problem::of_file(path, message).into())
         }
     }
+}
+
+/// Where a file stops being UTF-8.
+fn not_utf8(path: &Path, kinds: &'static [Kind], err: &std::string::FromUtf8Error) -> Problem {
+    let (bytes, at) = (err.as_bytes(), err.utf8_error().valid_up_to());
+    let problem = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        Problem::of_file(path, phrase!("the file is UTF-16", "ファイルの文字コードが UTF-16 です"))
+    } else {
+        let shown = ConfigSource::new(path, String::from_utf8_lossy(bytes)).with_kinds(kinds);
+        let message = phrase!("the file is not UTF-8", "ファイルの文字コードが UTF-8 ではありません");
+        Problem::at(&shown, at..at + 1, message)
+    };
+    problem.with_hint(phrase!("save it as UTF-8", "UTF-8 で保存してください"))
 }
 
 /// The bytes of a config file; one that is too large is refused before anybody tries to make sense of it.

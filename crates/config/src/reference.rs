@@ -21,7 +21,7 @@ the line, the column and, where one is near, the word that was meant. `tsuzuki c
 
 | value | written as |
 |---|---|
-| span of time | `\"90s\"`, `\"15m\"`, `\"1h30m\"`, `\"7d\"`, `\"2w\"`; never zero |
+| duration | `\"90s\"`, `\"15m\"`, `\"1h30m\"`, `\"7d\"`, `\"2w\"`; never zero |
 | size | `\"50 MiB\"` (1024 × 1024), `\"16MB\"` (1000 × 1000), or a number of bytes |
 | time zone | an IANA name: `\"Asia/Tokyo\"`, `\"UTC\"` |
 | time of day | `\"09:30\"` |

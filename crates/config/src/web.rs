@@ -17,7 +17,7 @@ use super::value::{HttpUrl, Network, listen};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Web {
-    /// Where the dashboard listens; an address beyond this machine needs `[web.auth]`.
+    /// Where the dashboard listens; a non-loopback address needs `[web.auth]`.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "listen::deserialize")]
     pub listen: SocketAddr,

@@ -88,6 +88,12 @@ pub fn printable_json(json: &str) -> String {
     shown
 }
 
+/// What the system says of a file, without the path of a passing one that nobody knows but us.
+pub fn without_path(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" at path \"").map_or(text.as_str(), |(said, _)| said).to_owned()
+}
+
 /// Text for HTML, inside and outside of attributes.
 pub fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -35,6 +35,7 @@ use crate::time::Timestamp;
 use crate::{params, sql};
 
 crate::migration!(3, "blogs", "../../../migrations/0003_blogs.sql");
+crate::migration!(13, "failing blogs", "../../../migrations/0013_failing_blogs.sql");
 
 /// Blogs that are left alone, with the reason.
 pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String, Phrase>> {
@@ -166,6 +167,22 @@ pub fn list_not_before(
         ),
         params![now],
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+    )
+}
+
+/// Blogs of a job whose last check failed, at most `limit`: their ids, and until when their servers asked us to wait.
+pub fn list_failing(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    limit: usize,
+) -> db::Result<Vec<(String, Option<Timestamp>)>> {
+    tx.list(
+        sql!(
+            "SELECT blog_id, not_before FROM blog_state WHERE job_name = ?1 AND failures_in_a_row > 0
+             ORDER BY blog_id LIMIT ?2"
+        ),
+        params![job, limit],
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }
 

@@ -1,12 +1,11 @@
 //! `db move`: everything to another database, checked, with the old one closed behind it.
 
 use std::io::IsTerminal;
-use std::path::Path;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::super::table::row;
-use super::super::{Column, Context, Error, Exit, Output, Result};
+use super::super::{Column, Context, Error, Exit, Output, Result, progress};
 use tsuzuki::app;
 use tsuzuki::channel::outbox;
 use tsuzuki::config::{ConfigFile, SecretUrl};
@@ -77,7 +76,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         Err(error) => return Err(error.into()),
     }
     fail::point("move.ended");
-    switch(file, &url, &written, &directory, context)
+    switch(file, &url, &written, context)
 }
 
 fn show(report: &MoveReport, context: &Context) -> Result<()> {
@@ -137,13 +136,7 @@ fn prepare_switch(url: &SecretUrl, written: &str, context: &Context) -> Result<C
     Ok(file)
 }
 
-fn switch(
-    file: Option<ConfigFile>,
-    url: &SecretUrl,
-    written: &str,
-    directory: &Path,
-    context: &Context,
-) -> Result {
+fn switch(file: Option<ConfigFile>, url: &SecretUrl, written: &str, context: &Context) -> Result {
     // A literal password is not for the screen.
     let shown = if url.has_literal_password() { url.to_string() } else { written.to_owned() };
     let shown = toml::Value::from(shown);
@@ -165,8 +158,9 @@ fn switch(
             ));
         }
         None => context.out.note(phrase!(
-            "Now change the config file in {directory}, under [store]: url = {shown}",
-            "{directory} の設定ファイルの [store] を url = {shown} に変更してください",
+            "Now change {config}, under [store]: url = {shown}",
+            "{config} の [store] を url = {shown} に変更してください",
+            config = context.config_path()?.display().to_string(),
             shown = shown.to_string()
         )),
     }
@@ -261,8 +255,7 @@ fn bar(out: &Output) -> ProgressBar {
     if out.is_quiet() || out.is_json() || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("{prefix:24} {bar:30} {pos}/{len} {per_sec} {eta}");
-    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    ProgressBar::new(0).with_style(progress::style("{prefix:24} {bar:30} {pos}/{len} {rate} {left}"))
 }
 
 fn draw(bar: &ProgressBar, step: MoveStep<'_>) {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
+use tsuzuki::text;
 
 /// Why no run could write the file at `path`, if none could.
 ///
@@ -50,7 +51,7 @@ pub(super) fn check_place(path: &Path) -> Result<(), Phrase> {
             "{directory} cannot be written to: {error}",
             "{directory} に書き込めません：{error}",
             directory = directory.display().to_string(),
-            error = error.to_string()
+            error = text::without_path(&error)
         )),
     }
 }

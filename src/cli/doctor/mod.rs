@@ -11,14 +11,14 @@ use super::table::{Tone, row};
 use super::{Cell, Column, Context, Error, Exit, Result, waiting};
 use tsuzuki::app::{self, App};
 use tsuzuki::channel::outbox;
-use tsuzuki::config::{Colour, Config};
+use tsuzuki::config::{Config, Problem};
 use tsuzuki::db::{DbUrl, Open};
 use tsuzuki::engine::attention;
 use tsuzuki::fetch::{Check, Wanted};
 use tsuzuki::id::JobName;
 use tsuzuki::ledger::pause;
 use tsuzuki::phrase;
-use tsuzuki::phrase::{Phrase, Speech};
+use tsuzuki::phrase::Phrase;
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -56,17 +56,31 @@ impl Finding {
         Self { exit: Exit::Credentials, ..Self::new(check, Verdict::Error, detail) }
     }
 
-    fn error(check: impl Into<Phrase>, error: &Error, speech: &Speech) -> Self {
-        let words = match &error.message {
-            Message::Said(said) => said.clone(),
-            Message::Problems(problems) => {
-                Phrase::verbatim(problems.render_in(speech.language, Colour::Never))
-            }
-            Message::ClosedPipe => "".into(),
+    /// What an error says; each problem of a config file is a finding of its own.
+    fn list_of(check: impl Into<Phrase>, error: &Error) -> Vec<Self> {
+        let check = check.into();
+        let finding = |detail: Phrase| {
+            let detail = error
+                .hints
+                .iter()
+                .fold(detail, |words, hint| phrase!("{words} ({hint})", "{words}（{hint}）"));
+            Self { exit: error.exit, ..Self::new(check.clone(), Verdict::Error, detail) }
         };
-        let detail =
-            error.hints.iter().fold(words, |words, hint| phrase!("{words} ({hint})", "{words}（{hint}）"));
-        Self { exit: error.exit, ..Self::new(check, Verdict::Error, detail) }
+        match &error.message {
+            Message::Said(said) => vec![finding(said.clone())],
+            Message::Problems(problems) => problems.iter().map(|problem| finding(in_line(problem))).collect(),
+            Message::ClosedPipe => Vec::new(),
+        }
+    }
+}
+
+/// A problem of the config file in one sentence.
+fn in_line(problem: &Problem) -> Phrase {
+    let labelled = with_hint(&problem.message, problem.label.as_ref());
+    let text = with_hint(&labelled, problem.hint.as_ref());
+    match problem.line() {
+        0 => text,
+        line => phrase!("line {line}: {text}", "{line} 行目：{text}"),
     }
 }
 
@@ -78,7 +92,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let columns = [
         Column::left(phrase!("check", "項目")),
         Column::left(phrase!("verdict", "判定")),
-        Column::long(phrase!("detail", "詳細")),
+        Column::whole(phrase!("detail", "詳細")),
     ];
     context.out.listing(&columns, &findings, |finding| {
         let verdict = match finding.verdict {
@@ -119,22 +133,24 @@ async fn examine(context: &Context) -> Vec<Finding> {
     let mut findings = Vec::new();
     let config = match context.config().await {
         Ok(config) => config,
-        Err(error) => return vec![Finding::error(config_file(), &error, context.out.speech())],
+        Err(error) => return Finding::list_of(config_file(), &error),
     };
     // What one table says about another shows only when the jobs are made.
     if let Err(error) = context.app_on_scratch().await {
-        return vec![Finding::error(config_file(), &error, context.out.speech())];
+        return Finding::list_of(config_file(), &error);
     }
     findings.push(Finding::new(config_file(), Verdict::Ok, config.path.display().to_string()));
-    findings.extend(config.warnings.iter().chain(app::list_warnings(config).iter()).map(|warning| {
-        let text = with_hint(&warning.message, warning.hint.as_ref());
-        let detail = phrase!("line {line}: {text}", "{line} 行目：{text}", line = warning.line());
-        Finding::new(config_file(), Verdict::Warning, detail)
-    }));
+    findings.extend(
+        config
+            .warnings
+            .iter()
+            .chain(app::list_warnings(config).iter())
+            .map(|warning| Finding::new(config_file(), Verdict::Warning, in_line(warning))),
+    );
     findings.extend(secrets(config));
     match context.place().await {
         Err(error) => {
-            findings.push(Finding::error(database(), &error, context.out.speech()));
+            findings.extend(Finding::list_of(database(), &error));
             return findings;
         }
         Ok(DbUrl::File(path)) => {
@@ -146,7 +162,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
         Ok(DbUrl::Memory | DbUrl::Server(_)) => {}
     }
     match context.database_exists().await {
-        Err(error) => findings.push(Finding::error(database(), &error, context.out.speech())),
+        Err(error) => findings.extend(Finding::list_of(database(), &error)),
         Ok(false) => findings.push(Finding::new(
             database(),
             Verdict::Warning,
@@ -165,10 +181,10 @@ async fn examine(context: &Context) -> Vec<Finding> {
                         place = db.place().to_string()
                     ),
                 ));
-                findings.push(clocks(context, db).await);
-                findings.extend(find_waiting(&app, context.out.speech()).await);
+                findings.extend(clocks(context, db).await);
+                findings.extend(find_waiting(&app).await);
             }
-            Err(error) => findings.push(Finding::error(database(), &error, context.out.speech())),
+            Err(error) => findings.extend(Finding::list_of(database(), &error)),
         },
     }
     findings
@@ -255,7 +271,7 @@ fn finding(who: &Phrase, kind: &str, check: Check) -> Finding {
 }
 
 /// What waits for a person, or for a channel that rests or is not there any more.
-async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
+async fn find_waiting(app: &App) -> Vec<Finding> {
     let mut findings = Vec::new();
     let names = app.env.channels.names();
     let (now, jobs) = (app.env.clock.now(), app.jobs.clone());
@@ -310,13 +326,13 @@ async fn find_waiting(app: &App, speech: &Speech) -> Vec<Finding> {
                 findings.push(Finding::new(who, Verdict::Warning, detail));
             }
         }
-        Err(error) => findings.push(Finding::error(phrase!("channels", "チャンネル"), &error.into(), speech)),
+        Err(error) => findings.extend(Finding::list_of(phrase!("channels", "チャンネル"), &error.into())),
     }
     findings
 }
 
 /// A server whose clock differs much from ours makes schedules and leases confusing to read.
-async fn clocks(context: &Context, db: &tsuzuki::db::Db) -> Finding {
+async fn clocks(context: &Context, db: &tsuzuki::db::Db) -> Vec<Finding> {
     let name = phrase!("clocks", "時計");
     match db.now().await {
         Ok(there) => {
@@ -328,8 +344,8 @@ async fn clocks(context: &Context, db: &tsuzuki::db::Db) -> Finding {
                 "データベースとの時計の差：{secs} 秒",
                 secs = apart.as_secs()
             );
-            Finding::new(name, verdict, detail)
+            vec![Finding::new(name, verdict, detail)]
         }
-        Err(error) => Finding::error(name, &error.into(), context.out.speech()),
+        Err(error) => Finding::list_of(name, &error.into()),
     }
 }

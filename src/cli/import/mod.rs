@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::table::row;
-use super::{Column, Context, Error, Exit, Result, sending};
+use super::{Column, Context, Error, Exit, Result, progress, sending};
 use tsuzuki::config::Config;
 use tsuzuki::config::value::Zone;
 use tsuzuki::db::{Db, DbUrl, Open};
@@ -29,6 +29,7 @@ pub(super) enum Command {
     /// Add the feeds of an OPML file to a blogs job
     Opml {
         /// The file, an address, or - for the standard input
+        #[arg(value_hint = clap::ValueHint::FilePath)]
         input: String,
         /// Take what is there of a file that is cut off
         #[arg(long)]
@@ -39,6 +40,7 @@ pub(super) enum Command {
     /// Add the addresses of a plain list to a blogs job, one a line
     Urls {
         /// The file, or - for the standard input
+        #[arg(value_hint = clap::ValueHint::FilePath)]
         input: String,
         #[command(flatten)]
         how: How,
@@ -259,8 +261,7 @@ fn options(how: &How, times: &Times, context: &Context) -> Result<Options> {
 }
 
 fn drawn() -> tsuzuki::import::Progress {
-    let style = ProgressStyle::with_template("{msg:24} {bar:30} {pos}/{len} {per_sec}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style = progress::style("{msg:24} {bar:30} {pos}/{len} {rate}");
     let bar = Mutex::new(ProgressBar::new(0).with_style(style));
     Arc::new(move |table, done, total| {
         let bar = bar.lock();

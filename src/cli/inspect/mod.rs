@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(value_enum)]
     pub kind: Kind,
     /// A file, `-` for standard input, or an http(s) address; for `url` and `address` the address itself
-    #[arg(value_name = "FILE|URL", default_value = "-")]
+    #[arg(value_name = "FILE|URL", default_value = "-", value_hint = clap::ValueHint::FilePath)]
     pub input: String,
     /// The address that the document came from; for `url` its base, for `robots` the page in question
     #[arg(long, value_name = "URL")]

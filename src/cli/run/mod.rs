@@ -166,6 +166,7 @@ async fn run_jobs(
     let config = context.config().await?;
     let first = pass.first_runs.iter().filter_map(|name| config.find_job(name.as_str()));
     sending::warn_without_channel(first, &context.out);
+    sending::warn_of_missing(&app.finder(config, 0).missing, &pass, &context.out);
     let (exit, concluded) = report.conclude(&pass.finished);
     unless_unread(written.and(concluded))?;
     Ok(sending::exit_code(&pass.sent, exit))

@@ -16,6 +16,7 @@ pub(crate) struct Column {
     is_number: bool,
     is_moment: bool,
     is_long: bool,
+    is_whole: bool,
     is_secondary: bool,
     /// How wide it gets where there is no terminal.
     most: usize,
@@ -24,8 +25,16 @@ pub(crate) struct Column {
 impl Column {
     /// A column of words.
     pub(crate) fn left(name: Phrase) -> Self {
-        let (is_number, is_moment, is_long, is_secondary) = (false, false, false, false);
-        Self { name, label: None, is_number, is_moment, is_long, is_secondary, most: usize::MAX }
+        Self {
+            name,
+            label: None,
+            is_number: false,
+            is_moment: false,
+            is_long: false,
+            is_whole: false,
+            is_secondary: false,
+            most: usize::MAX,
+        }
     }
 
     /// A column of numbers.
@@ -41,6 +50,11 @@ impl Column {
     /// A column of texts that are cut where a terminal ends, and elsewhere only by [`Column::at_most`].
     pub(crate) fn long(name: Phrase) -> Self {
         Self { is_long: true, ..Self::left(name) }
+    }
+
+    /// A column of texts that nobody can do without: where a terminal ends they go on in the next line.
+    pub(crate) fn whole(name: Phrase) -> Self {
+        Self { is_whole: true, ..Self::long(name) }
     }
 
     /// The same, which is cut at this width in pipes and files, too.

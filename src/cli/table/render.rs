@@ -9,6 +9,8 @@ use tsuzuki::time::Timestamp;
 
 /// Columns of the terminal that a long text gets at least; a table that cannot give them becomes blocks.
 const NARROWEST: usize = 20;
+/// The same for a text that is shown whole.
+const NARROWEST_WHOLE: usize = 32;
 
 /// Blanks between two columns.
 const GAP: usize = 2;
@@ -41,11 +43,32 @@ pub(in crate::cli) fn render(columns: &[Column], rows: &[Vec<Cell>], reader: &Re
     };
     let headings = headings.iter().map(|text| (text.as_str(), Tone::Plain));
     let mut lines = vec![reader.bold(&render_line(columns, headings, &shown, |text, _| text.to_owned()))];
-    lines.extend(texts.iter().zip(rows).map(|(texts, row)| {
-        let cells = texts.iter().zip(row).map(|(text, cell)| (text.as_str(), cell.tone));
-        render_line(columns, cells, &shown, |text, tone| reader.paint(text, tone))
-    }));
+    lines.extend(
+        texts.iter().zip(rows).flat_map(|(texts, row)| render_row(columns, texts, row, &shown, reader)),
+    );
     lines
+}
+
+/// One row as a line, or as several where a column is shown whole.
+fn render_row(
+    columns: &[Column],
+    texts: &[String],
+    row: &[Cell],
+    shown: &[(usize, usize)],
+    reader: &Reader<'_>,
+) -> Vec<String> {
+    let mut pieces: Vec<Vec<String>> = texts.iter().map(|text| vec![text.clone()]).collect();
+    for (index, room) in shown.iter().filter(|(index, _)| columns[*index].is_whole && reader.width.is_some())
+    {
+        pieces[*index] = wrap(&texts[*index], *room);
+    }
+    let count = pieces.iter().map(Vec::len).max().unwrap_or(0);
+    let line = |number: usize| {
+        let cells = pieces.iter().zip(row);
+        let cells = cells.map(|(pieces, cell)| (pieces.get(number).map_or("", String::as_str), cell.tone));
+        render_line(columns, cells, shown, |text, tone| reader.paint(text, tone))
+    };
+    (0..count).map(line).collect()
 }
 
 fn list_headings(columns: &[Column], reader: &Reader<'_>) -> Vec<String> {
@@ -89,7 +112,8 @@ fn share(
     let mut waiting = long.len();
     for index in long {
         let room = natural[index].min(left / waiting);
-        if room < natural[index].min(NARROWEST) {
+        let narrowest = if columns[index].is_whole { NARROWEST_WHOLE } else { NARROWEST };
+        if room < natural[index].min(narrowest) {
             return None;
         }
         rooms.push((index, room));
@@ -334,6 +358,30 @@ mod tests {
                 "",
             ]
         );
+    }
+
+    #[test]
+    fn what_nobody_can_do_without_goes_on_in_the_next_line() {
+        let speech = Speech::default();
+        let rendered = |width: Option<usize>| {
+            let reader =
+                Reader { speech: &speech, now: at("2026-01-15T12:00:00Z"), width, has_colour: false };
+            let columns = [Column::left(phrase!("check", "項目")), Column::whole(phrase!("detail", "詳細"))];
+            let rows =
+                vec![row!["token", "not set; make one under Preferences, Development"], row!["a", "b"]];
+            render(&columns, &rows, &reader)
+        };
+        assert_eq!(
+            rendered(Some(42)),
+            [
+                "CHECK  DETAIL",
+                "token  not set; make one under",
+                "       Preferences, Development",
+                "a      b",
+            ]
+        );
+        assert_eq!(rendered(None)[1], "token  not set; make one under Preferences, Development");
+        assert_eq!(rendered(Some(38))[0], "token", "too narrow for columns");
     }
 
     #[test]

@@ -276,6 +276,25 @@ pub fn list_commits(tx: &mut Tx<'_>, scope: &Scope, limit: usize) -> db::Result<
     Ok(found)
 }
 
+/// The commits whose SHA begins so, once for each branch.
+pub fn list_by_sha(tx: &mut Tx<'_>, prefix: &str, limit: usize) -> db::Result<Vec<CommitRow>> {
+    // Each branch through its index; no hexadecimal digit stands behind `f`.
+    let mut found: Vec<CommitRow> = tx.list(
+        sql!(
+            "SELECT p.path AS project, c.branch_name, c.sha, c.author_name, c.committed_date_utc, c.additions,
+               c.deletions, c.stats_missing, c.unreachable_since, c.is_merge, c.title
+             FROM branches b CROSS JOIN commits c CROSS JOIN projects p
+             WHERE c.project_id = b.project_id AND c.branch_name = b.branch_name AND c.sha >= ?1 AND c.sha < ?2
+               AND p.project_id = b.project_id
+             LIMIT ?3"
+        ),
+        params![prefix, format!("{prefix}g"), limit],
+        FromRow::from_row,
+    )?;
+    found.sort_by(|a, b| (&a.sha, &a.project, &a.branch_name).cmp(&(&b.sha, &b.project, &b.branch_name)));
+    Ok(found)
+}
+
 fn keep_newest(found: &mut Vec<CommitRow>, limit: usize) {
     found.sort_by(|a, b| {
         (b.committed_date_utc, &a.sha, &a.branch_name).cmp(&(a.committed_date_utc, &b.sha, &b.branch_name))

@@ -95,6 +95,11 @@ fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     );
     view.state = Some(find_standing(finder, tx, job, &details)?.state);
     add_state(&mut view, &details);
+    if job.is_some() {
+        for why in finder.missing.get(name).into_iter().flatten() {
+            view.fact(phrase!("needs setup", "設定不足"), why.clone());
+        }
+    }
     for pause in &details.pauses {
         add_pause(&mut view, pause, finder);
     }

@@ -84,7 +84,7 @@ async fn every_command_says_what_waits_and_until_when() {
     assert!(by_name.contains("asked by their servers (asks until "), "{by_name}");
     assert!(asks.take_log().is_empty(), "nobody asks a server that has forbidden it");
     for (args, expected) in [
-        (&["status"][..], "▲ Failing: partly "),
+        (&["status"][..], "◔ Waiting: asks until "),
         (&["why", "sites"], "blog asks until "),
         (&["why", "asks"], "next check"),
         (&["doctor", "--offline"], "blog asks until "),
@@ -93,6 +93,28 @@ async fn every_command_says_what_waits_and_until_when() {
         let said = ends_with(&test_env.run_beside(args).await, 0);
         assert!(said.contains(expected), "{args:?}: {said}");
     }
+}
+
+#[tokio::test]
+async fn a_job_is_failing_when_a_blog_fails_and_calm_when_blogs_only_wait() {
+    let (fine, asks, breaks) = (site(feed_only).await, site(feed_only).await, site(feed_only).await);
+    let blogs = [blog("fine", &fine), blog("asks", &asks), blog("breaks", &breaks)].join("\n[[job.blog]]\n");
+    let test_env = TestEnv::new(&format!(
+        "[app]\ntimezone = \"UTC\"\n[[job]]\nname = \"sites\"\nkind = \"blogs\"\nallow_private = [\"127.0.0.0/8\"]\n\
+         [[job.blog]]\n{blogs}\n"
+    ));
+    ends_with(&test_env.run_beside(&["run", "sites"]).await, 0);
+    asks.edit(|content| content.fault = Some(busy("7200")));
+    breaks.edit(|content| content.fault = Some(Fault::Status(404, vec![])));
+    ends_with(&test_env.run_beside(&["run", "sites"]).await, 3);
+    let status = ends_with(&test_env.run_beside(&["status"]).await, 0);
+    assert!(status.contains("▲ Failing: partly"), "{status}");
+    breaks.edit(|content| content.fault = Some(busy("3600")));
+    ends_with(&test_env.run_beside(&["run", "sites"]).await, 3);
+    let status = ends_with(&test_env.run_beside(&["status"]).await, 0);
+    assert!(status.contains("◔ Waiting: 2 of 3 blogs, until ") && !status.contains("warning"), "{status}");
+    let state = ends_with(&test_env.run_beside(&["why", "job:sites"]).await, 0);
+    assert!(state.starts_with("◔ job sites"), "{state}");
 }
 
 #[tokio::test]

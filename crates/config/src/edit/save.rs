@@ -50,7 +50,7 @@ impl ConfigFile {
 }
 
 fn file_error(path: &Path, err: &std::io::Error) -> EditError {
-    EditError::File { path: path.display().to_string(), why: err.to_string() }
+    EditError::File { path: path.display().to_string(), why: stdx::text::without_path(err) }
 }
 
 /// Writes beside the file, to disk, then renames; the file keeps its permissions and its owner.

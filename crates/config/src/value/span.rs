@@ -15,7 +15,7 @@ const DAY: u64 = 24 * 60 * 60;
 const UNITS: [(&str, u64); 6] =
     [("w", 7 * DAY * 1000), ("d", DAY * 1000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
-/// A span of time, never zero and never longer than 100 years.
+/// A duration, never zero and never longer than 100 years.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(Duration);
 
@@ -43,7 +43,7 @@ impl FromStr for Span {
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let bad = |why: Phrase| {
             BadValue::new(phrase!(
-                "`{text}` is not a span of time: {why}",
+                "`{text}` is not a duration: {why}",
                 "`{text}` は期間ではありません：{why}"
             ))
             .with_hint(phrase!(
@@ -123,7 +123,7 @@ impl fmt::Display for Span {
     }
 }
 
-text_value!(Span, "a span of time", "期間", "1h30m");
+text_value!(Span, "a duration", "期間", "1h30m");
 
 #[cfg(test)]
 mod tests {
