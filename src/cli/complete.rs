@@ -7,6 +7,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
 use super::kind_flags::{self, Channels, Jobs};
+use super::reference::render_reference;
 use super::{Context, Error, Exit, Result, tree};
 use tsuzuki::app;
 use tsuzuki::config::{self, Env};

@@ -315,7 +315,11 @@ mod tests {
                 let name = parameter["name"].as_str().unwrap();
                 let place = if path.contains(&format!("{{{name}}}")) { "path" } else { "query" };
                 assert_eq!(parameter["in"], place, "{path} {name}");
-                assert_eq!(parameter["required"], place == "path" || ["q", "name"].contains(&name), "{path} {name}");
+                assert_eq!(
+                    parameter["required"],
+                    place == "path" || ["q", "name"].contains(&name),
+                    "{path} {name}"
+                );
             }
         }
         assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
