@@ -47,6 +47,8 @@ pub enum Reply {
     NoCandidates,
     /// Too many requests in this minute; come back after so many seconds.
     PerMinute(u32),
+    /// Too many tokens in this minute.
+    TokensPerMinute,
     /// Too many requests today.
     PerDay,
     /// This status, with a message that repeats the caller's key.
@@ -299,6 +301,9 @@ async fn answer(reply: Reply, asked: &Asked) -> Response<Body> {
         Reply::NoCandidates => good(&json!({ "usageMetadata": { "promptTokenCount": 100 } })),
         Reply::PerMinute(secs) => {
             exhausted("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", Some(secs), asked)
+        }
+        Reply::TokensPerMinute => {
+            exhausted("GenerateContentInputTokensPerModelPerMinute-FreeTier", Some(40), asked)
         }
         Reply::PerDay => exhausted("GenerateRequestsPerDayPerProjectPerModel-FreeTier", Some(20), asked),
         Reply::EchoKey(status) => {

@@ -103,7 +103,12 @@ pub(super) struct Question<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProviderPause {
     /// Too many requests at this moment; it says, or we guess, how long.
-    Busy { why: Phrase, after: Duration },
+    Busy {
+        why: Phrase,
+        after: Duration,
+        /// Whether it counts tokens, so that one document alone may be too much, whenever it is asked about.
+        counts_tokens: bool,
+    },
     /// Its quota of the day is used up.
     UsedUp { why: Phrase },
     /// It fails or cannot be reached.
@@ -124,6 +129,22 @@ impl ProviderPause {
     pub(super) fn unclear() -> Self {
         let why = phrase!("the answer is not what the API promises", "API の仕様と異なる応答です");
         ProviderPause::Down { why, after: None, may_have_counted: true }
+    }
+
+    /// Whether the document may be to blame if it happens with the same one again and again.
+    pub(super) fn may_be_about_the_document(&self) -> bool {
+        matches!(self, ProviderPause::Down { .. } | ProviderPause::Busy { counts_tokens: true, .. })
+    }
+
+    /// Why, for people.
+    pub(super) fn into_why(self) -> Phrase {
+        match self {
+            ProviderPause::Busy { why, .. }
+            | ProviderPause::UsedUp { why }
+            | ProviderPause::Down { why, .. }
+            | ProviderPause::Locked { why }
+            | ProviderPause::Refused { why } => why,
+        }
     }
 
     /// Whether the provider may have worked on the request all the same.

@@ -98,12 +98,6 @@ fn failed(model: &str, error: CallError) -> Check {
 fn words(error: CallError) -> Phrase {
     match error {
         CallError::Unusable { why, .. } | CallError::Refused { why } => why,
-        CallError::ProviderPause(
-            ProviderPause::Busy { why, .. }
-            | ProviderPause::UsedUp { why }
-            | ProviderPause::Down { why, .. }
-            | ProviderPause::Locked { why }
-            | ProviderPause::Refused { why },
-        ) => why,
+        CallError::ProviderPause(pause) => pause.into_why(),
     }
 }

@@ -352,22 +352,23 @@ impl Llm {
                     }
                     return Err(AskError::Rejected { why });
                 }
-                Err(CallError::ProviderPause(ProviderPause::Down { why, may_have_counted, .. }))
-                    if others_are_answered =>
+                Err(CallError::ProviderPause(pause))
+                    if others_are_answered && pause.may_be_about_the_document() =>
                 {
-                    let usage = if may_have_counted { TokenUsage::Unsaid } else { TokenUsage::Nothing };
+                    let has_counted = pause.may_have_counted();
+                    let usage = if has_counted { TokenUsage::Unsaid } else { TokenUsage::Nothing };
                     self.record_usage(reserved, asked_about, usage, None).await?;
                     return Err(AskError::Rejected {
                         why: phrase!(
                             "{why} (again and again, and only about this document)",
-                            "{why}（このドキュメントでだけ繰り返し失敗しています）"
+                            "{why}（この文書でだけ繰り返し失敗しています）",
+                            why = pause.into_why()
                         ),
                     });
                 }
                 Err(CallError::ProviderPause(pause)) => {
-                    let is_down = matches!(pause, ProviderPause::Down { .. });
                     let paused = AskError::Paused(self.pause(reserved, model, pause.clone()).await?);
-                    if !is_down || !self.suspects(&options.about).await? {
+                    if !pause.may_be_about_the_document() || !self.suspects(&options.about).await? {
                         return Err(paused);
                     }
                     // The pause ends when this is answered, and the document has one more try.

@@ -227,7 +227,9 @@ impl Llm {
                 let failures = store::find_health(tx, &paused)?.failures_in_a_row;
                 let growing = PAUSES[usize::try_from(failures).unwrap_or(0).min(PAUSES.len() - 1)];
                 let (until, because, why) = match &pause {
-                    ProviderPause::Busy { why, after } => (now.plus(*after), PauseReason::Busy, why.clone()),
+                    ProviderPause::Busy { why, after, .. } => {
+                        (now.plus(*after), PauseReason::Busy, why.clone())
+                    }
                     ProviderPause::UsedUp { why } => (
                         day_ends,
                         PauseReason::UsedUp,

@@ -148,7 +148,7 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
         429 if is_about_the_day(details) => ProviderPause::UsedUp { why }.into(),
         429 => {
             let after = retry_delay(details).or(answer.retry_after).unwrap_or(USUAL_WAIT);
-            ProviderPause::Busy { why, after }.into()
+            ProviderPause::Busy { why, after, counts_tokens: is_about_tokens(details) }.into()
         }
         413 => CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None },
         400 | 422 if is_about_a_field(details) => ProviderPause::Refused { why }.into(),
@@ -191,10 +191,19 @@ fn has_no_quota(message: &str) -> bool {
     message.split("limit: 0").skip(1).any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
+fn violations(details: &[Json]) -> impl Iterator<Item = &Json> {
+    details.iter().filter_map(|detail| detail["violations"].as_array()).flatten()
+}
+
+/// Whether tokens, and not only requests, are limited.
+fn is_about_tokens(details: &[Json]) -> bool {
+    violations(details)
+        .any(|violation| violation["quotaId"].as_str().is_some_and(|id| id.contains("TokensPer")))
+}
+
 /// Whether a quota of the day, and not only one of the minute, is used up.
 fn is_about_the_day(details: &[Json]) -> bool {
-    let mut violations = details.iter().filter_map(|detail| detail["violations"].as_array()).flatten();
-    violations.any(|violation| {
+    violations(details).any(|violation| {
         violation["quotaId"].as_str().is_some_and(|id| id.contains("PerDay"))
             || violation["quotaMetric"].as_str().is_some_and(|metric| metric.contains("per_day"))
     })

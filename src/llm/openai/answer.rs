@@ -135,7 +135,10 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
         429 if message.starts_with("Request too large") => {
             CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None }
         }
-        429 => ProviderPause::Busy { why, after: answer.retry_after.unwrap_or(USUAL_WAIT) }.into(),
+        429 => {
+            let after = answer.retry_after.unwrap_or(USUAL_WAIT);
+            ProviderPause::Busy { why, after, counts_tokens: message.contains("tokens per min") }.into()
+        }
         413 => CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None },
         400 | 422
             if ABOUT_THE_DOCUMENT.contains(&code)

@@ -83,24 +83,36 @@ on_both_databases! {
         assert_eq!(report.waiting_until, None, "{report:?}");
     }
 
-    /// A server error or a time-out that one document alone brings about stops no other, and ends like any other failure.
+    /// A server error, a time-out or too many tokens at once that one document alone brings about stops no other, and ends like any
+    /// other failure.
     async fn a_document_at_which_the_provider_always_fails_keeps_no_other_waiting(fixture) {
-        let world = World::new(&fixture, &More { job: "items_per_run = 9", ..More::default() }).await;
-        world.publish("bad", files(&[2000]));
-        world.gemini.about("報道資料 bad", Reply::Status(500));
-        world.live(1).await;
-        assert_eq!(world.standing("bad").await, "2/-/0");
-        world.publish("good", files(&[2000]));
-        world.live(12).await;
-        assert_eq!(world.standing("good").await, "3/0/0", "within the hour");
-        assert!(world.standing("bad").await.starts_with("1/5/"), "{}", world.standing("bad").await);
-        let about = Subject::new("item", world.ministry.page("bad"));
-        let events = world.db.read(move |tx| event::list_about(tx, &about, 100)).await.unwrap();
-        assert!(events.iter().any(|event| event.detail.to_string().contains("only about this document")), "{events:?}");
-        for _ in 0..48 {
-            world.live(1).await;
-            world.clock.advance(HOUR);
+        for reply in [Reply::Status(500), Reply::TokensPerMinute] {
+            fixture.clock.set(crate::databases::test_start());
+            crate::press::answers::reset(&fixture).await;
+            a_document_fails_alone(&fixture, reply).await;
         }
-        assert_eq!((world.standing("bad").await.as_str(), world.posts().len()), ("3/6/4", 1));
     }
+}
+
+async fn a_document_fails_alone(fixture: &Fixture, reply: Reply) {
+    let world = World::new(fixture, &More { job: "items_per_run = 9", ..More::default() }).await;
+    world.publish("bad", files(&[2000]));
+    world.gemini.about("報道資料 bad", reply);
+    world.live(1).await;
+    assert_eq!(world.standing("bad").await, "2/-/0");
+    world.publish("good", files(&[2000]));
+    world.live(12).await;
+    assert_eq!(world.standing("good").await, "3/0/0", "within the hour");
+    assert!(world.standing("bad").await.starts_with("1/5/"), "{}", world.standing("bad").await);
+    let about = Subject::new("item", world.ministry.page("bad"));
+    let events = world.db.read(move |tx| event::list_about(tx, &about, 100)).await.unwrap();
+    assert!(
+        events.iter().any(|event| event.detail.to_string().contains("only about this document")),
+        "{events:?}"
+    );
+    for _ in 0..48 {
+        world.live(1).await;
+        world.clock.advance(HOUR);
+    }
+    assert_eq!((world.standing("bad").await.as_str(), world.posts().len()), ("3/6/4", 1));
 }
