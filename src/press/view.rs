@@ -10,9 +10,12 @@ use crate::db::{self, Tx};
 use crate::engine::cut;
 use crate::engine::silence::Silence;
 use crate::engine::things::delivery;
+use crate::engine::things::external::add_pause;
 use crate::engine::view::{Action, Fact, State, View};
 use crate::engine::{Finder, Verb};
+use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
+use crate::ledger::pause::{self, Pause};
 use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
@@ -38,7 +41,7 @@ pub fn find_details(tx: &mut Tx<'_>, item: Item, limit: usize) -> db::Result<Ite
 /// By number behind its word, or by address: a bare number is a delivery's.
 pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let items = store::list_by_url(tx, name)?;
-    items.into_iter().map(|item| Ok(view(finder, &find_details(tx, item, finder.limit)?))).collect()
+    items.into_iter().map(|item| view(finder, tx, item)).collect()
 }
 
 /// By number.
@@ -47,10 +50,11 @@ pub(super) fn find_by_number(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db
         Ok(number) => store::find(tx, number)?,
         Err(_) => None,
     };
-    found.into_iter().map(|item| Ok(view(finder, &find_details(tx, item, finder.limit)?))).collect()
+    found.into_iter().map(|item| view(finder, tx, item)).collect()
 }
 
-fn view(finder: &Finder, details: &ItemDetails) -> View {
+fn view(finder: &Finder, tx: &mut Tx<'_>, item: Item) -> db::Result<View> {
+    let details = &find_details(tx, item, finder.limit)?;
     let item = &details.item;
     let title = phrase!(
         "item {id} of job {job}: {title}",
@@ -73,6 +77,9 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     view.fact(phrase!("found", "発見"), item.created_at);
     view.fact(phrase!("last checked", "最終確認"), item.last_checked_at);
     view.fact(phrase!("not before", "次の確認は"), item.not_before);
+    for pause in list_pauses(finder, tx, details)? {
+        add_pause(&mut view, &pause, finder);
+    }
     view.fact(phrase!("verdict", "判定"), item.verdict.as_deref());
     view.fact(phrase!("summary", "要約"), item.summary.as_deref());
     view.section(
@@ -91,7 +98,27 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     if !details.deliveries.iter().any(is_decided) {
         view.actions.extend(actions(item));
     }
-    view
+    Ok(view)
+}
+
+/// What is paused and keeps an item from its next step: its job, the channels of its post or, while there is none, the model.
+fn list_pauses(finder: &Finder, tx: &mut Tx<'_>, details: &ItemDetails) -> db::Result<Vec<Pause>> {
+    let item = &details.item;
+    if item.status == Status::Processed {
+        return Ok(Vec::new());
+    }
+    let open: Vec<_> = details.deliveries.iter().filter(|sent| sent.state.is_open()).collect();
+    let mut needed = vec![Subject::job(&item.job_name)];
+    if open.is_empty() {
+        let job = finder.jobs.iter().find(|job| job.name.as_str() == item.job_name);
+        let relied_on = job.map(|job| job.collector.relies_on()).unwrap_or_default();
+        needed.extend(relied_on.into_iter().filter(|subject| subject.name_of("provider").is_some()));
+    } else {
+        needed.extend(open.iter().map(|sent| Subject::channel(&sent.channel)));
+    }
+    let mut pauses = pause::list(tx, finder.now)?;
+    pauses.retain(|pause| needed.contains(&pause.name));
+    Ok(pauses)
 }
 
 /// How far it has come on the way to its post; what was never on that way has no stages.

@@ -137,7 +137,7 @@ fn find(
 }
 
 /// Says that a thing, or one that it needs, is paused, until when, why, and what resumes it.
-pub(super) fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
+pub fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
     let (name, why) = (&pause.name.phrase(), &pause.reason);
     let channel = pause.name.name_of("channel");
     let said = match (pause.paused_until, channel) {

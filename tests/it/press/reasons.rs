@@ -60,4 +60,19 @@ on_both_databases! {
         let told = why(&world, &fixture, "a").await;
         assert!(told.contains("skipped (delivery 1)"), "{told}");
     }
+
+    async fn an_item_that_waits_for_the_model_or_for_its_channel_says_so(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        world.publish("a", files(&[2000]));
+        world.gemini.next(tsuzuki::demo::gemini::Reply::Status(503));
+        world.live(1).await;
+        let told = why(&world, &fixture, "a").await;
+        assert!(told.contains("paused") && told.contains("gemini until") && told.contains("HTTP 503"), "{told}");
+        assert!(told.contains("item skip"), "{told}");
+        world.mastodon.posts.always(Some(Fault::Status(403, vec![])));
+        world.live(1).await;
+        let told = why(&world, &fixture, "a").await;
+        assert!(told.contains("toots until its credentials change") && !told.contains("gemini until"), "{told}");
+        assert!(!told.contains("item skip"), "its post is under way: {told}");
+    }
 }
