@@ -65,11 +65,12 @@ on_both_databases! {
         let world = World::new(&fixture, &PLAIN).await;
         world.publish("a", files(&[2000]));
         world.gemini.next(tsuzuki::demo::gemini::Reply::Status(503));
-        world.live(1).await;
+        world.run().await;
         let told = why(&world, &fixture, "a").await;
         assert!(told.contains("paused") && told.contains("gemini until") && told.contains("HTTP 503"), "{told}");
         assert!(told.contains("item skip"), "{told}");
         world.mastodon.posts.always(Some(Fault::Status(403, vec![])));
+        world.clock.advance(5 * MINUTE);
         world.live(1).await;
         let told = why(&world, &fixture, "a").await;
         assert!(told.contains("toots until its credentials change") && !told.contains("gemini until"), "{told}");
