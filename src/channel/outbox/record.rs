@@ -190,7 +190,13 @@ fn say(row: &Row, step: &Transition) {
             step.not_before
         ),
         _ => {
-            tracing::warn!(delivery = id, channel, "`{}` waits until {}: {why}", row.subject, step.not_before)
+            tracing::warn!(
+                delivery = id,
+                channel,
+                "`{}` waits until {}: {why}",
+                row.subject,
+                step.not_before
+            );
         }
     }
 }
