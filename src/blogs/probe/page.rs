@@ -4,12 +4,11 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use super::feed::feed_context;
+use super::feed::{feed_context, parse as parse_feed};
 use super::{Miss, PAGE_TYPES, ProbeRun, Read, apart, unchanged};
 use crate::blogs::detect;
 use crate::blogs::model::{Detector, DetectorResult, FoundEntry, KnownDocument};
 use crate::fetch::{Head, Response};
-use crate::parse::feed;
 use crate::parse::html::Html;
 use crate::parse::url::{Url, resolve_web};
 use crate::phrase;
@@ -54,7 +53,7 @@ impl ProbeRun<'_> {
         let read = apart(body, move |body| {
             // Some give the address of the feed itself as that of the blog.
             let as_feed = if looks_like_xml(body) {
-                feed::parse_heads(body, &context).ok().map(|feed| detect::feed_entries(feed, &blog))
+                parse_feed(body, &context, &blog).ok().map(|feed| detect::feed_entries(feed, &blog))
             } else {
                 None
             };
