@@ -142,7 +142,7 @@ pub(super) fn read(
             next.events.push(BlogEvent::NewBaseline { detector, entries, announced });
         }
         Mode::Usual => match detector {
-            Detector::Feed => usual_feed(next, state, entries, &unseen, &mut news),
+            Detector::Feed => usual_feed(next, state, entries, (&unseen, &seen.replacing), &mut news),
             Detector::Sitemap | Detector::Html => {
                 let mut confirmed = unseen.clone();
                 if detector == Detector::Html && blog.confirm.unwrap_or(true) {
@@ -203,9 +203,12 @@ fn usual_feed(
     next: &mut Next,
     state: &State,
     entries: &[FoundEntry],
-    unseen: &[&FoundEntry],
+    (unseen, replacing): (&[&FoundEntry], &HashSet<String>),
     news: &mut News,
 ) {
+    if !replacing.is_empty() {
+        next.events.push(BlogEvent::Rewritten { entries: replacing.len() });
+    }
     let recent = state.recent_entry_keys.list();
     let gap = !recent.is_empty() && !unseen.is_empty() && unseen.len() == entries.len();
     news.entries = unseen.iter().map(|entry| (*entry).clone()).collect();

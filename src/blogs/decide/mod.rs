@@ -4,6 +4,7 @@ mod beside;
 mod decision;
 mod list;
 mod news;
+mod replaced;
 mod trouble;
 
 use std::collections::HashSet;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 pub use self::beside::{has_resumed, should_cross_check};
 pub use self::decision::{Change, Check, Code, Decision, Detail, HoldReason, Record, SeenEntries};
+pub use self::replaced::{find_replacing, list_vanished};
 use super::config::{Blog, Rules};
 use super::events::{BlogEvent, Discovery, Loss};
 pub use super::model::SURE_AFTER;
