@@ -138,3 +138,26 @@ fn each_kind_of_trouble_has_its_consequence() {
         "after three times it is searched for"
     );
 }
+
+#[test]
+fn a_document_that_decided_and_is_not_found_again_is_asked_for_until_another_decides() {
+    let feed: Url = "https://b.example/feed".parse().unwrap();
+    let mut state = after(Detector::Feed, "a");
+    state.feed_url = Some(feed.clone());
+    let searched = |outcome| Sighting { feed_search: Some(None), ..sighting(outcome) };
+    let other = CheckFailure { kind: CheckFailureKind::Other, message: "broken".into() };
+    let failed = searched(Err(other));
+    let state = *decide_check(&blog(), &rules(), &state, &failed, &SeenEntries::default()).state.unwrap();
+    assert!(is_lost(&blog(), &state, Detector::Feed));
+    assert_eq!(target(&blog(), &state, Detector::Feed, now().plus(HOUR)), Target::At(feed));
+    let back = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
+    assert!(!is_lost(&blog(), &back.state.unwrap(), Detector::Feed), "it is back");
+    let by_page = |state: &State, sighting: Sighting| {
+        *decide_check(&blog(), &rules(), state, &sighting, &seen("a")).state.unwrap()
+    };
+    let state = by_page(&state, saw(Detector::Html, entries("a x")));
+    assert!(is_lost(&blog(), &state, Detector::Feed), "the page decides, and the feed may be back");
+    let again = saw(Detector::Html, entries("a x")).outcome;
+    let state = by_page(&state, searched(again));
+    assert_eq!(target(&blog(), &state, Detector::Feed, now().plus(HOUR)), Target::Nowhere);
+}
