@@ -14,6 +14,8 @@ use crate::text;
 
 /// Characters of a title that are kept.
 const TITLE_COLUMNS: usize = 200;
+/// Characters of a text that stand for a title.
+const EXCERPT_COLUMNS: usize = 80;
 /// Longer addresses are nobody's article.
 const LONGEST_URL: usize = 2_000;
 /// Characters of a text that are kept for a message.
@@ -60,7 +62,12 @@ fn feed_entry(mut entry: feed::Entry, blog: &Blog) -> Option<FoundEntry> {
     };
     Some(FoundEntry {
         url_key,
-        title: entry.title.as_deref().map(title).filter(|title| !title.is_empty()),
+        title: entry
+            .title
+            .as_deref()
+            .map(title)
+            .filter(|title| !title.is_empty())
+            .or_else(|| excerpt(&entry)),
         published_at: entry.date(),
         text: text_of(&entry, blog.text),
         key: bounded_key(entry.into_key()),
@@ -80,6 +87,12 @@ fn is_admitted(entry: &feed::Entry, url: Option<&Url>, blog: &Blog) -> bool {
     let texts = entry.summary.iter().chain(&entry.content).map(feed::Content::text);
     let texts: Vec<String> = entry.title.clone().into_iter().chain(texts).collect();
     blog.patterns().admit(&texts.iter().map(String::as_str).collect::<Vec<_>>(), url)
+}
+
+/// How a note without a title begins: what it is called instead.
+fn excerpt(entry: &feed::Entry) -> Option<String> {
+    let line = text::one_line(&entry.summary_or_content()?.text());
+    (!line.is_empty()).then(|| text::shorten(&line, EXCERPT_COLUMNS))
 }
 
 /// What a message about the entry says besides its title.
@@ -115,7 +128,7 @@ pub fn sitemap_entries(locations: &[Location], blog: &Blog) -> Vec<FoundEntry> {
     let mut list = SiteEntries::new(blog);
     for (url, location) in addresses {
         if !narrow || in_folder(&url) {
-            list.add(&url, None, location.lastmod);
+            list.add(&url, location.title.as_deref(), location.lastmod);
         }
     }
     list.found
@@ -273,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_sitemap_of_the_whole_site_is_narrowed_to_the_blogs_folder() {
-        let at = |loc: &str| Location { loc: loc.into(), lastmod: None };
+        let at = |loc: &str| Location { loc: loc.into(), lastmod: None, title: None };
         let list =
             [at("https://x.example/shop/1"), at("https://x.example/blog/a"), at("https://x.example/blog/")];
         for page in ["blog/", "blog", "blog/index.html"] {
@@ -286,7 +299,7 @@ mod tests {
 
     #[test]
     fn the_fingerprint_does_not_depend_on_order_or_tracking() {
-        let at = |loc: &str| Location { loc: loc.into(), lastmod: None };
+        let at = |loc: &str| Location { loc: loc.into(), lastmod: None, title: None };
         let blog = blog("https://x.example/");
         let one = sitemap_entries(&[at("https://x.example/a"), at("http://x.example/b?utm_id=1")], &blog);
         let other = sitemap_entries(&[at("https://x.example/b"), at("https://x.example/a#x")], &blog);
@@ -308,6 +321,17 @@ mod tests {
         let found = feed_entries(feed, &blog("https://x.example/"));
         let keys: Vec<_> = found.iter().map(|entry| entry.url_key.as_deref()).collect();
         assert_eq!(keys, [None, None, None, Some("//x.example/four")]);
+    }
+
+    #[test]
+    fn a_note_without_a_title_is_called_by_its_first_words() {
+        let feed = r#"<rss version="2.0"><channel>
+            <item><guid>1</guid><description>&lt;p&gt;A toot&lt;br&gt;of two lines&lt;/p&gt;</description></item>
+            <item><guid>2</guid><title>Named</title><description>x</description></item><item><guid>3</guid></item></channel></rss>"#;
+        let feed = feed::parse(feed.as_bytes(), &feed::Context::default()).unwrap();
+        let found = feed_entries(feed, &blog("https://x.example/"));
+        let titles: Vec<_> = found.iter().map(|entry| entry.title.as_deref()).collect();
+        assert_eq!(titles, [Some("A toot of two lines"), Some("Named"), None]);
     }
 
     #[test]

@@ -106,9 +106,7 @@ impl Home {
         if self.is_whole_site() {
             return true;
         }
-        let own_words = feed.links.iter().filter(|link| matches!(&*link.rel, "self" | "alternate"));
-        let own_words = own_words.map(|link| &*link.href).chain(feed.link.as_deref());
-        let own_words: Vec<Url> = own_words.filter_map(|link| resolve_web(Some(at), link)).collect();
+        let own_words = own_words_of(feed, at);
         let entries = links_of(feed, at);
         let below = entries.iter().filter(|url| self.holds(url)).count();
         if own_words.iter().any(|url| self.holds(url)) || below * 2 > entries.len() {
@@ -119,6 +117,13 @@ impl Home {
         self.holds(at) && !is_of_site
     }
 
+    /// Whether `feed` calls the page at home that `canonical` is the proper address of: a channel has a name for people and another
+    /// for programs.
+    pub fn is_named(feed: &Feed, at: &Url, canonical: &Url) -> bool {
+        let key = url_key(canonical);
+        canonical.path() != "/" && own_words_of(feed, at).iter().any(|word| url_key(word) == key)
+    }
+
     /// Whether a page that names `feed` lists what is in it: posts need not be below the page that lists them.
     pub fn is_listed(feed: &Feed, at: &Url, linked: &HashSet<String>) -> bool {
         let mut entries = links_of(feed, at);
@@ -126,6 +131,13 @@ impl Home {
         let listed = entries.iter().filter(|url| linked.contains(&url_key(url))).count();
         !is_of_comments(feed) && listed > 0 && listed * 2 >= entries.len()
     }
+}
+
+/// What the feed says of its own address and of that of its page.
+fn own_words_of(feed: &Feed, at: &Url) -> Vec<Url> {
+    let links = feed.links.iter().filter(|link| matches!(&*link.rel, "self" | "alternate"));
+    let words = links.map(|link| &*link.href).chain(feed.link.as_deref());
+    words.filter_map(|link| resolve_web(Some(at), link)).collect()
 }
 
 fn links_of(feed: &Feed, at: &Url) -> Vec<Url> {

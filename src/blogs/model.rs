@@ -192,8 +192,8 @@ impl RecentKeys {
 pub enum Unconfirmed {
     /// New links, by key.
     Links(Vec<String>),
-    /// A list so short that it may be broken, by fingerprint, and how often it was seen.
-    Shrunken(String, u32),
+    /// A list that is empty or so short that it may be broken: how often in a row.
+    Shrunken(u32),
 }
 
 impl State {

@@ -230,7 +230,13 @@ pub fn decide_check(
 ) -> db::Result<decide::Decision> {
     let mut seen = match &sighting.outcome {
         Ok(DetectorResult::Entries { entries, .. }) if decide::needs_memory(state, sighting) => {
-            store::find_seen(tx, &blog.id, entries)?
+            let mut seen = store::find_seen(tx, &blog.id, entries)?;
+            if entries.iter().any(|entry| !seen.knows(entry)) {
+                let vanished = decide::list_vanished(state, sighting);
+                let titles = store::list_titles(tx, &blog.id, &vanished)?;
+                seen.replacing = decide::find_replacing(entries, &seen, titles);
+            }
+            seen
         }
         _ => decide::SeenEntries::default(),
     };

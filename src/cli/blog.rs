@@ -101,8 +101,10 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
             }
         }
         Command::Add { url, id, title, folder, feed, job } => {
-            let page = Some(url);
-            let candidate = Candidate { id, title, folder, page, feed, ..Candidate::default() };
+            // As on a line of a list: what follows the address is what it is called.
+            let pasted = list::of_urls(&url).into_iter().next().unwrap_or_default();
+            let title = title.or(pasted.title);
+            let candidate = Candidate { id, title, folder, page: pasted.page, feed, ..Candidate::default() };
             add(&candidate, job, context).await
         }
         Command::Rm { id, yes } => remove(&id, yes, context).await,

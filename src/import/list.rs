@@ -152,9 +152,9 @@ fn page_key(page: &Url) -> String {
 type Addresses = (Url, Option<Url>, Option<Url>);
 
 fn addresses(candidate: &Candidate) -> Result<Addresses, Phrase> {
-    let read = |text: &Option<String>| match text.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+    let read = |text: &Option<String>| match text.as_deref().map(pasted).filter(|text| !text.is_empty()) {
         None => Ok(None),
-        Some(text) => match resolve_web(None, text) {
+        Some(text) => match resolve_web(None, &text) {
             Some(url) if url.username().is_empty() && url.password().is_none() => Ok(Some(url)),
             Some(_) => Err(phrase!(
                 "an address with a password cannot be watched; it is left out",
@@ -163,7 +163,7 @@ fn addresses(candidate: &Candidate) -> Result<Addresses, Phrase> {
             None => Err(phrase!(
                 "`{text}` is not a web address",
                 "`{text}` は Web アドレスではありません",
-                text = text::shorten(&text::one_line(text), 80)
+                text = text::shorten(&text::one_line(&text), 80)
             )),
         },
     };
@@ -176,6 +176,30 @@ fn addresses(candidate: &Candidate) -> Result<Addresses, Phrase> {
         (Err(why), None) => return Err(why),
     };
     Ok((page, feed, read(&candidate.sitemap).unwrap_or(None)))
+}
+
+/// An address as people copy it, in the form that can be asked for: without brackets and full stops of the text around it, `feed://`
+/// as `http://`, and `https://` before a bare name.
+fn pasted(text: &str) -> String {
+    const AROUND: [char; 12] = ['<', '>', '"', '\'', '「', '」', '『', '』', '（', '）', '。', '、'];
+    let text = text.trim().trim_matches(AROUND);
+    let scheme = |name: &str| {
+        let rest = text.get(name.len()..)?;
+        text[..name.len()].eq_ignore_ascii_case(name).then_some(rest)
+    };
+    for name in ["feed://", "rss://", "podcast://", "itpc://", "pcast://"] {
+        if let Some(rest) = scheme(name) {
+            return format!("http://{rest}");
+        }
+    }
+    let text = scheme("feed:").or_else(|| scheme("view-source:")).unwrap_or(text);
+    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_bare = name.contains('.')
+        && !host.contains('@')
+        && !host.contains(char::is_whitespace)
+        && port.bytes().all(|byte| byte.is_ascii_digit());
+    if is_bare { format!("https://{text}") } else { text.to_owned() }
 }
 
 /// The front page of the site that a feed is on.
@@ -215,6 +239,35 @@ mod tests {
 
     fn known(id: &str, url: &str, feed: Option<&str>) -> KnownBlog {
         KnownBlog { id: id.into(), url: url.parse().unwrap(), feed: feed.map(|feed| feed.parse().unwrap()) }
+    }
+
+    #[test]
+    fn addresses_are_read_as_people_paste_them() {
+        for (text, expected) in [
+            ("example.org", Some("https://example.org/")),
+            (" www.example.org/blog/?a=1 ", Some("https://www.example.org/blog/?a=1")),
+            ("example.org:8080/feed", Some("https://example.org:8080/feed")),
+            ("日本語.jp/ブログ", Some("https://xn--wgv71a119e.jp/%E3%83%96%E3%83%AD%E3%82%B0")),
+            ("feed://example.org/feed.xml", Some("http://example.org/feed.xml")),
+            ("FEED:https://example.org/feed.xml", Some("https://example.org/feed.xml")),
+            ("podcast://example.org/f", Some("http://example.org/f")),
+            ("view-source:https://example.org/a", Some("https://example.org/a")),
+            ("<https://example.org/y>", Some("https://example.org/y")),
+            ("「https://example.org/w」。", Some("https://example.org/w")),
+            ("https://example.org/z）", Some("https://example.org/z")),
+            ("https://example.org/a.b:c", Some("https://example.org/a.b:c")),
+            ("me@example.org", None),
+            ("mailto:me@example.org", None),
+            ("ftp://example.org/", None),
+            ("r/rust", None),
+            ("javascript:alert(1.5)", None),
+            ("a sentence. And more", None),
+            ("feed:", None),
+        ] {
+            let candidate = Candidate { page: Some(text.to_owned()), ..Candidate::default() };
+            let chosen = choose(&[candidate], &[]);
+            assert_eq!(chosen.new.first().map(|blog| blog.url.as_str()), expected, "{text}");
+        }
     }
 
     #[test]

@@ -76,8 +76,10 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<FeedList, NotOp
                 let title = element.attribute(&["title", "text"]).map(shortened);
                 let kind = element.attribute(&["type"]).unwrap_or_default();
                 let url = match element.attribute(&["xmlUrl", "xml_url", "feedUrl"]) {
-                    // `url` names a page or another list when the outline says so.
-                    None if !["link", "include"].contains(&&*kind) => element.attribute(&["url"]),
+                    // `url` names a page, another list or an episode when the outline says so.
+                    None if !["link", "include", "podcast-episode"].contains(&&*kind) => {
+                        element.attribute(&["url"])
+                    }
                     found => found,
                 };
                 let folder = title.as_deref().filter(|_| url.is_none()).map(Arc::from);
@@ -191,7 +193,9 @@ mod tests {
             <outline text='News'><outline title='One &amp; more' XMLURL='https://a.example/feed?x=1&y=2'/>\
               <outline text='Deep'><Outline text='Two' xmlUrl=' https://b.example/rss ' type='rss'></Outline></outline></outline>\
             <outline text='Three' url='https://c.example/rss' type='rss'/>\
-            <outline text='A page' url='https://d.example/' type='link'/></body></OPML>";
+            <outline text='A page' url='https://d.example/' type='link'/>\
+            <outline text='An episode' url='https://e.example/1' enclosureUrl='https://e.example/1.mp3' type='podcast-episode'/>\
+            </body></OPML>";
         assert_eq!(
             parse(text.as_bytes(), None).unwrap().feeds,
             [

@@ -200,6 +200,9 @@ pub struct SeenEntries {
     pub url_keys: HashSet<String>,
     /// Keys of entries that it has under another key.
     pub renamed: HashSet<String>,
+    /// Keys of entries that stand in the place of one that the feed had until now: with its title and date, under another id and
+    /// at another address.
+    pub replacing: HashSet<String>,
 }
 
 impl SeenEntries {
@@ -208,6 +211,7 @@ impl SeenEntries {
         self.keys.extend(more.keys);
         self.url_keys.extend(more.url_keys);
         self.renamed.extend(more.renamed);
+        self.replacing.extend(more.replacing);
     }
 
     /// Whether the entry was seen, under any of its keys or at its address.
@@ -215,5 +219,6 @@ impl SeenEntries {
         self.keys.contains(&entry.key)
             || entry.url_key.as_ref().is_some_and(|key| self.url_keys.contains(key))
             || self.renamed.contains(&entry.key)
+            || self.replacing.contains(&entry.key)
     }
 }

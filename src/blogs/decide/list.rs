@@ -45,15 +45,20 @@ pub(super) fn suspicion(
         Err(Suspected { trouble: CheckFailure { kind, message }, unconfirmed })
     };
     let kept = state.unconfirmed.clone();
+    let times = match kept {
+        Some(Unconfirmed::Shrunken(times)) => times.saturating_add(1),
+        _ => 1,
+    };
     let lost = CheckFailureKind::Lost(detector);
     match detector {
-        // A new feed may well be empty; one that had entries is not emptied by its author.
-        Detector::Feed if total == 0 && before > 0 => {
+        // A new feed may well be empty; one that had entries is emptied only by those who list what is current: papers of the day,
+        // warnings.
+        Detector::Feed if total == 0 && before > 0 && times < SURE_AFTER => {
             let message = phrase!(
                 "the feed is empty; it had {before} entries",
                 "フィードが空です（以前は {before} 件）"
             );
-            refuse(lost, message, kept)
+            refuse(lost, message, Some(Unconfirmed::Shrunken(times)))
         }
         Detector::Feed => Ok(()),
         Detector::Sitemap if entries.is_empty() => {
@@ -67,22 +72,15 @@ pub(super) fn suspicion(
             let message = phrase!("the page has no link that counts", "ページに対象となるリンクがありません");
             refuse(CheckFailureKind::Other, message, kept)
         }
-        _ if before >= SHORT_LIST && entries.len() * 2 < before => {
-            let print = detect::fingerprint(entries);
-            let times = match &state.unconfirmed {
-                Some(Unconfirmed::Shrunken(known, times)) if *known == print => times.saturating_add(1),
-                _ => 1,
-            };
-            if times >= SURE_AFTER {
-                return Ok(());
-            }
+        // What such a list holds may differ each time: a sitemap of news goes on.
+        _ if before >= SHORT_LIST && entries.len() * 2 < before && times < SURE_AFTER => {
             let message = phrase!(
                 "the {what} lists only {count} of {before} addresses: it looks broken",
                 "{what} のアドレスが {before} 件から {count} 件に減りました（壊れているようです）",
                 what = detector.word(),
                 count = entries.len()
             );
-            refuse(CheckFailureKind::Other, message, Some(Unconfirmed::Shrunken(print, times)))
+            refuse(CheckFailureKind::Other, message, Some(Unconfirmed::Shrunken(times)))
         }
         _ => Ok(()),
     }
@@ -144,7 +142,7 @@ pub(super) fn read(
             next.events.push(BlogEvent::NewBaseline { detector, entries, announced });
         }
         Mode::Usual => match detector {
-            Detector::Feed => usual_feed(next, state, entries, &unseen, &mut news),
+            Detector::Feed => usual_feed(next, state, entries, (&unseen, &seen.replacing), &mut news),
             Detector::Sitemap | Detector::Html => {
                 let mut confirmed = unseen.clone();
                 if detector == Detector::Html && blog.confirm.unwrap_or(true) {
@@ -205,9 +203,12 @@ fn usual_feed(
     next: &mut Next,
     state: &State,
     entries: &[FoundEntry],
-    unseen: &[&FoundEntry],
+    (unseen, replacing): (&[&FoundEntry], &HashSet<String>),
     news: &mut News,
 ) {
+    if !replacing.is_empty() {
+        next.events.push(BlogEvent::Rewritten { entries: replacing.len() });
+    }
     let recent = state.recent_entry_keys.list();
     let gap = !recent.is_empty() && !unseen.is_empty() && unseen.len() == entries.len();
     news.entries = unseen.iter().map(|entry| (*entry).clone()).collect();
@@ -276,7 +277,7 @@ pub(super) fn remember(
             let recent: Vec<&str> =
                 entries.iter().take(RECENT_KEYS).map(|entry| entry.key.as_str()).collect();
             state.recent_entry_keys = RecentKeys::new(&recent);
-            state.feed_newest_at = newest_of(entries, next.now);
+            state.feed_newest_at = newest_of(entries, next.now).or(state.feed_newest_at);
             state.url_count = total;
         }
         Detector::Sitemap | Detector::Html => {

@@ -4,6 +4,7 @@ mod beside;
 mod decision;
 mod list;
 mod news;
+mod replaced;
 mod trouble;
 
 use std::collections::HashSet;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 pub use self::beside::{has_resumed, should_cross_check};
 pub use self::decision::{Change, Check, Code, Decision, Detail, HoldReason, Record, SeenEntries};
+pub use self::replaced::{find_replacing, list_vanished};
 use super::config::{Blog, Rules};
 use super::events::{BlogEvent, Discovery, Loss};
 pub use super::model::SURE_AFTER;
@@ -113,6 +115,23 @@ pub fn target(blog: &Blog, state: &State, detector: Detector, now: Timestamp) ->
         _ if search_is_due || !same_settings(blog, state) => Target::Search,
         Some(url) => Target::At(url.clone()),
         None => Target::Nowhere,
+    }
+}
+
+/// Whether the document of `detector` was lost and not found again: it is still asked for, and when it does not answer, the
+/// detectors behind it are. It may be back at any moment.
+pub fn is_lost(blog: &Blog, state: &State, detector: Detector) -> bool {
+    match detector {
+        Detector::Feed => {
+            blog.feed.is_none()
+                && state.feed_url.is_some()
+                && state.next_feed_discovery_at.is_some()
+                && state.feed_stopped_at.is_none()
+        }
+        Detector::Sitemap => {
+            blog.sitemap.is_none() && state.sitemap_url.is_some() && state.next_sitemap_discovery_at.is_some()
+        }
+        Detector::Html => false,
     }
 }
 
@@ -219,8 +238,10 @@ impl Next {
 
     fn note_searches(&mut self, sighting: &Sighting) {
         let again = self.now.plus(SEARCH_EVERY);
-        for (search, known, next, found, lost, others) in [
+        let decided_by = self.state.decided_by;
+        for (detector, search, known, next, found, lost, others) in [
             (
+                Detector::Feed,
                 &sighting.feed_search,
                 &mut self.state.feed_url,
                 &mut self.state.next_feed_discovery_at,
@@ -229,6 +250,7 @@ impl Next {
                 sighting.other_feeds.clone(),
             ),
             (
+                Detector::Sitemap,
                 &sighting.sitemap_search,
                 &mut self.state.sitemap_url,
                 &mut self.state.next_sitemap_discovery_at,
@@ -249,10 +271,15 @@ impl Next {
                 _ => {}
             }
             *next = answer.is_none().then_some(again);
-            known.clone_from(answer);
+            // What decided until now is asked for a while longer: a site under maintenance names no feed.
+            if answer.is_some() || decided_by != Some(detector) {
+                known.clone_from(answer);
+            }
         }
         if sighting.feed_search.is_some() {
             self.state.other_feeds.clone_from(&sighting.other_feeds);
+            let own = self.state.feed_url.as_ref().map(Url::as_str);
+            self.state.other_feeds.retain(|feed| Some(feed.as_str()) != own);
         }
     }
 
@@ -297,8 +324,16 @@ impl Next {
     fn succeed(&mut self, detector: Detector) {
         let now = self.now;
         let state = &mut *self.state;
-        if detector == Detector::Feed {
-            state.feed_stopped_at = None;
+        match detector {
+            Detector::Feed => (state.feed_stopped_at, state.next_feed_discovery_at) = (None, None),
+            Detector::Sitemap => {
+                state.next_sitemap_discovery_at = None;
+                // As good as the feed that was lost; links of a page are not, for it may be that of somebody else for a while.
+                if state.next_feed_discovery_at.is_some() && state.feed_stopped_at.is_none() {
+                    state.feed_url = None;
+                }
+            }
+            Detector::Html => {}
         }
         if state.last_success_at.is_some()
             && let Some(notice) = state.silence.check(self.check.changed, now)

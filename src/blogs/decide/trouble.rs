@@ -35,10 +35,10 @@ pub(super) fn decide_check(
         CheckFailureKind::Later(after) => remembered.not_before = Some(now.plus(after.min(MAX_PAUSE))),
         // Searched for in the next check: this one has cost the site enough.
         CheckFailureKind::Lost(Detector::Feed) if failures >= SURE_AFTER => {
-            remembered.next_feed_discovery_at = Some(now);
+            remembered.next_feed_discovery_at.get_or_insert(now);
         }
         CheckFailureKind::Lost(Detector::Sitemap) if failures >= SURE_AFTER => {
-            remembered.next_sitemap_discovery_at = Some(now);
+            remembered.next_sitemap_discovery_at.get_or_insert(now);
         }
         CheckFailureKind::Gone => {
             pause = Some(trouble.message.clone());

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use jiff::tz::TimeZone;
 
 use super::{FEED_TYPES, Miss, ProbeRun, Read, apart, unchanged};
+use crate::blogs::config::Blog;
 use crate::blogs::detect;
 use crate::blogs::model::{Detector, DetectorResult, KnownDocument};
 use crate::fetch::{Head, Response};
@@ -32,11 +33,7 @@ impl ProbeRun<'_> {
         let (blog, context, at) =
             (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
         let read = apart(body, move |body| {
-            let feed = if detect::wants_texts(&blog) {
-                feed::parse(body, &context)?
-            } else {
-                feed::parse_heads(body, &context)?
-            };
+            let feed = parse(body, &context, &blog)?;
             let (is_fitting, total, cut) = (fits(&feed, &at), feed.entries.len(), feed.cut);
             Ok::<_, feed::FeedError>((is_fitting, total, cut, detect::feed_entries(feed, &blog)))
         });
@@ -47,6 +44,21 @@ impl ProbeRun<'_> {
         let reading = DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut };
         Ok((Read { reading, head }, is_fitting))
     }
+}
+
+/// Reads a feed, with its texts where the blog wants them, or where notes have no titles.
+pub(super) fn parse(
+    body: &[u8],
+    context: &feed::Context,
+    blog: &Blog,
+) -> Result<feed::Feed, feed::FeedError> {
+    if !detect::wants_texts(blog) {
+        let feed = feed::parse_heads(body, context)?;
+        if feed.entries.iter().all(|entry| entry.title.is_some()) {
+            return Ok(feed);
+        }
+    }
+    feed::parse(body, context)
 }
 
 pub(super) fn feed_context(head: &Head, zone: &TimeZone) -> feed::Context {

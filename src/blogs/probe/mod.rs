@@ -71,6 +71,8 @@ struct ProbeRun<'a> {
     beside: Option<DetectorResult>,
     still_stopped: bool,
     page: Option<PageRead>,
+    /// Why the document that decided until now was lost: to be reported if nothing else can be read.
+    miss: Option<Miss>,
     robots: Option<crate::parse::robots::Robots>,
 }
 
@@ -88,6 +90,7 @@ impl Prober {
             beside: None,
             still_stopped: false,
             page: None,
+            miss: None,
             robots: None,
         };
         let seen = probe.run().await;
@@ -117,8 +120,13 @@ impl ProbeRun<'_> {
             let mut target = decide::target(self.blog, self.state, *detector, self.now);
             if let Target::At(url) = &target {
                 match self.read(*detector, url).await {
+                    Err(miss) if decide::is_lost(self.blog, self.state, *detector) => {
+                        self.miss.get_or_insert(miss);
+                        continue;
+                    }
                     // What was removed for good may have moved elsewhere; the blog itself cannot.
                     Err(miss) if miss.status == Some(410) && !self.is_named(*detector) => {
+                        self.miss.get_or_insert(miss);
                         target = Target::Search;
                     }
                     // A feed that had stopped is looked at now and then; it decides again when it has something newer.
@@ -136,7 +144,7 @@ impl ProbeRun<'_> {
                         self.cross_check(*detector, &read).await;
                         return Ok(read);
                     }
-                    Err(miss) => return Err(miss),
+                    Err(miss) => return Err(self.miss.take().filter(|_| miss.is_vague()).unwrap_or(miss)),
                 }
             }
             if target == Target::Search
@@ -145,6 +153,9 @@ impl ProbeRun<'_> {
                 self.cross_check(*detector, &read).await;
                 return Ok(read);
             }
+        }
+        if let Some(miss) = self.miss.take() {
+            return Err(miss);
         }
         let words: Vec<_> = self.blog.detectors().iter().map(|detector| detector.word()).collect();
         Err(Miss::other(phrase!(
@@ -243,6 +254,11 @@ impl Miss {
             status: None,
             is_passing: false,
         }
+    }
+
+    /// Whether it asks for nothing in particular, so that another reason may be reported instead.
+    fn is_vague(&self) -> bool {
+        !matches!(self.trouble.kind, CheckFailureKind::Later(_) | CheckFailureKind::Gone)
     }
 
     fn lost(detector: Detector, url: &Url, status: Option<u16>, why: Phrase) -> Self {

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use super::feed::feed_context;
+use super::feed::{feed_context, parse as parse_feed};
 use super::{Miss, PAGE_TYPES, ProbeRun, Read, apart, unchanged};
 use crate::blogs::detect;
 use crate::blogs::model::{Detector, DetectorResult, FoundEntry, KnownDocument};
 use crate::fetch::{Head, Response};
-use crate::parse::feed;
 use crate::parse::html::Html;
 use crate::parse::url::{Url, resolve_web};
 use crate::phrase;
@@ -19,6 +18,8 @@ use crate::phrase::Phrase;
 pub(super) struct PageRead {
     pub(super) head: Head,
     pub(super) feeds: Vec<Url>,
+    /// The address that it calls its own.
+    pub(super) canonical: Option<Url>,
     /// Keys of the addresses that it links to, where that says whose feeds it names.
     pub(super) linked: HashSet<String>,
     pub(super) as_feed: Option<Vec<FoundEntry>>,
@@ -40,7 +41,7 @@ impl ProbeRun<'_> {
             }
         };
         if let (true, Some(why)) = (page.entries.is_empty(), page.emptiness) {
-            return Err(Miss::other(why));
+            return Err(Miss { status: Some(page.head.status), ..Miss::other(why) });
         }
         let known = KnownDocument::new(Detector::Html, &page.head.validators).into_iter().collect();
         let (entries, total) = (page.entries.clone(), page.entries.len());
@@ -53,8 +54,8 @@ impl ProbeRun<'_> {
             (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
         let read = apart(body, move |body| {
             // Some give the address of the feed itself as that of the blog.
-            let as_feed = if looks_like_xml(body) {
-                feed::parse_heads(body, &context).ok().map(|feed| detect::feed_entries(feed, &blog))
+            let as_feed = if may_be_feed(body, context.content_type.as_deref()) {
+                parse_feed(body, &context, &blog).ok().map(|feed| detect::feed_entries(feed, &blog))
             } else {
                 None
             };
@@ -67,22 +68,35 @@ impl ProbeRun<'_> {
             } else {
                 Vec::new()
             };
-            let emptiness = emptiness(&html, body);
-            Ok::<_, crate::parse::html::BadSelector>((feeds, linked, as_feed, entries, emptiness))
+            let (canonical, emptiness) = (html.canonical().cloned(), emptiness(&html, body, feeds.first()));
+            Ok::<_, crate::parse::html::BadSelector>(PageRead {
+                head,
+                feeds,
+                canonical,
+                linked,
+                as_feed,
+                entries,
+                emptiness,
+            })
         });
-        let (feeds, linked, as_feed, entries, emptiness) =
-            read.await.map_err(|error| Miss::other(error.phrase()))?;
-        Ok(PageRead { head, feeds, linked, as_feed, entries, emptiness })
+        read.await.map_err(|error| Miss::other(error.phrase()))
     }
 }
 
-/// Why a page without links may have none: it forwards its readers, or is drawn by a script.
-fn emptiness(html: &Html, body: &[u8]) -> Option<Phrase> {
+/// Why a page without links may have none: it forwards its readers, or is drawn by a script; or what may be read instead.
+fn emptiness(html: &Html, body: &[u8], feed: Option<&Url>) -> Option<Phrase> {
     if let Some(to) = html.refresh().and_then(|refresh| refresh.url.as_ref()) {
         return Some(phrase!(
             "the page has no link that counts and forwards to {to}: write that address as `url`",
             "ページに対象となるリンクがなく、{to} へ転送されます。そのアドレスを `url` に書いてください",
             to = to.as_str()
+        ));
+    }
+    if let Some(feed) = feed {
+        return Some(phrase!(
+            "the page has no link that counts, and the feed that it names cannot be read or is not this blog's; if it is the right one, write `feed = \"{feed}\"`",
+            "ページに対象となるリンクがなく、ページが示すフィードは読めないか、このブログのものではありません。正しければ `feed = \"{feed}\"` と書いてください",
+            feed = feed.as_str()
         ));
     }
     let has_script = body.windows(7).any(|part| part.eq_ignore_ascii_case(b"<script"));
@@ -94,12 +108,16 @@ fn emptiness(html: &Html, body: &[u8]) -> Option<Phrase> {
     })
 }
 
-fn looks_like_xml(body: &[u8]) -> bool {
+/// Whether the document may be a feed: by its first mark, or by its media type when a comment or a doctype stands first.
+fn may_be_feed(body: &[u8], content_type: Option<&str>) -> bool {
     let start = body.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    [b"<?xml".as_slice(), b"<rss", b"<feed", b"<rdf", b"{"]
-        .iter()
-        .any(|mark| start.get(..mark.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(mark)))
+    let has_mark =
+        |mark: &[u8]| start.get(..mark.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(mark));
+    let media_type = content_type.unwrap_or_default().to_ascii_lowercase();
+    [b"<?xml".as_slice(), b"<rss", b"<feed", b"<rdf", b"{"].into_iter().any(has_mark)
+        || (["xml", "rss", "atom"].iter().any(|word| media_type.contains(word))
+            && !media_type.contains("xhtml"))
 }
 
 fn is_about_comments(feed: &crate::parse::html::FeedLink) -> bool {

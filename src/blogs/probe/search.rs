@@ -16,6 +16,8 @@ use crate::phrase;
 const MAX_NAMED: usize = 8;
 /// Feeds that are not read and that are told.
 const MAX_OTHER_FEEDS: usize = 20;
+/// Of checks that cannot read the page, one in so many tries the usual places of feeds.
+const TRIED_EVERY: u32 = 24;
 /// Where sitemaps usually are.
 const SITEMAP_PATHS: [&str; 3] = ["/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml"];
 
@@ -30,7 +32,20 @@ impl ProbeRun<'_> {
     }
 
     async fn search_feed(&mut self) -> Result<Option<Read>, Miss> {
-        let page = self.page_for_search().await?;
+        let page = match self.page_for_search().await {
+            Ok(page) => page,
+            Err(miss) => {
+                // A server that shuts its page to programs, or has none, may have a feed all the same. Nothing else is searched
+                // for: an address may just as well be misspelt.
+                let is_time = self.state.failures_in_a_row.is_multiple_of(TRIED_EVERY);
+                if miss.status.is_none() || !miss.is_vague() || self.is_worth_waiting(&miss) || !is_time {
+                    return Err(miss);
+                }
+                let (home, at) = (Home::new(&self.blog.url), self.blog.url.clone().into());
+                let found = self.usual_feed_of(&home, &at, &[]).await?;
+                return if found.is_some() { Ok(self.note_search(found)) } else { Err(miss) };
+            }
+        };
         if let Some(entries) = &page.as_feed {
             let (entries, total) = (entries.clone(), entries.len());
             let known = KnownDocument::new(Detector::Feed, &page.head.validators).into_iter().collect();
@@ -40,46 +55,63 @@ impl ProbeRun<'_> {
             self.feed_search = Some(Some(self.blog.url.clone().into()));
             return Ok(Some(read));
         }
-        let (named, linked, at) = (page.feeds.clone(), page.linked.clone(), page.head.final_url.clone());
+        let (named, at) = (page.feeds.clone(), page.head.final_url.clone());
+        let (linked, canonical) = (page.linked.clone(), page.canonical.clone());
         let home = Home::behind(&self.blog.url, &at);
-        let mut found = self.fullest_of(&named, &home, &linked).await?;
+        let own = home.clone();
+        let fits = move |feed: &Feed, at: &Url| {
+            own.owns(feed, at)
+                || Home::is_listed(feed, at, &linked)
+                || canonical.as_ref().is_some_and(|canonical| Home::is_named(feed, at, canonical))
+        };
+        let mut found = self.fullest_of(&named, &home, fits).await?;
         if found.is_none() {
-            let robots = self.robots().await?;
-            for url in home.usual_feeds(&at) {
-                if named.contains(&url) || !robots.allows(&self.prober.agent, url.as_str()) {
-                    continue;
-                }
-                let home = home.clone();
-                if let Some(read) = self.try_feed(&url, move |feed, at| home.owns(feed, at)).await? {
-                    found = Some((url, read));
-                    break;
-                }
-            }
+            found = self.usual_feed_of(&home, &at, &named).await?;
         }
         let others = named.into_iter().filter(|url| found.as_ref().is_none_or(|(chosen, _)| url != chosen));
         self.other_feeds = others.take(MAX_OTHER_FEEDS).map(String::from).collect();
-        let Some((url, read)) = found else {
-            self.feed_search = Some(None);
-            return Ok(None);
-        };
-        self.feed_search = Some(Some(read.head.permanent_url.clone().unwrap_or(url)));
-        Ok(Some(read))
+        Ok(self.note_search(found))
     }
 
-    /// Of the feeds that the page names, the blog's own with the most entries; the first of several such.
+    fn note_search(&mut self, found: Option<(Url, Read)>) -> Option<Read> {
+        let (url, read) =
+            found.map(|(url, read)| (read.head.permanent_url.clone().unwrap_or(url), read)).unzip();
+        self.feed_search = Some(url);
+        read
+    }
+
+    /// The first feed of this blog in the usual places, without those that were tried.
+    async fn usual_feed_of(
+        &mut self,
+        home: &Home,
+        at: &Url,
+        tried: &[Url],
+    ) -> Result<Option<(Url, Read)>, Miss> {
+        let robots = self.robots().await?;
+        for url in home.usual_feeds(at) {
+            if tried.contains(&url) || !robots.allows(&self.prober.agent, url.as_str()) {
+                continue;
+            }
+            let home = home.clone();
+            if let Some(read) = self.try_feed(&url, move |feed, at| home.owns(feed, at)).await? {
+                return Ok(Some((url, read)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Of the feeds that the page names, the one with the most entries that `fits`; the first of several such.
     async fn fullest_of(
         &self,
         named: &[Url],
         home: &Home,
-        linked: &HashSet<String>,
+        fits: impl Fn(&Feed, &Url) -> bool + Clone + Send + 'static,
     ) -> Result<Option<(Url, Read)>, Miss> {
         let mut candidates: Vec<&Url> = named.iter().collect();
         candidates.sort_by_key(|url| !home.holds(url));
         let mut fullest: Option<(Url, Read)> = None;
         for url in candidates.into_iter().take(MAX_NAMED) {
-            let (home, linked) = (home.clone(), linked.clone());
-            let fits = move |feed: &Feed, at: &Url| home.owns(feed, at) || Home::is_listed(feed, at, &linked);
-            let Some(read) = self.try_feed(url, fits).await? else { continue };
+            let Some(read) = self.try_feed(url, fits.clone()).await? else { continue };
             if fullest.as_ref().is_none_or(|(_, known)| count(&read) > count(known)) {
                 fullest = Some((url.clone(), read));
             }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::blogs::decide::SeenEntries;
-use crate::blogs::model::FoundEntry;
+use crate::blogs::model::{FoundEntry, RECENT_KEYS};
 use crate::db::{self, FromRow, Sql, ToValue as _, Tx, Value};
 use crate::time::Timestamp;
 use crate::{params, sql, sql_rows};
@@ -57,7 +57,7 @@ pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[FoundEntry]) -> db::
     let asked = addresses().filter(|address| !keys.contains(*address));
     let mut url_keys = find_known(tx, by_address, blog_id, asked)?;
     url_keys.extend(addresses().filter(|address| keys.contains(*address)).map(str::to_owned));
-    let mut seen = SeenEntries { keys, url_keys, renamed: HashSet::new() };
+    let mut seen = SeenEntries { keys, url_keys, ..SeenEntries::default() };
     let others: Vec<(String, &FoundEntry)> = entries
         .iter()
         .filter(|entry| !seen.knows(entry))
@@ -67,6 +67,22 @@ pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[FoundEntry]) -> db::
     seen.renamed =
         others.iter().filter(|(key, _)| known.contains(key)).map(|(_, entry)| entry.key.clone()).collect();
     Ok(seen)
+}
+
+/// Titles and dates of those entries, as far as the memory has them.
+pub fn list_titles(
+    tx: &mut Tx<'_>,
+    blog_id: &str,
+    keys: &[String],
+) -> db::Result<Vec<(Option<String>, Option<Timestamp>)>> {
+    let Some(first) = keys.first() else { return Ok(Vec::new()) };
+    // The places that are left over ask for the first once more.
+    let asked = keys.iter().chain(std::iter::repeat(first)).take(RECENT_KEYS);
+    let params: Vec<Value<'_>> = asked.map(|key| key.to_value()).chain([blog_id.to_value()]).collect();
+    let by_key = sql!(
+        "SELECT title, published_at FROM blog_entries WHERE blog_id = ?51 AND entry_key IN ({values 50x1})"
+    );
+    tx.list(by_key, &params, |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// Which of `keys` the statement finds, a hundred at a time: a sitemap has tens of thousands.

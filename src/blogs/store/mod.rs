@@ -15,7 +15,7 @@ pub use changes::{
     find_found_since, list_changes, list_deliveries_of, list_unannounced, mark_digest, prune_changes,
 };
 use entries::add_entries;
-pub use entries::{EntryRow, find_seen, list_entries_at};
+pub use entries::{EntryRow, find_seen, list_entries_at, list_titles};
 pub use export::{list_changes_after, list_feeds};
 pub use history::{CheckRow, list_checks, prune_history, prune_stray_history};
 pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};

@@ -6,6 +6,7 @@ mod crash_of_one;
 mod crowd;
 mod documents;
 mod looking_after;
+mod moods;
 mod operator;
 mod scenarios;
 mod shared;

@@ -11,6 +11,8 @@ struct Shape {
     blog: &'static str,
     /// Feeds that the page names.
     named: &'static [&'static str],
+    /// The address that the page calls its own.
+    canonical: Option<&'static str>,
     /// Posts that the page links to.
     links: &'static [&'static str],
     /// Feeds by path: the page that they say they belong to, and the posts in them.
@@ -19,8 +21,16 @@ struct Shape {
     expected: Option<&'static str>,
 }
 
-const PLAIN: Shape =
-    Shape { what: "", blog: "/user", named: &[], links: &[], feeds: &[], redirects: &[], expected: None };
+const PLAIN: Shape = Shape {
+    what: "",
+    blog: "/user",
+    named: &[],
+    canonical: None,
+    links: &[],
+    feeds: &[],
+    redirects: &[],
+    expected: None,
+};
 
 const OF_OTHERS: &[&str] = &["/other/1", "/other/2", "/third/3", "/user/1"];
 const OF_USER: &[&str] = &["/user/1", "/user/2"];
@@ -157,6 +167,29 @@ fn shapes() -> Vec<Shape> {
             ..PLAIN
         },
         Shape {
+            what: "YouTube: a channel has a name for people and another for its feed",
+            blog: "/@user",
+            named: &["/feeds/videos.xml"],
+            canonical: Some("/channel/1"),
+            feeds: &[("/feeds/videos.xml", "/channel/1", &["/watch/1", "/watch/2"])],
+            expected: Some("/feeds/videos.xml"),
+            ..PLAIN
+        },
+        Shape {
+            what: "a page that calls the front page its own does not own the feed of the site",
+            named: &["/feed"],
+            canonical: Some("/"),
+            feeds: &[WHOLE_SITE],
+            ..PLAIN
+        },
+        Shape {
+            what: "a page that nobody but browsers may read",
+            blog: "/shut",
+            feeds: &[WHOLE_SITE, ("/shut/feed", "/shut", &["/shut/1"])],
+            expected: Some("/shut/feed"),
+            ..PLAIN
+        },
+        Shape {
             what: "a site of its own, as on Hatena",
             blog: "/",
             named: &["/feed", "/rss"],
@@ -214,11 +247,13 @@ async fn serve(shape: &Shape) -> Site {
     let named =
         shape.named.iter().map(|at| format!("<link rel=alternate type=application/rss+xml href=\"{at}\">"));
     let links = shape.links.iter().chain(&["/about-us"]).map(|at| format!("<a href=\"{at}\">{at}</a>"));
-    let page: String = named.chain(links).collect();
+    let canonical = shape.canonical.map(|at| format!("<link rel=canonical href=\"{at}\">"));
+    let page: String = named.chain(canonical).chain(links).collect();
+    let status = if shape.blog == "/shut" { 403 } else { 200 };
     site.edit(|content| {
         let at =
             shape.redirects.iter().find(|(from, _)| *from == shape.blog).map_or(shape.blog, |(_, to)| to);
-        content.instead.insert(at.into(), (200, "text/html".into(), page));
+        content.instead.insert(at.into(), (status, "text/html".into(), page));
         for (at, home, posts) in shape.feeds {
             content
                 .instead

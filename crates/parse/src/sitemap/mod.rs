@@ -1,8 +1,8 @@
 //! Sitemaps: the addresses that a site lists, as XML, as plain text, as a feed, any of them compressed.
 
+mod error;
+
 use std::io::Read;
-use stdx::phrase;
-use stdx::phrase::Phrase;
 
 use super::Cut;
 use super::decode;
@@ -11,6 +11,8 @@ use super::feed;
 use super::resolver::{Resolver, is_usable_base};
 use super::url::{self, Url};
 use stdx::time::Timestamp;
+
+pub use self::error::SitemapError;
 
 /// What a sitemap lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +32,9 @@ pub struct Location {
     pub loc: String,
     /// When it last changed, as far as the site says so in a form that we read.
     pub lastmod: Option<Timestamp>,
+    /// What a sitemap of news calls it.
+    #[serde(skip)]
+    pub title: Option<Box<str>>,
 }
 
 /// How much of a sitemap is read.
@@ -48,52 +53,6 @@ impl Default for SitemapLimits {
         Self { max_urls: 50_000, max_decoded_bytes: 64 * 1024 * 1024, max_ratio: 100 }
     }
 }
-
-/// Why a document is not read as a sitemap.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SitemapError {
-    /// There is nothing in it.
-    Empty,
-    /// It is a page for people.
-    Html,
-    /// It is XML of another kind.
-    OtherXml {
-        /// The name of its first element.
-        root: String,
-    },
-    /// It is text that lists no addresses.
-    NotASitemap,
-    /// Its compression is damaged from the start.
-    Damaged,
-    /// It grows beyond a limit when it is decompressed.
-    TooLarge { limit: u64 },
-}
-
-impl SitemapError {
-    /// Why, in one sentence.
-    pub fn phrase(&self) -> Phrase {
-        match self {
-            SitemapError::Empty => phrase!("the document is empty", "文書が空です"),
-            SitemapError::Html => {
-                phrase!("this is an HTML page, not a sitemap", "サイトマップではなく HTML ページです")
-            }
-            SitemapError::OtherXml { root } => phrase!(
-                "this is XML with root `{root}`, not a sitemap",
-                "サイトマップではない XML です（ルート要素 `{root}`）"
-            ),
-            SitemapError::NotASitemap => {
-                phrase!("this is neither XML nor a list of addresses", "XML でもアドレスの一覧でもありません")
-            }
-            SitemapError::Damaged => phrase!("the gzip data is damaged", "gzip のデータが壊れています"),
-            SitemapError::TooLarge { limit } => phrase!(
-                "the sitemap is larger than {limit} bytes when decompressed",
-                "サイトマップは展開すると {limit} バイトを超えます"
-            ),
-        }
-    }
-}
-
-stdx::error_in_english!(SitemapError);
 
 /// Reads a sitemap that was fetched from `base`.
 pub fn parse(
@@ -206,7 +165,8 @@ fn from_feed(
             found.cut = Some(Cut::Addresses);
             break;
         }
-        found.urls.push(Location { loc, lastmod: entry.updated.or(entry.published) });
+        let title = entry.title.map(String::into_boxed_str);
+        found.urls.push(Location { loc, lastmod: entry.updated.or(entry.published), title });
     }
     found.cut = found.cut.or(feed.cut);
     Ok(found)
@@ -232,6 +192,9 @@ struct SitemapEntry<'a> {
     prefix: &'a str,
     loc: String,
     lastmod: String,
+    /// Of news: when it appeared, and what it is called.
+    published: String,
+    title: String,
     field: Option<EntryField>,
 }
 
@@ -239,6 +202,8 @@ struct SitemapEntry<'a> {
 enum EntryField {
     Loc,
     Lastmod,
+    Published,
+    Title,
 }
 
 impl SitemapEntry<'_> {
@@ -248,6 +213,8 @@ impl SitemapEntry<'_> {
         let place = match self.field {
             Some(EntryField::Loc) => &mut self.loc,
             Some(EntryField::Lastmod) => &mut self.lastmod,
+            Some(EntryField::Published) => &mut self.published,
+            Some(EntryField::Title) => &mut self.title,
             None => return,
         };
         place.push_str(if place.is_empty() { text.trim_start() } else { text });
@@ -258,6 +225,8 @@ impl SitemapEntry<'_> {
         match self.field {
             Some(EntryField::Loc) => None,
             Some(EntryField::Lastmod) => Some(Self { lastmod: String::new(), ..self }),
+            Some(EntryField::Published) => Some(Self { published: String::new(), ..self }),
+            Some(EntryField::Title) => Some(Self { title: String::new(), ..self }),
             None => Some(self),
         }
     }
@@ -267,9 +236,12 @@ impl SitemapEntry<'_> {
     /// `image:loc` and `video:…` have other prefixes than the entry, and are not its own.
     fn field_of(&self, element: &Element<'_>) -> Option<EntryField> {
         let is_own = element.prefix().is_empty() || element.prefix() == self.prefix;
+        let is_news = element.prefix().eq_ignore_ascii_case("news");
         match element.local().to_ascii_lowercase().as_str() {
             "loc" if is_own && self.loc.is_empty() => Some(EntryField::Loc),
             "lastmod" if is_own && self.lastmod.is_empty() => Some(EntryField::Lastmod),
+            "publication_date" if is_news && self.published.is_empty() => Some(EntryField::Published),
+            "title" if is_news && self.title.is_empty() => Some(EntryField::Title),
             _ => None,
         }
     }
@@ -294,6 +266,8 @@ impl SitemapBuilder<'_> {
                             prefix,
                             loc: String::new(),
                             lastmod: String::new(),
+                            published: String::new(),
+                            title: String::new(),
                             field: None,
                         });
                     }
@@ -338,7 +312,8 @@ impl SitemapBuilder<'_> {
                 }
                 continue;
             }
-            self.add(Holds::Page, line, "");
+            let Some(loc) = address(&self.resolver, self.base, line) else { continue };
+            self.found.urls.push(Location { loc, lastmod: None, title: None });
         }
         if wrong > self.found.urls.len() || self.found.urls.is_empty() {
             return Err(SitemapError::NotASitemap);
@@ -348,7 +323,7 @@ impl SitemapBuilder<'_> {
 
     fn close(&mut self, entry: Option<SitemapEntry<'_>>) {
         if let Some(entry) = entry {
-            self.add(entry.holds, &entry.loc, &entry.lastmod);
+            self.add(&entry);
         }
     }
 
@@ -360,10 +335,12 @@ impl SitemapBuilder<'_> {
         is_full
     }
 
-    fn add(&mut self, holds: Holds, loc: &str, lastmod: &str) {
-        let Some(loc) = address(&self.resolver, self.base, loc) else { return };
-        let location = Location { loc, lastmod: feed::date::parse(lastmod) };
-        match holds {
+    fn add(&mut self, entry: &SitemapEntry<'_>) {
+        let Some(loc) = address(&self.resolver, self.base, &entry.loc) else { return };
+        let lastmod = feed::date::parse(&entry.lastmod).or_else(|| feed::date::parse(&entry.published));
+        let title = Some(entry.title.trim_end()).filter(|title| !title.is_empty()).map(Box::from);
+        let location = Location { loc, lastmod, title };
+        match entry.holds {
             Holds::Page => self.found.urls.push(location),
             Holds::Sitemap => self.found.children.push(location),
         }

@@ -45,6 +45,32 @@ fn pages_and_dates_are_read() {
 }
 
 #[test]
+fn a_sitemap_of_news_names_its_pages_and_says_when_they_appeared() {
+    let sitemap = read(
+        "<urlset xmlns:news='http://www.google.com/schemas/sitemap-news/0.9'>\
+         <url><loc>https://example.com/a</loc><news:news><news:publication><news:name>Paper</news:name></news:publication>\
+         <news:publication_date>2026-01-15T09:00:00+09:00</news:publication_date>\
+         <news:title>\n Rain &amp;amp; <![CDATA[snow]]>\n</news:title></news:news><video:title>v</video:title></url>\
+         <url><loc>https://example.com/b</loc><lastmod>2026-01-16</lastmod><video:title>v</video:title>\
+         <news:publication_date>2026-01-15</news:publication_date><news:title>Half",
+    )
+    .unwrap();
+    let shown = |at: &Location| (at.loc.clone(), at.lastmod.unwrap().to_string(), at.title.clone());
+    let found: Vec<_> = sitemap.urls.iter().map(shown).collect();
+    assert_eq!(
+        found,
+        [
+            (
+                "https://example.com/a".into(),
+                "2026-01-15T00:00:00.000Z".into(),
+                Some("Rain &amp; snow".into())
+            ),
+            ("https://example.com/b".into(), "2026-01-16T00:00:00.000Z".into(), None),
+        ]
+    );
+}
+
+#[test]
 fn an_index_lists_further_sitemaps() {
     let sitemap = read(
         "<sitemapindex><sitemap><loc>https://example.com/1.xml.gz</loc><lastmod>2026-01</lastmod></sitemap>\

@@ -11,8 +11,9 @@ use super::{Url, is_web};
 ///   segments resolved, an empty path is `/`. A final slash stays: `/a` and `/a/` can be two pages.
 /// - Percent-encoding: hex digits in upper case, unreserved characters decoded, a stray `%` encoded.
 /// - The fragment is left out, except `#!…`, which names the page on sites that route in the browser.
-/// - Parameters that only say where the visitor came from (`utm_…`, `fbclid`, …) are left out, the others are
-///   sorted by name; values of one name keep their order, because programs read them as a list.
+/// - Parameters that only say where the visitor came from (`utm_…`, `fbclid`, …), or in which session (`PHPSESSID`,
+///   `;jsessionid=…`), are left out, the others are sorted by name; values of one name keep their order, because programs read
+///   them as a list.
 /// - Addresses that are no `http` or `https` only lose their fragment; `file:` loses the host before a drive letter,
 ///   which reading it again would take away.
 pub fn normalize(url: &Url) -> String {
@@ -44,7 +45,7 @@ pub fn comparison_key(url: &Url) -> String {
         key.push(':');
         key.push_str(&port.to_string());
     }
-    push_normal_escapes(&mut key, url.path());
+    push_normal_escapes(&mut key, without_session(url.path()));
     push_query(&mut key, url.query().unwrap_or_default());
     if let Some(route) = url.fragment().filter(|fragment| fragment.starts_with('!')) {
         key.push('#');
@@ -63,8 +64,8 @@ fn push_query(key: &mut String, query: &str) {
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let mut normal = String::with_capacity(pair.len());
         push_normal_escapes(&mut normal, pair);
-        let name = normal.split('=').next().unwrap_or_default();
-        if !is_tracking(name) {
+        let (name, value) = normal.split_once('=').unwrap_or((&normal, ""));
+        if !is_tracking(name) && !is_session(name, value) {
             kept.push((name.to_owned(), normal));
         }
     }
@@ -128,4 +129,24 @@ static TRACKING_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 fn is_tracking(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     TRACKING_NAMES.contains(name.as_str()) || TRACKING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Parameters that servers keep visitors apart by who take no cookies, as we do not.
+fn is_session(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    match name.as_str() {
+        "phpsessid" | "jsessionid" | "sessionid" | "session_id" | "cfid" | "cftoken" => true,
+        // The name is also that of stories and sections: those have short values.
+        "sid" => value.len() >= 26 && value.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+        _ => name.starts_with("aspsessionid"),
+    }
+}
+
+/// The path without the session that servers written in Java append to it.
+fn without_session(path: &str) -> &str {
+    const MARK: &str = ";jsessionid=";
+    let at = path
+        .rfind(';')
+        .filter(|at| path.get(*at..*at + MARK.len()).is_some_and(|start| start.eq_ignore_ascii_case(MARK)));
+    at.filter(|at| !path[*at..].contains('/')).map_or(path, |at| &path[..at])
 }

@@ -108,6 +108,9 @@ mod tests {
             ("https://example.com/a?&&x&", "https://example.com/a?x"),
             ("https://example.com/a?UTM_Source=x&id=3&fbclid=y", "https://example.com/a?id=3"),
             ("https://example.com/a?utm%5Fsource=x", "https://example.com/a"),
+            ("https://example.com/a;jsessionid=0A1B.node2?b=1", "https://example.com/a?b=1"),
+            ("https://example.com/a?PHPSESSID=0a1b&b=1", "https://example.com/a?b=1"),
+            ("https://example.com/t?sid=0123456789abcdef0123456789abcdef&t=7", "https://example.com/t?t=7"),
             ("https://example.com/a#top", "https://example.com/a"),
             ("https://example.com/#!/news/3", "https://example.com/#!/news/3"),
             ("https://u:p@example.com:8443/", "https://u:p@example.com:8443/"),
@@ -129,6 +132,9 @@ mod tests {
             ("https://example.com/a%2Fb", "https://example.com/a/b"),
             ("https://example.com/a", "https://www.example.com/a"),
             ("https://example.com/?ref=3", "https://example.com/"),
+            ("https://example.com/?sid=3", "https://example.com/?sid=4"),
+            ("https://example.com/a;v=1", "https://example.com/a"),
+            ("https://example.com/a;jsessionid=1/b", "https://example.com/a"),
         ] {
             assert_ne!(normal(one), normal(other), "{one} {other}");
         }

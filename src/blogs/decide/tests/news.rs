@@ -142,6 +142,50 @@ fn a_new_guid_for_a_known_address_is_not_new_and_is_remembered() {
 }
 
 #[test]
+fn an_entry_replaces_one_that_vanished_with_its_title_and_date() {
+    let at = |day: u32| Some(now().minus(DAY * day));
+    let dated = |name: &str, title: Option<&str>, day: u32| FoundEntry {
+        title: title.map(str::to_owned),
+        published_at: at(day),
+        ..entry(name)
+    };
+    let had = |title: &str, day: u32| (Some(title.to_owned()), at(day));
+    for (what, lists, vanished, replacing) in [
+        ("a corrected slug", vec![dated("x2", Some("x"), 1)], vec![had("x", 1)], 1),
+        ("another date", vec![dated("x2", Some("x"), 1)], vec![had("x", 2)], 0),
+        ("another title", vec![dated("x2", Some("y"), 1)], vec![had("x", 1)], 0),
+        ("nothing has vanished", vec![dated("x2", Some("x"), 1)], vec![], 0),
+        (
+            "two in the place of one",
+            vec![dated("x2", Some("x"), 1), dated("x3", Some("x"), 1)],
+            vec![had("x", 1)],
+            1,
+        ),
+        ("no titles", vec![dated("x2", None, 1)], vec![(None, at(1))], 0),
+        (
+            "no dates",
+            vec![FoundEntry { published_at: None, ..dated("x2", Some("x"), 1) }],
+            vec![(Some("x".into()), None)],
+            0,
+        ),
+        ("one that is known", vec![dated("a", Some("x"), 1)], vec![had("x", 1)], 0),
+    ] {
+        assert_eq!(find_replacing(&lists, &seen("a"), vanished).len(), replacing, "{what}");
+    }
+    let state = after(Detector::Feed, "a b c");
+    assert_eq!(
+        list_vanished(&state, &saw(Detector::Feed, entries("d b"))),
+        ["//b.example/a", "//b.example/c"]
+    );
+    assert!(list_vanished(&state, &saw(Detector::Sitemap, entries("d b"))).is_empty());
+    let seen = SeenEntries { replacing: HashSet::from(["//b.example/d".to_owned()]), ..seen("a b c") };
+    let decision = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("e d b")), &seen);
+    assert_eq!(announced(&decision), ["e"]);
+    assert_eq!(codes(&decision), ["rewritten", "new"]);
+    assert_eq!(recorded(&decision).len(), 2, "it is remembered under its new name");
+}
+
+#[test]
 fn a_new_address_for_a_known_guid_is_not_new_and_is_remembered() {
     let mut moved = entry("a");
     moved.url_key = Some("//b.example/elsewhere".into());

@@ -34,6 +34,37 @@ fn an_empty_or_shrunken_list_is_an_error_until_it_lasts() {
 }
 
 #[test]
+fn a_list_that_stays_short_is_believed_although_it_goes_on() {
+    let mut state = after(Detector::Sitemap, "a b c d e f g");
+    let mut found = Vec::new();
+    for (sees, memory) in [("e f g", "a b c d e f g"), ("f g h", "a b c d e f g"), ("g h i", "a b c d e f g")]
+    {
+        let seen_now = saw(Detector::Sitemap, entries(sees));
+        let decision = decide_check(&blog(), &rules(), &state, &seen_now, &seen(memory));
+        found.push((decision.check.error_message.is_some(), announced(&decision)));
+        state = *decision.state.unwrap();
+    }
+    let nothing = Vec::<String>::new();
+    assert_eq!(found, [(true, nothing.clone()), (true, nothing), (false, vec!["h".into(), "i".into()])]);
+}
+
+#[test]
+fn a_feed_that_stays_empty_is_believed_and_what_comes_then_is_new() {
+    let mut state = after(Detector::Feed, "a b");
+    state.feed_newest_at = Some(now().minus(DAY));
+    for turn in 1..=4 {
+        let decision = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, vec![]), &seen("a b"));
+        assert_eq!(decision.check.error_message.is_some(), turn < 3, "turn {turn}");
+        assert!(decision.changes.is_empty(), "nobody is told about it");
+        state = *decision.state.unwrap_or(Box::new(state));
+    }
+    assert_eq!(state.feed_newest_at, Some(now().minus(DAY)), "it is still known how old the feed is");
+    let full = saw(Detector::Feed, entries("d c a"));
+    let decision = decide_check(&blog(), &rules(), &state, &full, &seen("a b"));
+    assert_eq!(announced(&decision), ["d", "c"]);
+}
+
+#[test]
 fn failures_are_told_once_then_daily_then_their_end() {
     let mut state = after(Detector::Feed, "a");
     let mut announced = Vec::new();
@@ -106,4 +137,27 @@ fn each_kind_of_trouble_has_its_consequence() {
         Target::Search,
         "after three times it is searched for"
     );
+}
+
+#[test]
+fn a_document_that_decided_and_is_not_found_again_is_asked_for_until_another_decides() {
+    let feed: Url = "https://b.example/feed".parse().unwrap();
+    let mut state = after(Detector::Feed, "a");
+    state.feed_url = Some(feed.clone());
+    let searched = |outcome| Sighting { feed_search: Some(None), ..sighting(outcome) };
+    let other = CheckFailure { kind: CheckFailureKind::Other, message: "broken".into() };
+    let failed = searched(Err(other));
+    let state = *decide_check(&blog(), &rules(), &state, &failed, &SeenEntries::default()).state.unwrap();
+    assert!(is_lost(&blog(), &state, Detector::Feed));
+    assert_eq!(target(&blog(), &state, Detector::Feed, now().plus(HOUR)), Target::At(feed));
+    let back = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
+    assert!(!is_lost(&blog(), &back.state.unwrap(), Detector::Feed), "it is back");
+    let by_page = |state: &State, sighting: Sighting| {
+        *decide_check(&blog(), &rules(), state, &sighting, &seen("a")).state.unwrap()
+    };
+    let state = by_page(&state, saw(Detector::Html, entries("a x")));
+    assert!(is_lost(&blog(), &state, Detector::Feed), "the page decides, and the feed may be back");
+    let again = saw(Detector::Html, entries("a x")).outcome;
+    let state = by_page(&state, searched(again));
+    assert_eq!(target(&blog(), &state, Detector::Feed, now().plus(HOUR)), Target::Nowhere);
 }
