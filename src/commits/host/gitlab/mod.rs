@@ -136,7 +136,8 @@ impl GitLab {
             .accept("application/json")
             .allow_private(&self.allow_private)
             .manners(self.manners)
-            .limits(limits);
+            .limits(limits)
+            .own_errors();
         match &self.token {
             Some((name, token)) => request.secret_header(name.clone(), token),
             None => request,
@@ -268,9 +269,11 @@ impl Host for GitLab {
         let answer = match with_lines {
             None => self.get(&path, &query[..3], stop).await?,
             Some(Err(Error::Failed(why))) => {
+                // If it fails without them, too, the lines were not the trouble.
+                let answer = self.get(&path, &query[..3], stop).await?;
                 self.is_slow_at_lines.store(true, Ordering::Relaxed);
                 info!("{NAME} is slow at counting lines; they are read after the commits: {why}");
-                self.get(&path, &query[..3], stop).await?
+                answer
             }
             Some(other) => {
                 let TimedAnswer { answer, took } = other?;
