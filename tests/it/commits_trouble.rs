@@ -1,12 +1,18 @@
 //! A Git host in trouble: broken projects beside sound ones, and what is no answer of GitLab at all.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::commits::host;
-use tsuzuki::demo::gitlab::Fault;
+use tsuzuki::commits::run::decide::Sharing;
+use tsuzuki::commits::run::Ended;
+use tsuzuki::commits::store::projects;
+use tsuzuki::config::{self, Env};
+use tsuzuki::demo::gitlab::{Fault, GitLab};
+use tsuzuki::engine::Failure;
 
-use crate::commits::world::World;
+use crate::commits::world::{TOKEN, World, config_text};
 use crate::commits_runs::tick;
 
 const GROUP: &str = "group = \"team\"";
@@ -43,5 +49,60 @@ on_both_databases! {
         ticking.abort();
         let page = client.fetch_commits(2, range(&head), 1, &stop).await.unwrap();
         assert!(page.commits.iter().all(|commit| commit.lines.is_some()), "what fails without lines, too, says nothing about lines");
+    }
+
+    async fn what_is_no_answer_of_gitlab_says_so_and_no_project_is_taken_for_gone(fixture) {
+        let world = World::new(&fixture.db, GROUP).await;
+        world.gitlab.add_synthetic(1, "team/app", 150);
+        world.start().await.unwrap();
+        let page = "<!DOCTYPE html><html><body>Sign in</body></html>";
+        for status in [200, 401, 403, 404, 410] {
+            world.gitlab.set_fault(move |_| Some(Fault::Status(status, vec![("content-type", "text/html".into())], page)));
+            let outcome = world.start().await.unwrap();
+            assert_eq!((outcome.run.run.success_count, outcome.run.run.failed_count), (0, 1), "{outcome:?}");
+            let said = format!("HTTP {status}): check `gitlab`");
+            assert!(outcome.problems.iter().all(|why| why.to_string().contains(&said)), "{:?}", outcome.problems);
+            let known = fixture.db.read(|tx| projects::list(tx, None)).await.unwrap();
+            assert!(known[0].removed_at.is_none(), "a page of a proxy removes no project");
+        }
+        world.gitlab.reset_fault();
+        assert_eq!(world.start().await.unwrap().run.run.success_count, 1);
+    }
+
+    async fn a_user_who_is_blocked_is_told_as_one_and_not_of_each_project(fixture) {
+        let world = World::new(&fixture.db, "projects = [\"team/a\", \"team/b\"]").await;
+        world.gitlab.set_fault(|_| {
+            Some(Fault::Status(403, vec![], "{\"message\":\"403 Forbidden - Your account has been blocked.\"}"))
+        });
+        let failure = world.start().await.unwrap_err();
+        let Failure::Credentials(why) = &failure else { panic!("{failure:?}") };
+        assert!(why.to_string().contains("Your account has been blocked"), "{why}");
+    }
+
+    async fn a_redirect_to_another_origin_is_named_and_the_token_is_not_blamed(fixture) {
+        let world = World::new(&fixture.db, "projects = [\"team/app\"]").await;
+        let other = GitLab::start().await.unwrap();
+        other.set_token("of another");
+        let (there, origin) = (format!("{}/api/v4/projects/1", other.url()), other.url());
+        world.gitlab.set_fault(move |_| Some(Fault::Status(301, vec![("location", there.clone())], "")));
+        let ended = world.bulk(&CancellationToken::new()).start(None, Sharing::Alone).await.unwrap();
+        let Ended::Nothing(problems) = ended else { panic!("{ended:?}") };
+        let said = problems[0].to_string();
+        assert!(said.contains(&format!("redirects to {origin}, where the token is not sent")), "{said}");
+        assert!(other.requests().iter().all(|asked| asked.token.is_none()));
+    }
+}
+
+#[test]
+fn the_address_of_the_api_is_not_that_of_gitlab() {
+    for (address, base) in [
+        ("https://gitlab.com/api/v4", "https://gitlab.com/"),
+        ("https://git.example/gitlab/api/v4/", "https://git.example/gitlab/"),
+    ] {
+        let text = config_text(address, TOKEN, "group = \"team\"");
+        let config = config::parse(&text, Path::new("t.toml"), tsuzuki::app::kinds(), &Env::of([])).unwrap();
+        let problems = tsuzuki::commits::GitSource::read(&config.jobs[0]).err().unwrap();
+        let said = problems.render(config::Colour::Never);
+        assert!(said.contains(&format!("without `api/v4`: {base}")), "{said}");
     }
 }

@@ -91,7 +91,7 @@ impl Asker {
         &self,
         patience: Patience,
         request: &Request,
-        refusal: impl Fn(u16, &[u8]) -> Error,
+        refusal: impl Fn(&ApiAnswer) -> Error,
         stop: &CancellationToken,
     ) -> Result<TimedAnswer, Error> {
         let host = self.host;
@@ -138,7 +138,7 @@ impl Asker {
                             status >= 500 && retry_at.is_none(),
                         )
                     }
-                    status => return Err(refusal(status, &answer.body)),
+                    _ => return Err(refusal(&answer)),
                 },
                 Err(error) if error.is_retryable() && error.status().is_none() => {
                     let pause = error.retry_after();
