@@ -6,11 +6,12 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tsuzuki::commits::host;
 use tsuzuki::commits::run::decide::Sharing;
-use tsuzuki::commits::run::Ended;
+use tsuzuki::commits::run::{self, Bulk, Ended, RunStatus, Target};
 use tsuzuki::commits::store::projects;
 use tsuzuki::config::{self, Env};
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 use tsuzuki::engine::Failure;
+use tsuzuki::id::{Owner, RunId};
 
 use crate::commits::world::{TOKEN, World, config_text};
 use crate::commits_runs::tick;
@@ -90,6 +91,32 @@ on_both_databases! {
         let said = problems[0].to_string();
         assert!(said.contains(&format!("redirects to {origin}, where the token is not sent")), "{said}");
         assert!(other.requests().iter().all(|asked| asked.token.is_none()));
+    }
+
+    async fn whoever_stays_collects_what_a_lost_worker_had(fixture) {
+        let world = World::new(&fixture.db, GROUP).await;
+        for id in 1..=3 {
+            world.gitlab.add_synthetic(id, &format!("team/p{id}"), 3);
+        }
+        world.start().await.unwrap();
+        let (run_id, host) = (RunId::random(), world.sources[0].host.clone());
+        let target = |project_id| Target { project_id, branch_name: "main".into(), host: host.clone(), job_name: Some("code".into()) };
+        let targets: Vec<Target> = (1..=3).map(target).collect();
+        fixture.db.write(move |tx| run::register(tx, run_id, None, &targets)).await.unwrap().unwrap();
+        // Somebody takes a target, and is never heard of again.
+        let elsewhere = Owner::this_process();
+        fixture.db.claim(move |tx| run::claim(tx, &run_id, &host, "code", &elsewhere)).await.unwrap().unwrap();
+        let join = async |bulk: Bulk| match bulk.start(None, Sharing::Join).await.unwrap() {
+            Ended::Worked(outcome) => outcome.run,
+            other => panic!("{other:?}"),
+        };
+        let stop = CancellationToken::new();
+        let left = join(world.bulk(&stop)).await;
+        assert_eq!((left.run.success_count, left.pending_count), (2, 1), "a job does not wait for others");
+        let ticking = tick(&fixture.clock);
+        let ended = join(world.bulk(&stop).staying()).await;
+        ticking.abort();
+        assert_eq!((ended.run.status, ended.run.success_count), (RunStatus::Completed, 3));
     }
 }
 
