@@ -14,6 +14,7 @@ use tsuzuki::engine::Failure;
 use tsuzuki::id::{Owner, RunId};
 
 use crate::commits::world::{TOKEN, World, config_text};
+use crate::commits_projects::run;
 use crate::commits_runs::tick;
 
 const GROUP: &str = "group = \"team\"";
@@ -91,6 +92,32 @@ on_both_databases! {
         let said = problems[0].to_string();
         assert!(said.contains(&format!("redirects to {origin}, where the token is not sent")), "{said}");
         assert!(other.requests().iter().all(|asked| asked.token.is_none()));
+    }
+
+    async fn branches_that_fail_for_one_reason_are_one_line_of_status(fixture) {
+        let gitlab = GitLab::start().await.unwrap();
+        for id in 1..=7 {
+            gitlab.add_synthetic(id, &format!("team/p{id}"), 3);
+        }
+        // Six reasons, one of them twice.
+        gitlab.set_fault(|asked| {
+            let id: u16 = asked.segments.get(1)?.parse().ok()?;
+            let status = 428 + id.max(2);
+            (asked.segments.len() > 3).then(|| Fault::Status(status, vec![], "{\"message\":\"no\"}"))
+        });
+        let text = config_text(&gitlab.url(), TOKEN, "group = \"team\"");
+        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), text).unwrap();
+        assert_eq!(run(&fixture, &["bulk", "start"]).await.0, Some(3));
+        let (_, said) = run(&fixture, &["status"]).await;
+        let lines: Vec<&str> = said.lines().filter(|line| line.contains("cannot be collected since")).collect();
+        assert_eq!(lines.len(), 5, "{said}");
+        assert!(lines.iter().filter(|line| line.contains(" and 1 more ")).all(|line| line.contains("HTTP 430") && line.contains("`tsuzuki branch ls`")), "{said}");
+        assert!(said.contains("… and 1 more"), "{said}");
+        assert!(!said.contains("--failing"), "that lists jobs, and none fails: {said}");
+        assert!(run(&fixture, &["status", "--failing"]).await.1.contains("No job fails or waits."));
+        for name in ["team/p3/main", "team/p3 main"] {
+            assert_eq!(run(&fixture, &["why", name]).await.0, Some(0), "{name}");
+        }
     }
 
     async fn whoever_stays_collects_what_a_lost_worker_had(fixture) {
