@@ -42,7 +42,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let app = context.read_only_app().await?;
     if !args.watch {
         let overview = find(args, &app, context).await?;
-        show_jobs(&overview.jobs, context)?;
+        show_jobs(&overview.jobs, args, context)?;
         say(&overview, context);
         return Ok(Exit::Fine);
     }
@@ -90,14 +90,18 @@ async fn find(args: &Args, app: &App, context: &Context) -> Result<Overview> {
     Ok(overview)
 }
 
-fn show_jobs(jobs: &[JobOverview], context: &Context) -> Result {
-    if jobs.is_empty() && !context.out.is_json() {
-        return context.out.done(phrase!(
+fn show_jobs(jobs: &[JobOverview], args: &Args, context: &Context) -> Result {
+    if !jobs.is_empty() || context.out.is_json() {
+        return context.out.listing(&list_columns(), jobs, list_cells);
+    }
+    context.out.done(if args.failing {
+        phrase!("No job fails or waits.", "失敗または待機中のジョブはありません。")
+    } else {
+        phrase!(
             "No jobs to show. `tsuzuki job add` or an editor adds one to the config file.",
             "表示するジョブはありません。`tsuzuki job add` またはエディターで設定ファイルに追加できます。"
-        ));
-    }
-    context.out.listing(&list_columns(), jobs, list_cells)
+        )
+    })
 }
 
 /// Says what needs a person, on stderr.
@@ -159,19 +163,24 @@ fn list_cells(job: &JobOverview) -> Vec<Cell> {
 
 /// What needs a person, the worst first; many of one sort are one line with the command that lists them.
 fn summarise(overview: &Overview) -> Vec<(State, Phrase)> {
-    let count = |state| overview.needs_you.iter().filter(|notice| notice.state == state).count();
     let mut lines = Vec::new();
-    for notice in &overview.needs_you {
-        let (state, many) = (notice.state, count(notice.state));
-        if many <= MAX_NOTICES {
+    for (at, notice) in overview.needs_you.iter().enumerate() {
+        let state = notice.state;
+        let is_alike = |other: &&Notice| other.state == state && other.about.word() == notice.about.word();
+        let many = overview.needs_you.iter().filter(is_alike).count();
+        let before = overview.needs_you[..at].iter().filter(is_alike).count();
+        let is_about_job = notice.about.name_of("job").is_some();
+        if many <= MAX_NOTICES || (before < MAX_NOTICES && !is_about_job) {
             lines.push((state, line(notice)));
-        } else if lines.iter().all(|(known, _)| *known != state) {
+        } else if is_about_job && before == 0 {
             let (all, state_words) = (overview.jobs.len(), state.phrase());
             let summary = phrase!(
                 "{state_words}: {many} of {all job}: `tsuzuki status --failing`",
                 "{state_words}：{all} 件中 {many} 件：`tsuzuki status --failing`"
             );
             lines.push((state, summary));
+        } else if before == MAX_NOTICES && !is_about_job {
+            lines.push((state, phrase!("… and {more} more", "… ほか {more} 件", more = many - before)));
         }
     }
     lines

@@ -257,6 +257,23 @@ impl Keys {
             );
             problems.push(job.section.problem(other, message));
         }
+        for (key, url, kind) in &hosts {
+            let Some(url) = url else { continue };
+            let base = url.path().trim_end_matches('/').strip_suffix(kind.api);
+            if let Some(base) = base.filter(|base| base.ends_with('/')) {
+                let mut base_url: url::Url = (*url).clone().into();
+                base_url.set_path(base);
+                let message = phrase!(
+                    "`{key}` is the address of {host} itself, without `{api}`: {base_url}",
+                    "`{key}` には `{api}` を付けず、{host} 本体の URL を指定します：{base_url}",
+                    key = *key,
+                    host = kind.name,
+                    api = kind.api,
+                    base_url = base_url.as_str()
+                );
+                problems.push(job.section.problem(key, message));
+            }
+        }
         // One that is there but wrong has been told already.
         if !hosts.iter().any(|(key, ..)| job.section.has(key)) {
             let keys: Vec<String> = hosts.iter().map(|(key, ..)| format!("`{key}`")).collect();

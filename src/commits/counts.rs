@@ -46,9 +46,10 @@ pub(super) enum WantedYear {
 }
 
 impl WantedYear {
-    fn among(self, years: &[i16]) -> Option<i16> {
+    /// One commit whose clock was ahead does not make its year the newest.
+    fn among(self, years: &[i16], this_year: i16) -> Option<i16> {
         match self {
-            WantedYear::Newest => years.first().copied(),
+            WantedYear::Newest => years.iter().find(|year| **year <= this_year).or(years.first()).copied(),
             WantedYear::All => None,
             WantedYear::Only(year) => Some(year),
         }
@@ -64,10 +65,11 @@ pub(super) fn find(
 ) -> db::Result<Option<PageCounts>> {
     let counting = counting(config, scope);
     let pairs = reading::list_pairs_of(tx, &counting.scope)?;
+    let this_year = tx.now().date_in(counting.zone.time_zone()).year();
     if counts::count_up_to(tx, &pairs, FEW)? < FEW {
         let series = stats::find_series(tx, &counting)?;
         let years = series.years();
-        let year = wanted.among(&years);
+        let year = wanted.among(&years, this_year);
         let series = year.map_or_else(|| series.over_all_years(), |year| series.in_year(year));
         return Ok(Some(PageCounts { years, year, series, stale_since: None }));
     }
@@ -75,7 +77,7 @@ pub(super) fn find(
     let Some(counted_as) = counts::find(tx, &scope)? else { return Ok(None) };
     let is_fresh = is_fresh(tx, &scope, &counted_as, &settings(&counting))?;
     let years = counts::list_years(tx, &scope)?;
-    let year = wanted.among(&years);
+    let year = wanted.among(&years, this_year);
     let document = counts::find_document(tx, &scope, year.unwrap_or(ALL_YEARS))?;
     let series = match document {
         // Another version may have written it in another way; it is counted again soon.
@@ -187,6 +189,16 @@ fn canonical(scope: &Scope, pairs: &[(i64, String)]) -> Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_commit_that_is_dated_ahead_does_not_decide_which_year_is_shown() {
+        let newest = |years: &[i16]| WantedYear::Newest.among(years, 2026);
+        assert_eq!(newest(&[2106, 2026, 2025]), Some(2026));
+        assert_eq!(newest(&[2106, 2024]), Some(2024));
+        assert_eq!(newest(&[2106, 2038]), Some(2106), "nothing but wrong clocks");
+        assert_eq!(newest(&[]), None);
+        assert_eq!(WantedYear::Only(2106).among(&[2106, 2026], 2026), Some(2106));
+    }
 
     #[test]
     fn the_same_branches_are_counted_once_however_they_are_asked_for() {

@@ -128,8 +128,8 @@ pub(super) async fn fetch_named(
                 problems.push(NotFound::new(place, why));
                 is_whole = false;
             }
-            Err(host::Error::Forbidden { why, .. }) => {
-                problems.push(NotFound::new(place, why.into()));
+            Err(error @ (host::Error::Forbidden { .. } | host::Error::Refused { .. })) => {
+                problems.push(NotFound::new(place, error.phrase()));
                 is_whole = false;
             }
             Err(error) => return Err(error),

@@ -8,7 +8,7 @@ use super::model::Project;
 use super::people::People;
 use super::run::{self, RunStatus, Summary};
 use super::stats::{self, Behind, Counting};
-use super::store::branches::{self, BranchRow};
+use super::store::branches::{self, BranchRow, Failing};
 use super::store::projects;
 use super::store::reading::{self, CommitRow, Scope};
 use crate::db::{self, Tx};
@@ -20,13 +20,13 @@ use crate::id::RunId;
 use crate::ledger::Subject;
 use crate::phrase;
 
-/// `PROJECT/BRANCH`; both may have slashes of their own.
+/// `PROJECT/BRANCH`, or `PROJECT BRANCH` as runs name it; both may have slashes of their own.
 pub(super) fn find_branches(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let mut views = Vec::new();
-    for (slash, _) in name.match_indices('/') {
-        for project in projects::find_named(tx, &name[..slash])? {
+    for (end, _) in name.match_indices(['/', ' ']) {
+        for project in projects::find_named(tx, &name[..end])? {
             let rows = branches::list(tx, Some(project.project_id))?;
-            for row in rows.into_iter().filter(|row| row.branch_name == name[slash + 1..]) {
+            for row in rows.into_iter().filter(|row| row.branch_name == name[end + 1..]) {
                 views.push(branch_view(finder, tx, &row)?);
             }
         }
@@ -324,26 +324,39 @@ fn commit_view(rows: &[CommitRow]) -> Option<View> {
     Some(view)
 }
 
-/// Branches that are named one by one among what needs a person.
-const NAMED: usize = 20;
+/// Branches that are looked at for what needs a person.
+const MOST_FAILING: usize = 1_000;
+/// Reasons that are told one by one.
+const MOST_REASONS: usize = 20;
 
-/// What has to be done about branches that cannot be collected.
+/// What has to be done about branches that cannot be collected: once for each reason, whatever number of branches has it.
 pub(super) fn list_failing(tx: &mut Tx<'_>) -> db::Result<Vec<Notice>> {
-    let failing = branches::list_failing(tx, NAMED)?;
-    Ok(failing
-        .into_iter()
-        .map(|branch| {
-            let about = events::branch(&branch.project, &branch.branch_name);
-            let command = format!("why {about}");
-            let text = phrase!(
-                "{project} {branch} cannot be collected since {since}: {why}",
-                "{project} {branch} は {since} から収集できません：{why}",
-                project = branch.project,
-                branch = branch.branch_name,
-                since = branch.since,
-                why = branch.why
-            );
-            Notice { state: State::Failing, about, text, command, actions: Vec::new() }
-        })
-        .collect())
+    let mut reasons: Vec<(Failing, i64)> = Vec::new();
+    for branch in branches::list_failing(tx, MOST_FAILING)? {
+        match reasons.iter_mut().find(|(first, _)| first.why == branch.why) {
+            Some((_, more)) => *more += 1,
+            None => reasons.push((branch, 0)),
+        }
+    }
+    reasons.truncate(MOST_REASONS);
+    Ok(reasons.into_iter().map(|(first, more)| failing_notice(&first, more)).collect())
+}
+
+fn failing_notice(first: &Failing, more: i64) -> Notice {
+    let Failing { project, branch_name: branch, since, why } = first;
+    let about = events::branch(project, branch);
+    let (text, command) = if more == 0 {
+        let text = phrase!(
+            "{project} {branch} cannot be collected since {since}: {why}",
+            "{project} {branch} は {since} から収集できません：{why}"
+        );
+        (text, format!("why {about}"))
+    } else {
+        let text = phrase!(
+            "{project} {branch} and {more} more cannot be collected since {since}: {why}",
+            "{project} {branch} ほか {more} 件は {since} から収集できません：{why}"
+        );
+        (text, "branch ls".to_owned())
+    };
+    Notice { state: State::Failing, about, text, command, actions: Vec::new() }
 }

@@ -258,7 +258,7 @@ on_both_databases! {
     }
 }
 
-async fn run(fixture: &Fixture, arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) async fn run(fixture: &Fixture, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
     command.args(arguments).current_dir(fixture.dir.path()).env_clear().env("TZ", "Asia/Tokyo");
     command.env("TSUZUKI_STORE_URL", fixture.address());

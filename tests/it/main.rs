@@ -38,6 +38,7 @@ mod commits_numbers;
 mod commits_projects;
 mod commits_runs;
 mod commits_together;
+mod commits_trouble;
 mod concurrency;
 mod config;
 mod config_japanese;

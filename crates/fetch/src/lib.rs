@@ -241,7 +241,8 @@ impl Fetcher {
             let outcome = HostAnswer::of_status(head.status, retry_after);
             let is_asked =
                 matches!(outcome, HostAnswer::Busy { retry_after: Some(wait), .. } if !wait.is_zero());
-            let pause = pass.record(outcome);
+            let is_own = request.has_own_errors && matches!(outcome, HostAnswer::Failing { .. });
+            let pause = if is_own { None } else { pass.record(outcome) };
             tracing::debug!(host = head.final_url.host_str(), status = head.status, ?spent, "Answered");
             if head.status == 206 {
                 // We never ask for a range: taken for the whole, a part would make the rest look removed.

@@ -29,6 +29,7 @@ pub struct Request {
     pub(super) limits: Option<Limits>,
     pub(super) manners: Option<Manners>,
     pub(super) once: bool,
+    pub(super) has_own_errors: bool,
     problem: Option<Phrase>,
 }
 
@@ -76,6 +77,7 @@ impl Request {
             limits: None,
             manners: None,
             once: false,
+            has_own_errors: false,
             problem: None,
         };
         match userinfo {
@@ -111,6 +113,13 @@ impl Request {
     /// Sends it once and on a connection of its own, for requests that are counted: no server sees it twice.
     pub fn once(mut self) -> Self {
         self.once = true;
+        self
+    }
+
+    /// A 500, 502 or 504 is about what it asks for, not about the host: nobody else waits for it. Whoever sends it goes
+    /// easy on a host that answers nothing else.
+    pub fn own_errors(mut self) -> Self {
+        self.has_own_errors = true;
         self
     }
 

@@ -113,7 +113,7 @@ async fn worker(job: Option<&str>, context: &Context) -> Result<(Bulk, tsuzuki::
     let sources = read_sources(context.config().await?, job)?;
     let drawn = progress::drawn(&context.out);
     let bulk = Bulk::new(app.env.clone(), sources, drawn, context.stop.clone());
-    Ok((bulk.watched(told_as_lines(context)), app))
+    Ok((bulk.watched(told_as_lines(context)).staying(), app))
 }
 
 /// Off a terminal every step is a line of JSON on stderr.

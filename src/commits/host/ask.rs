@@ -17,6 +17,8 @@ use crate::time::{Clock, Timestamp};
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// How often a request is repeated that failed without saying when to come back.
 const ATTEMPTS: u32 = 5;
+/// The same for one that met a server error: a server that is started again answers after a minute or two.
+const SERVER_ERROR_ATTEMPTS: u32 = 8;
 /// The same for one that may only be too much to ask for.
 const FEW_ATTEMPTS: u32 = 3;
 /// How long a host that cannot be reached is tried.
@@ -36,7 +38,8 @@ pub(super) struct Asker {
     pause_until: Mutex<Option<Timestamp>>,
     /// The longest wait that was left to the next run, and why.
     left: Mutex<Option<(Timestamp, Phrase)>>,
-    /// Why the last request that got no answer at all was given up; `None` as soon as something answers.
+    /// Why the last request that got no answer but server errors, or none at all, was given up; `None` as soon as something
+    /// is answered.
     silence: Mutex<Option<Phrase>>,
 }
 
@@ -88,7 +91,7 @@ impl Asker {
         &self,
         patience: Patience,
         request: &Request,
-        refusal: impl Fn(u16, &[u8]) -> Error,
+        refusal: impl Fn(&ApiAnswer) -> Error,
         stop: &CancellationToken,
     ) -> Result<TimedAnswer, Error> {
         let host = self.host;
@@ -110,11 +113,11 @@ impl Asker {
                 outcome = self.fetcher.fetch_api(request) => outcome,
             };
             let now = self.clock.now();
-            if outcome.is_ok() {
+            if outcome.as_ref().is_ok_and(|answer| answer.head.status < 500) {
                 *lock(&self.silence) = None;
             }
             // What a host asks for is granted patiently; an address that does not answer is not asked for ever.
-            let (retry_at, why) = match outcome {
+            let (retry_at, why, is_server_error) = match outcome {
                 Ok(answer) if answer.head.is_success() => {
                     self.note_pause(&answer.head.headers, now);
                     return Ok(TimedAnswer { answer, took: now.since(asked_at) });
@@ -132,9 +135,10 @@ impl Asker {
                                 "{host} の応答は HTTP {status}",
                                 status = i64::from(status)
                             ),
+                            status >= 500 && retry_at.is_none(),
                         )
                     }
-                    status => return Err(refusal(status, &answer.body)),
+                    _ => return Err(refusal(&answer)),
                 },
                 Err(error) if error.is_retryable() && error.status().is_none() => {
                     let pause = error.retry_after();
@@ -170,7 +174,7 @@ impl Asker {
                 }
                 Err(error) if error.is_retryable() => {
                     let retry_at = error.retry_after().map(|wait| now.plus(wait));
-                    (retry_at, error.phrase())
+                    (retry_at, error.phrase(), false)
                 }
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
@@ -187,8 +191,18 @@ impl Asker {
                 Some(until) => until.min(now.plus(header::LONGEST_WAIT)),
                 None => now.plus(pause_after(failures)),
             };
-            if failures >= attempts || asked >= ASKED_ATTEMPTS {
-                return Err(Error::Failed(after_tries(&why, failures + asked)));
+            let is_over = match patience {
+                _ if is_server_error && silence.is_some() => true,
+                Patience::Usual if is_server_error => failures >= SERVER_ERROR_ATTEMPTS,
+                _ => failures >= attempts,
+            };
+            if is_over || asked >= ASKED_ATTEMPTS {
+                // The same words every time: what fails as before is told once.
+                let why = if is_server_error { why } else { after_tries(&why, failures + asked) };
+                if is_server_error && patience == Patience::Usual {
+                    *lock(&self.silence) = Some(why.clone());
+                }
+                return Err(Error::Failed(why));
             }
             if until.since(now) > LONG_WAIT {
                 info!(%until, "Waiting for {host}: {why}");

@@ -123,6 +123,8 @@ pub struct Range<'a> {
 pub struct HostKind {
     /// What it calls itself.
     pub name: &'static str,
+    /// What the paths of its API begin with; its own address does not end so.
+    pub api: &'static str,
     /// The option of `job add` that names its address.
     pub address: Flag,
     /// The variable that usually holds its token.

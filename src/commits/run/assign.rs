@@ -1,11 +1,13 @@
 //! Who collects what in a run, and what has to be given up because nobody can.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-use super::super::list_host_jobs;
-use super::worker::Findings;
+use super::super::host::Host;
+use super::super::{GitSource, POLL_EVERY, list_host_jobs};
+use super::worker::{Findings, lock};
 use super::{Bulk, decide, store};
 use crate::commits::events::{self, RunCode};
 use crate::db;
@@ -45,6 +47,44 @@ impl Bulk {
             Ok((jobs, given_up))
         });
         shared.await
+    }
+
+    /// Waits while others work on targets of ours; `true` as soon as one is free, because its worker was lost.
+    pub(super) async fn wait_for_others(
+        &self,
+        run_id: RunId,
+        clients: &[(Arc<GitSource>, Arc<dyn Host>)],
+        findings: &Mutex<Findings>,
+    ) -> db::Result<bool> {
+        loop {
+            let places: Vec<(String, JobName)> = {
+                let findings = lock(findings);
+                if self.stop.is_cancelled() || findings.broken.is_some() || findings.waiting_until.is_some() {
+                    return Ok(false);
+                }
+                let is_well = |source: &&Arc<GitSource>| !findings.refused.contains_key(&source.job);
+                let sources = clients.iter().map(|(source, _)| source).filter(is_well);
+                sources.map(|source| (source.host.clone(), source.job.clone())).collect()
+            };
+            let left = self.env.db.write(move |tx| {
+                store::release_gone(tx, &run_id)?;
+                let (mut pending, mut free) = (0, 0);
+                for (host, job) in &places {
+                    let left = store::count_left(tx, &run_id, host, job.as_str())?;
+                    (pending, free) = (pending + left.0, free + left.1);
+                }
+                Ok((pending, free))
+            });
+            match left.await? {
+                (0, _) => return Ok(false),
+                (_, 0) => {}
+                _ => return Ok(true),
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                () = tokio::time::sleep(POLL_EVERY) => {}
+            }
+        }
     }
 
     /// Gives up what is pending for jobs whose token is refused, if it is in the way of another of our jobs.

@@ -34,6 +34,7 @@ pub use self::model::{ListedRun, RunRow, RunState, RunStatus, Summary, Target, T
 pub use self::store::*;
 use self::worker::{Findings, Worker};
 use super::collect::BranchProgress;
+use super::host::Host;
 use super::{GitSource, lines, list_host_jobs, message};
 use crate::db;
 use crate::engine::{DeliveryMode, Failure, JobEnv, Progress, Update};
@@ -58,6 +59,7 @@ pub struct Bulk {
     pub(super) watch: Option<Watch>,
     delivery: DeliveryMode,
     only: Only,
+    stays: bool,
 }
 
 /// What a new run is limited to.
@@ -122,7 +124,8 @@ impl Bulk {
         stop: CancellationToken,
     ) -> Self {
         let (owner, delivery) = (Owner::this_process(), DeliveryMode::Queue);
-        Self { env, sources, owner, progress, stop, watch: None, delivery, only: Only::default() }
+        let only = Only::default();
+        Self { env, sources, owner, progress, stop, watch: None, delivery, only, stays: false }
     }
 
     /// The same worker, which tells the end of runs or leaves it to the next that may.
@@ -133,6 +136,11 @@ impl Bulk {
     /// The same worker, which begins a run with some of its targets alone.
     pub fn only(self, only: Only) -> Self {
         Self { only, ..self }
+    }
+
+    /// The same worker, which stays until others have ended their targets, too, and takes over what they lose.
+    pub fn staying(self) -> Self {
+        Self { stays: true, ..self }
     }
 
     /// The same worker, whose steps are told to `watch`.
@@ -228,7 +236,6 @@ impl Bulk {
         self.env.db.write(db::keep_more_pages).await?;
         let (jobs, given_up) = self.assign(run_id, present.is_some()).await?;
         worker::lock(&findings).problems.extend(given_up);
-        let mut workers = JoinSet::new();
         let mut clients = Vec::new();
         for source in GitSource::list(&self.env.jobs).into_iter().filter(|source| jobs.contains(&source.job))
         {
@@ -237,32 +244,15 @@ impl Bulk {
                 findings.waiting_until = findings.waiting_until.max(Some(until));
                 continue;
             }
-            let client = match source.client(&self.env) {
-                Ok(client) => client,
-                Err(failure) => {
-                    worker::lock(&findings).refuse(&source.job, &failure.phrase());
-                    continue;
-                }
-            };
-            clients.push((Arc::clone(&source), Arc::clone(&client)));
-            let stop = self.stop.child_token();
-            for _ in 0..source.keys.concurrency {
-                let worker = Worker {
-                    bulk: self.clone(),
-                    run_id,
-                    label: label.clone(),
-                    source: Arc::clone(&source),
-                    client: Arc::clone(&client),
-                    stop: stop.clone(),
-                    findings: Arc::clone(&findings),
-                };
-                workers.spawn(async move { worker.work().await });
+            match source.client(&self.env) {
+                Ok(client) => clients.push((source, client)),
+                Err(failure) => worker::lock(&findings).refuse(&source.job, &failure.phrase()),
             }
         }
-        while let Some(ended) = workers.join_next().await {
-            if let Err(crash) = ended {
-                let crash = db::Error::Statement(format!("a worker crashed: {crash}"));
-                worker::lock(&findings).broken = Some(crash);
+        loop {
+            self.share(run_id, &label, &clients, &findings).await;
+            if !(self.stays && self.wait_for_others(run_id, &clients, &findings).await?) {
+                break;
             }
         }
         for (source, client) in &clients {
@@ -293,6 +283,38 @@ impl Bulk {
             (None, Some(why)) => Err(Failure::Credentials(why)),
             _ if findings.stopped && summary.run.status == RunStatus::Running => Err(Failure::Interrupted),
             _ => Ok(WorkedRun { run: summary, problems, waiting_until: findings.waiting_until }),
+        }
+    }
+
+    /// Takes targets, several at a time for each client, until none is free.
+    async fn share(
+        &self,
+        run_id: RunId,
+        label: &JobName,
+        clients: &[(Arc<GitSource>, Arc<dyn Host>)],
+        findings: &Arc<Mutex<Findings>>,
+    ) {
+        let mut workers = JoinSet::new();
+        for (source, client) in clients {
+            let stop = self.stop.child_token();
+            for _ in 0..source.keys.concurrency {
+                let worker = Worker {
+                    bulk: self.clone(),
+                    run_id,
+                    label: label.clone(),
+                    source: Arc::clone(source),
+                    client: Arc::clone(client),
+                    stop: stop.clone(),
+                    findings: Arc::clone(findings),
+                };
+                workers.spawn(async move { worker.work().await });
+            }
+        }
+        while let Some(ended) = workers.join_next().await {
+            if let Err(crash) = ended {
+                let crash = db::Error::Statement(format!("a worker crashed: {crash}"));
+                worker::lock(findings).broken = Some(crash);
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! GitLab's REST API: what can be asked for, and what the answers come to.
 
+mod refusal;
 mod wire;
 
 #[cfg(fuzzing)]
@@ -29,6 +30,7 @@ use crate::time::Timestamp;
 const NAME: &str = "GitLab";
 pub(in crate::commits) const KIND: HostKind = HostKind {
     name: NAME,
+    api: "api/v4",
     address: Flag::new("gitlab", "URL", || phrase!("the address of GitLab", "GitLab の URL")).required(),
     token_variable: "GITLAB_TOKEN",
     token: SecretHint {
@@ -92,8 +94,12 @@ impl GitLab {
         query: &[(&str, &str)],
         stop: &CancellationToken,
     ) -> Result<TimedAnswer, Error> {
-        let refusal = |status, body: &[u8]| self.refusal(status, body);
-        self.asker.get(patience, &self.request(path, query), refusal, stop).await
+        let refusal = |answer: &ApiAnswer| self.refusal(answer);
+        let answered = self.asker.get(patience, &self.request(path, query), refusal, stop).await?;
+        if wire::is_page(&answered.answer.body) {
+            return Err(self.no_answer_of_gitlab(&answered.answer));
+        }
+        Ok(answered)
     }
 
     async fn get_all<T>(
@@ -121,7 +127,7 @@ impl GitLab {
     fn request(&self, path: &[&str], query: &[(&str, &str)]) -> Request {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(["api", "v4"]).extend(path);
+            segments.pop_if_empty().extend(KIND.api.split('/')).extend(path);
         }
         url.set_query(None);
         if !query.is_empty() {
@@ -136,34 +142,11 @@ impl GitLab {
             .accept("application/json")
             .allow_private(&self.allow_private)
             .manners(self.manners)
-            .limits(limits);
+            .limits(limits)
+            .own_errors();
         match &self.token {
             Some((name, token)) => request.secret_header(name.clone(), token),
             None => request,
-        }
-    }
-
-    fn refusal(&self, status: u16, body: &[u8]) -> Error {
-        let why = wire::read_message(body).unwrap_or_else(|| "no reason given".to_owned());
-        let host = self.base.host_str().unwrap_or_default();
-        match status {
-            401 if self.token.is_none() => Error::Credentials(phrase!(
-                "{host} wants a token: set `token` of the job to an access token with the scope read_api",
-                "{host} にはトークンが必要です。スコープ read_api のアクセストークンをジョブの `token` に設定してください"
-            )),
-            401 => Error::Credentials(phrase!(
-                "{host} rejects the token ({why}): it is wrong, expired or revoked; make a new one with the scope read_api",
-                "{host} にトークンを拒否されました（{why}）。誤り・期限切れ・失効のいずれかです。スコープ read_api で作り直してください"
-            )),
-            403 if why.contains("insufficient_scope") || why.contains("higher privileges") => {
-                Error::Credentials(phrase!(
-                    "the token for {host} may not read this ({why}): make one with the scope read_api",
-                    "{host} のトークンには権限がありません（{why}）。スコープ read_api で作り直してください"
-                ))
-            }
-            403 => Error::Forbidden { host: NAME, why },
-            404 | 410 => Error::Missing { host: NAME, why },
-            status => Error::Refused { host: NAME, status, why },
         }
     }
 }
@@ -268,9 +251,11 @@ impl Host for GitLab {
         let answer = match with_lines {
             None => self.get(&path, &query[..3], stop).await?,
             Some(Err(Error::Failed(why))) => {
+                // If it fails without them, too, the lines were not the trouble.
+                let answer = self.get(&path, &query[..3], stop).await?;
                 self.is_slow_at_lines.store(true, Ordering::Relaxed);
                 info!("{NAME} is slow at counting lines; they are read after the commits: {why}");
-                self.get(&path, &query[..3], stop).await?
+                answer
             }
             Some(other) => {
                 let TimedAnswer { answer, took } = other?;

@@ -138,6 +138,11 @@ pub(super) fn read_branches(body: &[u8]) -> Result<Vec<String>, String> {
         .map_err(|error| format!("the list of branches cannot be read: {error}"))
 }
 
+/// Whether it is a web page, and no JSON.
+pub(super) fn is_page(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"<")
+}
+
 /// The message of an error answer, if it has one that can be shown.
 pub(super) fn read_message(body: &[u8]) -> Option<String> {
     let json: serde_json::Value = serde_json::from_slice(body).ok()?;

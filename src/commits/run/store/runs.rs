@@ -113,6 +113,22 @@ pub fn count_pending(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<i64> {
     )
 }
 
+/// How many targets of `job` on `host` are pending in a run that is running, and how many of them nobody works on.
+pub fn count_left(tx: &mut Tx<'_>, run_id: &RunId, host: &str, job: &str) -> db::Result<(i64, i64)> {
+    let now = tx.now();
+    let found = tx.find(
+        sql!(
+            "SELECT COUNT(*), COUNT(CASE WHEN lease_until IS NULL OR lease_until <= ?4 OR lease_until > ?5 THEN 1 END)
+             FROM bulk_collection_results
+             WHERE run_id = ?1 AND host = ?2 AND job_name = ?3 AND status = 'pending'
+               AND EXISTS (SELECT 1 FROM bulk_collection_runs b WHERE b.run_id = ?1 AND b.status = 'running')"
+        ),
+        params![run_id, host, job, now, lease::latest_end(now)],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    Ok(found.unwrap_or_default())
+}
+
 fn read_target(row: &Row<'_>) -> db::Result<TargetRow> {
     Ok(TargetRow {
         project_id: row.get(0)?,

@@ -1,0 +1,63 @@
+//! What it means when GitLab, or something before it, does not give what was asked for.
+
+use super::super::Error;
+use super::{GitLab, NAME, wire};
+use crate::fetch::ApiAnswer;
+use crate::phrase;
+
+impl GitLab {
+    /// What an answer means that is neither good nor passing.
+    pub(super) fn refusal(&self, answer: &ApiAnswer) -> Error {
+        let there = &answer.head.final_url;
+        if self.token.is_some() && there.origin() != self.base.origin() {
+            return Error::Failed(phrase!(
+                "{host} redirects to {there}, where the token is not sent (HTTP {status}): check `gitlab`",
+                "{host} から {there} へ転送されましたが、そこへトークンは送りません（HTTP {status}）。`gitlab` の URL を確認してください",
+                host = self.base.origin().ascii_serialization(),
+                there = there.origin().ascii_serialization(),
+                status = i64::from(answer.head.status)
+            ));
+        }
+        let why = wire::read_message(&answer.body);
+        // GitLab gives a reason for everything that it does not have, and no web pages.
+        if wire::is_page(&answer.body) || (why.is_none() && matches!(answer.head.status, 404 | 410)) {
+            return self.no_answer_of_gitlab(answer);
+        }
+        let why = why.unwrap_or_else(|| "no reason given".to_owned());
+        let host = self.base.host_str().unwrap_or_default();
+        match answer.head.status {
+            401 if self.token.is_none() => Error::Credentials(phrase!(
+                "{host} wants a token: set `token` of the job to an access token with the scope read_api",
+                "{host} にはトークンが必要です。スコープ read_api のアクセストークンをジョブの `token` に設定してください"
+            )),
+            401 => Error::Credentials(phrase!(
+                "{host} rejects the token ({why}): it is wrong, expired or revoked; make a new one with the scope read_api",
+                "{host} にトークンを拒否されました（{why}）。誤り・期限切れ・失効のいずれかです。スコープ read_api で作り直してください"
+            )),
+            403 if why.contains("insufficient_scope") || why.contains("higher privileges") => {
+                Error::Credentials(phrase!(
+                    "the token for {host} may not read this ({why}): make one with the scope read_api",
+                    "{host} のトークンには権限がありません（{why}）。スコープ read_api で作り直してください"
+                ))
+            }
+            // Blocked, deactivated, not yet approved: GitLab addresses the user, whatever was asked for.
+            403 if why.contains(" - You") => Error::Credentials(phrase!(
+                "{host} refuses the user of the token ({why})",
+                "{host} にトークンのユーザーを拒否されました（{why}）"
+            )),
+            403 => Error::Forbidden { host: NAME, why },
+            404 | 410 => Error::Missing { host: NAME, why },
+            status => Error::Refused { host: NAME, status, why },
+        }
+    }
+
+    /// A page of something that stands before GitLab, or in its place: it says nothing about what was asked for.
+    pub(super) fn no_answer_of_gitlab(&self, answer: &ApiAnswer) -> Error {
+        Error::Failed(phrase!(
+            "{host} gave no answer of GitLab's API (HTTP {status}): check `gitlab`, or whether a login page or a proxy stands before it",
+            "{host} の応答は GitLab の API のものではありません（HTTP {status}）。`gitlab` の URL と、手前のログイン画面やプロキシを確認してください",
+            host = self.base.host_str().unwrap_or_default(),
+            status = i64::from(answer.head.status)
+        ))
+    }
+}
