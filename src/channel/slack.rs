@@ -87,7 +87,12 @@ impl Backend for Slack {
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
-        http::judge(&answer, &phrase!("Slack", "Slack サーバー"))?;
+        let slack = phrase!("Slack", "Slack サーバー");
+        // The webhook was revoked or its channel archived: no other message would fare better.
+        if matches!(answer.status, 404 | 410) {
+            return Err(SendError::Locked { why: http::answered(&answer, &slack) });
+        }
+        http::judge(&answer, &slack)?;
         Ok(http::accepted(&answer))
     }
 

@@ -588,9 +588,23 @@ on_both_databases! {
         let ids = post.add("slack", "u1", &news(1)).await;
         assert_eq!(post.send().await.sent, 1);
         assert_eq!(server.posts()[0].body, post.row(ids[0]).await.payload);
-        server.script.next(Fault::Status(404, vec![]));
-        post.add("slack", "u2", &news(2)).await;
-        assert_eq!(post.send().await.failed, 1, "a revoked webhook is a refusal");
+    }
+
+    async fn messages_wait_while_a_slack_webhook_is_revoked(fixture) {
+        let server = WebhookServer::start().await.unwrap();
+        let with = |path: &str| {
+            format!("[channel.slack]\nkind = \"slack\"\nurl = \"{}{path}\"\nallow_private = [\"127.0.0.1\"]", server.url)
+        };
+        for status in [404, 410] {
+            let post = post_office(&fixture, &with(&format!("?{status}")));
+            server.script.next(Fault::Status(status, vec![]));
+            let id = post.add("slack", &status.to_string(), &news(1)).await[0];
+            post.send().await;
+            assert_eq!((post.row(id).await.state, post.row(id).await.attempts), (State::Ready, 0));
+            assert!(post.rest("slack", fixture.clock.now()).await.is_some());
+        }
+        assert_eq!(server.posts().len(), 0);
+        assert_eq!(post_office(&fixture, &with("?new")).send().await.sent, 2, "a new address ends the pause");
     }
 }
 
