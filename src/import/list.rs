@@ -271,6 +271,20 @@ mod tests {
     }
 
     #[test]
+    fn a_page_is_known_with_and_without_its_last_slash() {
+        let candidate = |page: &str, feed: Option<&str>| Candidate {
+            page: Some(page.to_owned()),
+            feed: feed.map(str::to_owned),
+            ..Candidate::default()
+        };
+        let known = [known("a", "https://a.example/blog/", None)];
+        for feed in [None, Some("https://a.example/blog/feed.xml")] {
+            let chosen = choose(&[candidate("https://a.example/blog", feed)], &known);
+            assert_eq!((chosen.known, chosen.new.len()), (1, 0), "{feed:?}");
+        }
+    }
+
+    #[test]
     fn feeds_get_ids_from_titles_and_hosts_that_nobody_has() {
         let opml = "<opml><body><outline text='Rust &amp; more' xmlUrl='https://a.example/feed' htmlUrl='https://a.example/'/>\
             <outline text='Rust, more!' xmlUrl='https://b.example/feed'/><outline xmlUrl='https://www.c.example/feed.xml'/>\
