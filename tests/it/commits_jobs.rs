@@ -109,7 +109,8 @@ on_both_databases! {
             let finished = run_all(&app).await;
             let Finished::Ran(report) = &finished[0] else { panic!("{finished:?}") };
             assert_eq!(report.problems.len(), 1, "{report:?}");
-            assert!(report.problems[0].to_string().contains("is not told: `toot` cannot make a message"), "{report:?}");
+            let problem = report.problems[0].to_string();
+            assert!(problem.contains("nobody is notified of the end") && problem.contains("`toot` cannot make a message"), "{problem}");
             assert_eq!(report.outcome().word(), "partly");
             let wanted = DeliveryFilter { job: Some(name), ..DeliveryFilter::default() };
             let queued = fixture.db.read(move |tx| outbox::list(tx, &wanted, 10)).await.unwrap();
