@@ -58,7 +58,8 @@ on_both_databases! {
         world.gitlab.add_synthetic(1, "team/app", 150);
         world.start().await.unwrap();
         let page = "<!DOCTYPE html><html><body>Sign in</body></html>";
-        for status in [200, 401, 403, 404, 410] {
+        let pages = [200, 401, 403, 404, 410].map(|status| (status, page));
+        for (status, page) in pages.into_iter().chain([(404, "default backend - 404")]) {
             world.gitlab.set_fault(move |_| Some(Fault::Status(status, vec![("content-type", "text/html".into())], page)));
             let outcome = world.start().await.unwrap();
             assert_eq!((outcome.run.run.success_count, outcome.run.run.failed_count), (0, 1), "{outcome:?}");

@@ -18,12 +18,12 @@ impl GitLab {
                 status = i64::from(answer.head.status)
             ));
         }
-        let why = wire::read_message(&answer.body);
-        // GitLab gives a reason for everything that it does not have, and no web pages.
-        if wire::is_page(&answer.body) || (why.is_none() && matches!(answer.head.status, 404 | 410)) {
+        // A proxy without a place for us says so in words of its own, and nothing about what we asked for.
+        let is_missing = matches!(answer.head.status, 404 | 410);
+        if wire::is_page(&answer.body) || (is_missing && wire::is_text(&answer.body)) {
             return self.no_answer_of_gitlab(answer);
         }
-        let why = why.unwrap_or_else(|| "no reason given".to_owned());
+        let why = wire::read_message(&answer.body).unwrap_or_else(|| "no reason given".to_owned());
         let host = self.base.host_str().unwrap_or_default();
         match answer.head.status {
             401 if self.token.is_none() => Error::Credentials(phrase!(

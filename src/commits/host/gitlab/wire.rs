@@ -138,6 +138,11 @@ pub(super) fn read_branches(body: &[u8]) -> Result<Vec<String>, String> {
         .map_err(|error| format!("the list of branches cannot be read: {error}"))
 }
 
+/// Whether it has words that are no JSON.
+pub(super) fn is_text(body: &[u8]) -> bool {
+    body.trim_ascii_start().first().is_some_and(|first| !b"{[".contains(first))
+}
+
 /// Whether it is a web page, and no JSON.
 pub(super) fn is_page(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"<")
