@@ -175,7 +175,7 @@ impl ProbeRun<'_> {
             return;
         }
         let found = match decide::target(self.blog, self.state, sitemap, self.now) {
-            Target::At(url) => self.read_sitemap(&url, false).await.ok(),
+            Target::At(url) => Box::pin(self.read_sitemap(&url, false)).await.ok(),
             Target::Search => self.search(sitemap).await.ok().flatten(),
             Target::Nowhere => None,
         };
@@ -191,11 +191,12 @@ impl ProbeRun<'_> {
         }
     }
 
+    /// Reads a document. Whatever is not a feed has a heap of its own: a thousand checks under way are mostly of feeds.
     async fn read(&mut self, detector: Detector, url: &Url) -> Result<Read, Miss> {
         match detector {
             Detector::Feed => self.read_feed(url).await,
-            Detector::Sitemap => self.read_sitemap(url, true).await,
-            Detector::Html => self.read_links(url).await,
+            Detector::Sitemap => Box::pin(self.read_sitemap(url, true)).await,
+            Detector::Html => Box::pin(self.read_links(url)).await,
         }
     }
 

@@ -25,8 +25,8 @@ impl ProbeRun<'_> {
     /// Searches for the document of `detector` and reads it; `None` when there is none.
     pub(super) async fn search(&mut self, detector: Detector) -> Result<Option<Read>, Miss> {
         match detector {
-            Detector::Feed => self.search_feed().await,
-            Detector::Sitemap => self.search_sitemap().await,
+            Detector::Feed => Box::pin(self.search_feed()).await,
+            Detector::Sitemap => Box::pin(self.search_sitemap()).await,
             Detector::Html => Ok(None),
         }
     }
