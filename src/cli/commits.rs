@@ -333,8 +333,7 @@ async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
         Column::left(phrase!("branch", "ブランチ")).secondary(),
         Column::left(phrase!("sha", "SHA")).secondary(),
         Column::left(phrase!("author", "作者")),
-        Column::right(phrase!("+", "+")).secondary(),
-        Column::right(phrase!("-", "-")).secondary(),
+        Column::left(phrase!("lines", "行数")).secondary(),
         Column::long(phrase!("title", "題名")),
     ];
     context.out.listing(&columns, &commits, |commit| {
@@ -343,15 +342,14 @@ async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
             Some(_) => Cell::from(phrase!("{sha} (gone)", "{sha}（到達不能）")),
             None => sha.into(),
         };
-        let lines = |count: i64| if commit.stats_missing { "?".into() } else { count.to_string() };
+        let lines = || format!("+{} -{}", commit.additions, commit.deletions);
         row![
             commit.committed_date_utc,
             &commit.project,
             &commit.branch_name,
             sha,
             &commit.author_name,
-            lines(commit.additions),
-            lines(commit.deletions),
+            if commit.stats_missing { "?".into() } else { lines() },
             commit.title.as_deref(),
         ]
     })

@@ -2,8 +2,8 @@
 
 use clap::Command;
 
-use super::{Global, complete, examples, japanese};
-use tsuzuki::text::Language;
+use super::{Global, complete, examples, japanese, output, table};
+use tsuzuki::text::{Language, width};
 
 /// The commands in the order in which a newcomer needs them.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -20,6 +20,9 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 const EXAMPLES: &str = "Examples";
 
+/// How wide help is at most, and where there is no terminal: as clap has it.
+const WIDEST: usize = 100;
+
 /// Other words for commands, wherever they stand in the tree.
 const ALIASES: &[(&str, &str)] = &[("ls", "list"), ("rm", "delete")];
 
@@ -34,9 +37,16 @@ pub(super) fn dress(root: Command, language: Language) -> Command {
     // The placeholder for options knows no headings.
     let alone = in_language(<Global as clap::Args>::augment_args(Command::new("tsuzuki")));
     let options = alone.help_template("{all-args}").version("").clone().render_help().to_string();
-    let template =
-        format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}{}{{after-help}}", options.trim_end());
+    let options = match language {
+        Language::En => options,
+        Language::Ja => japanese::translate_layout(&options),
+    };
+    let about = root.get_about().map(ToString::to_string).unwrap_or_default();
     let exit_codes = root.get_after_help().map(ToString::to_string).unwrap_or_default();
+    // clap wraps what it lays out itself, at blanks only.
+    let (about, listed, exit_codes) =
+        (wrap(&about), wrap(&format!("{groups}{}", options.trim_end())), wrap(&exit_codes));
+    let template = format!("{about}\n\n{{usage-heading}} {{usage}}\n\n{listed}{{after-help}}");
     let root = dress_below(root, "", language).help_template(template);
     let examples = root.get_after_help().map(ToString::to_string).unwrap_or_default();
     root.after_help(format!("{examples}\n\n{exit_codes}"))
@@ -56,6 +66,20 @@ fn dress_below(command: Command, path: &str, language: Language) -> Command {
         let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
         dress_below(below, &path, language)
     })
+}
+
+/// `text` with lines that go on behind their labels where the terminal ends, or below those that leave too little room.
+fn wrap(text: &str) -> String {
+    let room = output::terminal_size().map_or(WIDEST, |(width, _)| width.min(WIDEST));
+    let lines = text.split('\n').flat_map(|line| match line.trim_start().split_once("  ") {
+        Some((_, rest)) if width(line) > room && width(line) - width(rest.trim_start()) > room / 2 => {
+            let above = line[..line.len() - rest.len()].trim_end().to_owned();
+            let below = format!("{:10}{}", "", rest.trim_start());
+            std::iter::once(above).chain(table::wrap_line(&below, room)).collect()
+        }
+        _ => table::wrap_line(line, room),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn heading(english: &str, language: Language) -> String {

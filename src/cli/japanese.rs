@@ -82,6 +82,11 @@ pub(super) fn translate_output(error: &clap::Error, written: &str) -> String {
     if let Some(why) = why {
         text = text.replace(&why.to_string(), &SPEECH.phrase(&why));
     }
+    translate_layout(&text)
+}
+
+/// Lines that clap has laid out, with its own words in Japanese.
+pub(super) fn translate_layout(text: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let value = line.trim_start().strip_prefix("- ").and_then(|value| value.split_once(": "));
         match value.and_then(|(_, help)| Some((help.trim(), find(help.trim())?))) {

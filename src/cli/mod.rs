@@ -316,7 +316,7 @@ fn print(error: &clap::Error, language: Language) {
         if error.use_stderr() { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) };
     let is_terminal =
         if error.use_stderr() { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
-    let rendered = if is_terminal && std::env::var_os("NO_COLOR").is_none() {
+    let rendered = if is_terminal && std::env::var_os("NO_COLOR").is_none() && !output::is_dumb() {
         error.render().ansi().to_string()
     } else {
         error.render().to_string()

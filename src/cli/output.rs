@@ -258,7 +258,7 @@ impl Output {
 }
 
 /// Columns and rows of the terminal that stdout is, if it is one.
-fn terminal_size() -> Option<(usize, usize)> {
+pub(super) fn terminal_size() -> Option<(usize, usize)> {
     let (width, height) = terminal_size::terminal_size_of(std::io::stdout())?;
     // A terminal that was never told its size says 0.
     let known = |size: u16, usual: usize| if size == 0 { usual } else { usize::from(size) };
@@ -266,6 +266,6 @@ fn terminal_size() -> Option<(usize, usize)> {
 }
 
 /// Whether the terminal says that it obeys no commands.
-fn is_dumb() -> bool {
+pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

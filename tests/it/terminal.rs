@@ -224,6 +224,36 @@ fn the_doctor_is_read_whole_on_every_terminal() {
 }
 
 #[test]
+fn help_fits_the_terminal_in_both_languages() {
+    let test_env = TestEnv::empty();
+    for (lang, heading) in [("en", "Start here:"), ("ja", "はじめに:")] {
+        for columns in [40, 80, 120] {
+            let lines = shown_in(columns, &test_env, &format!("--help --lang {lang}"), "dumb");
+            for line in &lines {
+                assert!(tsuzuki::text::width(line) <= columns, "{lang} at {columns}: {line}");
+            }
+            assert!(lines.iter().any(|line| line == heading), "{lines:#?}");
+            // What goes on stands behind the names of the commands.
+            let doctor = lines.iter().position(|line| line.starts_with("  doctor ")).unwrap();
+            let goes_on = lines[doctor + 1].strip_prefix(&" ".repeat(15)).is_some();
+            assert!(goes_on || columns > 40, "{lines:#?}");
+        }
+    }
+}
+
+#[test]
+fn runs_of_commits_fit_eighty_columns() {
+    let test_env = TestEnv::empty();
+    assert!(test_env.run(&["demo", "--once", "-q", "--keep", "kept"]).status.success());
+    for command in ["bulk ls", "bulk show", "bulk status", "commits ls --limit 3"] {
+        let command = format!("-c kept/tsuzuki.toml {command}");
+        let lines = shown_in(80, &test_env, &format!("{command} --color never"), "xterm");
+        assert!(lines.iter().all(|line| tsuzuki::text::width(line) <= 80), "{lines:#?}");
+        assert!(!lines.iter().any(|line| line.starts_with("  ")), "a row is a line: {lines:#?}");
+    }
+}
+
+#[test]
 fn stories_break_between_words_and_go_on_behind_their_labels() {
     let test_env = TestEnv::new(THREE_JOBS);
     test_env.run(&["run-due", "-q"]);

@@ -223,7 +223,7 @@ fn print_outcome(outcome: &WorkedRun, context: &Context) -> Result<()> {
         return context.out.json(outcome);
     }
     if !context.out.is_quiet() || !outcome.problems.is_empty() {
-        context.out.line(sentence(&outcome.run, context))?;
+        context.out.prose(sentence(&outcome.run, context))?;
     }
     for problem in &outcome.problems {
         context.out.warn(problem);
@@ -280,7 +280,7 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
             if context.out.is_json() {
                 context.out.json(&summary)?;
             } else {
-                context.out.line(sentence(&summary, context))?;
+                context.out.prose(sentence(&summary, context))?;
             }
             context.out.done(phrase!(
                 "`tsuzuki bulk resume {run_id}` does what is pending in a new run.",

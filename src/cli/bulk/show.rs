@@ -36,7 +36,7 @@ pub(super) async fn status(context: &Context) -> Result {
         context.out.json(&summary)?;
         return Ok(Exit::Fine);
     }
-    context.out.line(sentence(&summary, context))?;
+    context.out.prose(sentence(&summary, context))?;
     if summary.state == RunState::Interrupted {
         context.out.note(phrase!(
             "Nobody works on it; `tsuzuki bulk resume` continues.",
@@ -66,7 +66,7 @@ pub(super) async fn list(since: &SinceArgs, limit: usize, context: &Context) -> 
         Column::moment(phrase!("ended", "終了")).secondary(),
         Column::left(phrase!("status", "状態")),
         Column::right(phrase!("targets", "対象")),
-        Column::right(phrase!("succeeded", "成功")),
+        Column::right(phrase!("succeeded", "成功")).secondary(),
         Column::right(phrase!("failed", "失敗")),
         Column::left(phrase!("job", "ジョブ")).secondary(),
     ];
@@ -129,7 +129,7 @@ pub(super) async fn show(run_id: Option<RunId>, context: &Context) -> Result {
         context.out.json(&shown)?;
         return Ok(Exit::Fine);
     }
-    context.out.line(sentence(&shown.summary, context))?;
+    context.out.prose(sentence(&shown.summary, context))?;
     let columns = [
         Column::left(phrase!("project", "プロジェクト")),
         Column::left(phrase!("branch", "ブランチ")),

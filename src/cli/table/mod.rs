@@ -1,8 +1,10 @@
 //! Tables for people: columns, and cells that may have a tone.
 
 mod render;
+mod wrap;
 
-pub(super) use render::{Reader, render, wrap_line};
+pub(super) use render::{Reader, render};
+pub(super) use wrap::wrap_line;
 
 use tsuzuki::engine::view::State;
 use tsuzuki::phrase;

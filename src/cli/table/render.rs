@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Color, Effects, Style};
 
+use super::wrap::wrap;
 use super::{Cell, Column, Tone};
 use tsuzuki::phrase::{Speech, Value};
 use tsuzuki::text::{one_line, shorten, width};
@@ -170,56 +171,6 @@ fn render_block(columns: &[Column], texts: &[String], row: &[Cell], reader: &Rea
     }
     lines.push(String::new());
     lines
-}
-
-/// A line of prose in lines of at most `room` columns: what does not fit goes on behind its indentation and its label.
-/// Commands and addresses stay whole, because people copy them.
-pub(in crate::cli) fn wrap_line(line: &str, room: usize) -> Vec<String> {
-    let text = line.trim_start();
-    if width(line) <= room || text.starts_with("tsuzuki ") {
-        return vec![line.to_owned()];
-    }
-    let indent = line.len() - text.len();
-    let gap = ["  ", "\u{3000}"].into_iter().filter_map(|gap| text.find(gap)).min().unwrap_or(0);
-    let behind = indent + text.len() - text[gap..].trim_start().len();
-    // A label that leaves too little room is text like the rest.
-    let (label, text) = line.split_at(if width(&line[..behind]) > room / 2 { indent } else { behind });
-    let pieces = wrap_but(text, room - width(label), |word| word.contains("://"));
-    let lines = pieces.iter().enumerate().map(|(number, piece)| match number {
-        0 => format!("{label}{piece}"),
-        _ => format!("{}{piece}", " ".repeat(width(label))),
-    });
-    lines.collect()
-}
-
-/// `text` in pieces of at most `room` columns, cut between words where there are any.
-fn wrap(text: &str, room: usize) -> Vec<String> {
-    wrap_but(text, room, |_| false)
-}
-
-/// The same; what `is_whole` says of a word that is longer is that it must not be cut.
-fn wrap_but(text: &str, room: usize, is_whole: impl Fn(&str) -> bool) -> Vec<String> {
-    let mut pieces = vec![String::new()];
-    for word in text.split_inclusive([' ', '、', '。', '：']) {
-        let mut rest = word;
-        if width(pieces.last().expect("never empty")) + width(word.trim_end()) > room {
-            pieces.push(String::new());
-        }
-        while width(rest.trim_end()) > room && !is_whole(rest) {
-            let cut = shorten(rest, room);
-            let kept = cut.trim_end_matches('…');
-            // A grapheme that is wider than the room has to go somewhere.
-            if kept.is_empty() {
-                break;
-            }
-            rest = &rest[kept.len()..];
-            let last = pieces.last_mut().expect("never empty");
-            last.push_str(kept);
-            pieces.push(String::new());
-        }
-        pieces.last_mut().expect("never empty").push_str(rest);
-    }
-    pieces.iter().map(|piece| piece.trim_end().to_owned()).filter(|piece| !piece.is_empty()).collect()
 }
 
 impl Reader<'_> {
@@ -396,12 +347,5 @@ mod tests {
         let reader =
             Reader { speech: &speech, now: at("2026-01-15T12:00:00Z"), width: None, has_colour: true };
         assert_eq!(render(&[Column::left(phrase!("job", "ジョブ"))], &rows, &reader)[1], "[2Jgone");
-    }
-
-    #[test]
-    fn text_is_wrapped_between_words_and_inside_of_those_that_are_too_long() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("abcdefghij k", 4), ["abc", "def", "ghij", "k"]);
-        assert_eq!(wrap("日本語の文", 5), ["日本", "語の", "文"]);
     }
 }

@@ -1,0 +1,86 @@
+//! Lines that go on: between words, and inside of Japanese where its typesetters break it.
+
+use tsuzuki::text::{shorten, width};
+
+/// What begins no line in Japanese: what closes, marks, and small letters.
+const NEVER_FIRST: &str = "、。，．・：；！？）」』】］｝〉》ー…々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";
+/// What ends none.
+const NEVER_LAST: &str = "（「『【［｛〈《";
+
+/// A line of prose in lines of at most `room` columns: what does not fit goes on behind its indentation and its label.
+/// Commands and addresses stay whole, because people copy them.
+pub(in crate::cli) fn wrap_line(line: &str, room: usize) -> Vec<String> {
+    let text = line.trim_start();
+    if width(line) <= room || text.starts_with("tsuzuki ") {
+        return vec![line.to_owned()];
+    }
+    let indent = line.len() - text.len();
+    let gap = ["  ", "\u{3000}"].into_iter().filter_map(|gap| text.find(gap)).min().unwrap_or(0);
+    let behind = indent + text.len() - text[gap..].trim_start().len();
+    // A label that leaves too little room is text like the rest.
+    let (label, text) = line.split_at(if width(&line[..behind]) > room / 2 { indent } else { behind });
+    let pieces = wrap_but(text, room - width(label), |word| word.contains("://"));
+    let lines = pieces.iter().enumerate().map(|(number, piece)| match number {
+        0 => format!("{label}{piece}"),
+        _ => format!("{}{piece}", " ".repeat(width(label))),
+    });
+    lines.collect()
+}
+
+/// `text` in pieces of at most `room` columns, cut between words where there are any.
+pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
+    wrap_but(text, room, |_| false)
+}
+
+/// The same; what `is_whole` says of a word that is longer is that it must not be cut.
+fn wrap_but(text: &str, room: usize, is_whole: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    for word in text.split_inclusive([' ', '、', '。', '：']) {
+        let mut rest = word;
+        if width(pieces.last().expect("never empty")) + width(word.trim_end()) > room {
+            pieces.push(String::new());
+        }
+        while width(rest.trim_end()) > room && !is_whole(rest) {
+            let cut = shorten(rest, room);
+            let end = find_break(rest, cut.trim_end_matches('…').len());
+            // A grapheme that is wider than the room has to go somewhere.
+            if end == 0 {
+                break;
+            }
+            pieces.last_mut().expect("never empty").push_str(&rest[..end]);
+            rest = &rest[end..];
+            pieces.push(String::new());
+        }
+        pieces.last_mut().expect("never empty").push_str(rest);
+    }
+    pieces.iter().map(|piece| piece.trim_end().to_owned()).filter(|piece| !piece.is_empty()).collect()
+}
+
+/// The last place at or before `end` where `text` may break; `end` itself if there is none.
+fn find_break(text: &str, end: usize) -> usize {
+    let may_break = |at: &usize| {
+        let before = text[..*at].chars().next_back();
+        let after = text[*at..].chars().next();
+        !before.is_some_and(|c| NEVER_LAST.contains(c)) && !after.is_some_and(|c| NEVER_FIRST.contains(c))
+    };
+    (1..=end).rev().filter(|at| text.is_char_boundary(*at)).find(may_break).unwrap_or(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_wrapped_between_words_and_inside_of_those_that_are_too_long() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abc", "def", "ghij", "k"]);
+        assert_eq!(wrap("日本語の文", 5), ["日本", "語の", "文"]);
+    }
+
+    #[test]
+    fn a_line_of_japanese_begins_with_no_small_letter_and_ends_with_no_opening_bracket() {
+        assert_eq!(wrap("デモ用サーバーを使う", 10), ["デモ用", "サーバー", "を使う"]);
+        assert_eq!(wrap("いまの状態（完了）", 13), ["いまの状態", "（完了）"]);
+        assert_eq!(wrap("ーーーーー", 5), ["ーー", "ーー", "ー"], "where nothing else is left");
+    }
+}
