@@ -5,6 +5,8 @@ use crate::ledger::Subject;
 
 /// The word before the ISBN of a book.
 pub const BOOK: &str = "book";
+/// The word before the beginning of the token of a link.
+pub const TOKEN: &str = "token";
 
 /// A book, as events name it.
 pub fn book(isbn13: impl std::fmt::Display) -> Subject {

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know of books.
 
-use super::events::{BOOK, BookCode, SearchCode};
+use super::events::{BOOK, BookCode, SearchCode, TOKEN};
 use super::model::GOOGLE_BOOKS;
 use super::store::{BookRow, DeliveryRow};
 use super::{KIND, REQUESTS_PER_DAY, config, findings, make, pages, store, topics, view};
@@ -57,7 +57,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     }],
     // `list_warnings` says that there is no key.
     lacks: |_| None,
-    things: &[&Thing::new(BOOK, view::find, "book ls")],
+    things: &[&Thing::new(BOOK, view::find, "book ls"), &Thing::new(TOKEN, view::find_token, "token ls")],
     tables: &[&BOOKS, &DELIVERIES],
     pages: &[&pages::PAGE],
     documents: &[],

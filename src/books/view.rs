@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::events::{self, BOOK, BookCode};
+use super::events::{self, BOOK, BookCode, TOKEN};
 use super::model::{Book, Isbn13};
 use super::store::{self, BookPause, BookRow, JobMail, SentDigest, TokenRow};
 use super::token::Token;
@@ -10,6 +10,7 @@ use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::view::{Line, State, View};
 use crate::id::JobName;
+use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
@@ -63,6 +64,17 @@ pub enum TokenState {
     Expired,
     /// Somebody ended it.
     Revoked,
+}
+
+impl TokenState {
+    /// What people call it.
+    pub fn phrase(self) -> Phrase {
+        match self {
+            TokenState::Works => phrase!("works", "有効"),
+            TokenState::Expired => phrase!("expired", "期限切れ"),
+            TokenState::Revoked => phrase!("revoked", "失効"),
+        }
+    }
 }
 
 /// A token as listings show it: enough to name it, not enough to use it.
@@ -154,10 +166,15 @@ pub fn list_tokens(tx: &mut Tx<'_>, all: bool, limit: usize, now: Timestamp) -> 
     Ok(rows.into_iter().map(|row| TokenView::new(row, now)).collect())
 }
 
+/// Whether tokens may begin so, and few do.
+fn is_beginning(prefix: &str) -> bool {
+    let is_hex = prefix.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_hex && (8..=32).contains(&prefix.len())
+}
+
 /// Ends the token that begins with `prefix`, which has at least eight characters.
 pub fn revoke(tx: &mut Tx<'_>, prefix: &str, now: Timestamp) -> db::Result<Revoked> {
-    let is_hex = prefix.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if !is_hex || !(8..=32).contains(&prefix.len()) {
+    if !is_beginning(prefix) {
         return Ok(Revoked::Malformed);
     }
     let mut rows = store::list_tokens_by_prefix(tx, prefix)?;
@@ -193,6 +210,34 @@ pub fn reset_mail(
         )?;
     }
     Ok(forgotten.len())
+}
+
+/// Links to prompts, by the beginning of their token.
+pub(super) fn find_token(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    if !is_beginning(name) {
+        return Ok(Vec::new());
+    }
+    let rows = store::list_tokens_by_prefix(tx, name)?;
+    Ok(rows.into_iter().map(|row| render_token(&TokenView::new(row, finder.now))).collect())
+}
+
+fn render_token(found: &TokenView) -> View {
+    let (token, isbn) = (&found.token, found.isbn13.as_str());
+    let title =
+        phrase!("link {token} to the prompt of book {isbn}", "書籍 {isbn} のプロンプトへのリンク {token}");
+    let data = serde_json::to_value(found).unwrap_or_default();
+    let mut view = View::new(TOKEN, Subject::new(TOKEN, token), title, data);
+    let works = found.state == TokenState::Works;
+    view.state = Some(if works { State::Ok } else { State::Disabled });
+    view.fact(phrase!("state", "状態"), found.state.phrase());
+    view.fact(phrase!("title", "題名"), found.title.as_deref());
+    view.fact(phrase!("made", "作成"), found.created_at);
+    view.fact(phrase!("ends", "期限"), found.expires_at);
+    view.command(phrase!("what became of the book", "書籍の経緯"), format!("why {isbn}"));
+    if works {
+        view.command(phrase!("end it", "失効させる"), format!("token revoke {token}"));
+    }
+    view
 }
 
 /// By ISBN.

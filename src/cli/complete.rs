@@ -90,7 +90,7 @@ pub(super) fn add_names(command: Command, path: &str) -> Command {
     let ids: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
     ids.into_iter().fold(command, |command, id| {
         let kinds: Option<fn() -> Vec<&'static str>> = match (path, id.as_str()) {
-            ("job add", "words" | "kind") => Some(kind_flags::list_names::<Jobs>),
+            ("job add", "words" | "kind") | ("run-due", "kind") => Some(kind_flags::list_names::<Jobs>),
             ("channel add", "words") => Some(kind_flags::list_names::<Channels>),
             _ => None,
         };
@@ -113,10 +113,18 @@ pub(super) fn add_names(command: Command, path: &str) -> Command {
     })
 }
 
+/// The config file that the line to be completed names.
+fn find_named_config() -> Option<PathBuf> {
+    let words: Vec<String> = std::env::args().skip_while(|word| word != "--").collect();
+    let named = words.windows(2).find(|pair| matches!(pair[0].as_str(), "-c" | "--config"));
+    named.map(|pair| PathBuf::from(&pair[1]))
+}
+
 /// The names of these sorts that the config gives; none if it cannot be read.
 fn list_names(words: &[&str]) -> Vec<CompletionCandidate> {
     let env = Env::of_process();
-    let config = config::find_path(None, &env).and_then(|path| config::load(&path, app::kinds(), &env).ok());
+    let config = config::find_path(find_named_config().as_deref(), &env)
+        .and_then(|path| config::load(&path, app::kinds(), &env).ok());
     let things = app::things().filter(|thing| words.contains(&thing.word));
     let names = things.flat_map(|thing| config.as_ref().map(thing.list_configured).unwrap_or_default());
     names.map(CompletionCandidate::new).collect()

@@ -1,13 +1,18 @@
 //! `quota`: what was used of daily limits, and forgetting it.
 
+use std::collections::BTreeMap;
+
 use clap::Subcommand;
 use serde::Serialize;
 
 use super::names::{refuse_unknown, refuse_unknown_if_given};
+use super::since::SinceArgs;
 use super::table::row;
 use super::{Column, Context, Error, Result};
 use tsuzuki::app;
-use tsuzuki::ledger::{Subject, pause, quota};
+use tsuzuki::config::Config;
+use tsuzuki::ledger::quota::{self, Quota};
+use tsuzuki::ledger::{Subject, pause};
 use tsuzuki::phrase;
 use tsuzuki::phrase::Value;
 use tsuzuki::time::Timestamp;
@@ -18,6 +23,8 @@ pub(super) enum Command {
     Ls {
         /// Only this provider
         provider: Option<String>,
+        #[command(flatten)]
+        since: SinceArgs,
         /// At most this many rows
         #[arg(long, default_value_t = 30)]
         limit: usize,
@@ -47,14 +54,20 @@ struct QuotaRow {
 
 pub(super) async fn run(command: Command, context: &Context) -> Result {
     match command {
-        Command::Ls { provider, limit } => list(provider, limit, context).await,
+        Command::Ls { provider, since, limit } => list(provider, &since, limit, context).await,
         Command::Reset { provider, date, yes } => reset(provider, date, yes, context).await,
     }
 }
 
-async fn list(provider: Option<String>, limit: usize, context: &Context) -> Result {
-    let quotas = app::quotas(context.config().await?);
-    let now = context.clock.now();
+async fn list(provider: Option<String>, since: &SinceArgs, limit: usize, context: &Context) -> Result {
+    let config = context.config().await?;
+    let quotas = app::quotas(config);
+    let (now, since) = (context.clock.now(), since.find(context).await?);
+    // A day is that of its provider.
+    let is_meant = |usage: &quota::QuotaUsage| {
+        let day = |since| day_of(&usage.provider, since, &quotas, config);
+        since.is_none_or(|since| usage.date >= day(since))
+    };
     let db = context.view().await?;
     refuse_unknown_if_given("provider", provider.as_deref(), &db, context).await?;
     let (usage, pauses) = db
@@ -62,6 +75,7 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
         .await?;
     let listed: Vec<QuotaRow> = usage
         .into_iter()
+        .filter(is_meant)
         .map(|usage| {
             let provider = Subject::provider(&usage.provider);
             let pause = pauses.iter().find(|pause| pause.name == provider);
@@ -75,7 +89,7 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
         .collect();
     let columns = [
         Column::left(phrase!("date", "日付")),
-        Column::left(phrase!("provider", "提供元")),
+        Column::left(phrase!("provider", "プロバイダー")),
         Column::right(phrase!("used", "使用")),
         Column::right(phrase!("limit", "上限")),
         Column::moment(phrase!("paused until", "停止の期限")),
@@ -94,16 +108,21 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
     })
 }
 
+/// The day of `provider` that `at` belongs to.
+fn day_of(provider: &str, at: Timestamp, quotas: &BTreeMap<String, Quota>, config: &Config) -> String {
+    let date = match quotas.get(provider) {
+        Some(quota) => quota.rule.date_at(at),
+        None => at.date_in(config.app.quota_zone.time_zone()),
+    };
+    date.to_string()
+}
+
 async fn reset(provider: String, date: Option<String>, yes: bool, context: &Context) -> Result {
     let now = context.clock.now();
     let config = context.config().await?;
     let db = context.db().await?;
     refuse_unknown("provider", &provider, db, context).await?;
-    let today = app::quotas(config).get(&provider).map_or_else(
-        || now.date_in(config.app.quota_zone.time_zone()).to_string(),
-        |quota| quota.rule.date_at(now).to_string(),
-    );
-    let date = date.unwrap_or(today);
+    let date = date.unwrap_or_else(|| day_of(&provider, now, &app::quotas(config), config));
     if !yes {
         let what = phrase!(
             "resetting forgets what `{provider}` was used on {date}",

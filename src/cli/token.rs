@@ -5,10 +5,9 @@ use serde::Serialize;
 
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result};
-use tsuzuki::books::view::{self, Revoked, TokenState, TokenView};
+use tsuzuki::books::view::{self, Revoked, TokenView};
 use tsuzuki::config::value::BadValue;
 use tsuzuki::phrase;
-use tsuzuki::phrase::Phrase;
 use tsuzuki::phrase::Value;
 use tsuzuki::web::store;
 use tsuzuki::web::token::{AccessToken, NewSecret, Scope};
@@ -87,16 +86,8 @@ async fn create(name: String, scope: Scope, context: &Context) -> Result {
     context.out.done(phrase!(
         "Token `{name}` may {what}; it is not shown again",
         "トークン `{name}` の権限：{what}（二度と表示されません）",
-        what = what(scope)
+        what = scope.phrase()
     ))
-}
-
-fn what(scope: Scope) -> Phrase {
-    match scope {
-        Scope::Feed => phrase!("read feeds and badges", "フィードとバッジの閲覧"),
-        Scope::Read => phrase!("read everything", "すべての閲覧"),
-        Scope::Act => phrase!("read and do everything", "すべての閲覧と操作"),
-    }
 }
 
 /// A token of either sort.
@@ -124,20 +115,15 @@ async fn list(all: bool, limit: usize, context: &Context) -> Result {
     ];
     context.out.listing(&columns, &tokens.await?, |token| match token {
         Listed::Access(token) => {
-            let may = phrase!("a program may {what}", "プログラム用：{what}", what = what(token.scope));
+            let may = phrase!("a program may {what}", "プログラム用：{what}", what = token.scope.phrase());
             row![&token.name, token.scope.word(), phrase!("works", "有効"), Value::Nothing, may]
         }
         Listed::Prompt(token) => {
-            let state = match token.state {
-                TokenState::Works => phrase!("works", "有効"),
-                TokenState::Expired => phrase!("expired", "期限切れ"),
-                TokenState::Revoked => phrase!("revoked", "失効"),
-            };
             let title = token.title.as_deref().unwrap_or_default();
             row![
                 &token.token,
                 "prompt",
-                state,
+                token.state.phrase(),
                 token.expires_at,
                 format!("{} {title}", token.isbn13).trim_end(),
             ]

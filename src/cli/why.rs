@@ -33,7 +33,8 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let app = context.read_only_app().await?;
-    let finder = app.finder(context.config().await?, args.limit);
+    let mut finder = app.finder(context.config().await?, args.limit);
+    finder.things.push(&tsuzuki::web::token::TOKEN);
     // Names may have spaces.
     let thing = args.thing.join(" ");
     let wanted = thing.clone();

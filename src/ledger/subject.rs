@@ -77,7 +77,7 @@ impl Subject {
         match word {
             "job" => phrase!("job", "ジョブ"),
             "channel" => phrase!("channel", "チャンネル"),
-            "provider" => phrase!("provider", "提供元"),
+            "provider" => phrase!("provider", "プロバイダー"),
             "delivery" => phrase!("delivery", "配信"),
             "item" => phrase!("item", "記事"),
             "blog" => phrase!("blog", "ブログ"),
@@ -87,6 +87,7 @@ impl Subject {
             "run" => phrase!("run", "収集"),
             "commit" => phrase!("commit", "コミット"),
             "change" => phrase!("change", "変更"),
+            "token" => phrase!("token", "トークン"),
             other => Phrase::verbatim(other),
         }
     }

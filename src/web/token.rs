@@ -5,7 +5,15 @@ use std::io;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
+use super::store;
+use crate::db::{self, Tx};
+use crate::engine::Finder;
+use crate::engine::pipeline::Thing;
+use crate::engine::view::{State, View};
 use crate::hash::sha256_hex;
+use crate::ledger::Subject;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::word_enum;
 
@@ -26,6 +34,37 @@ word_enum! {
 }
 
 crate::db::from_text!(Scope = "a scope");
+
+impl Scope {
+    /// What it allows.
+    pub fn phrase(self) -> Phrase {
+        match self {
+            Scope::Feed => phrase!("read feeds and badges", "フィードとバッジの閲覧"),
+            Scope::Read => phrase!("read everything", "すべての閲覧"),
+            Scope::Act => phrase!("read and do everything", "すべての閲覧と操作"),
+        }
+    }
+}
+
+/// Tokens of programs, by name.
+pub static TOKEN: Thing = Thing::new("token", find, "token ls");
+
+fn find(_: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let tokens = store::list_tokens(tx)?;
+    Ok(tokens.iter().filter(|token| token.name == name).map(render).collect())
+}
+
+fn render(token: &AccessToken) -> View {
+    let name = &token.name;
+    let title = phrase!("token {name} of a program", "プログラム用トークン {name}");
+    let data = serde_json::to_value(token).unwrap_or_default();
+    let mut view = View::new(TOKEN.word, Subject::new(TOKEN.word, name), title, data);
+    view.state = Some(State::Ok);
+    view.fact(phrase!("may", "権限"), token.scope.phrase());
+    view.fact(phrase!("made", "作成"), token.created_at);
+    view.command(phrase!("end it", "失効させる"), format!("token revoke {name}"));
+    view
+}
 
 /// A token for a program, without its secret.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, crate::db::FromRow)]

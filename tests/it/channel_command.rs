@@ -171,7 +171,7 @@ async fn a_listing_says_which_channels_send_and_which_wait_until_when() {
 }
 
 /// What the program answers a shell that asks what can stand in the place of the last of `words`.
-fn completed(test_env: &TestEnv, words: &[&str]) -> Vec<String> {
+pub(crate) fn completed(test_env: &TestEnv, words: &[&str]) -> Vec<String> {
     let mut command = test_env.command(&["--", "tsuzuki"]);
     command.args(words).env("TSUZUKI_COMPLETE", "bash").env("_CLAP_IFS", "\n");
     command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());

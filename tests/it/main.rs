@@ -46,6 +46,7 @@ mod config_keys;
 mod demo;
 mod dictionary;
 mod documents;
+mod every_command;
 mod export;
 mod feeds;
 mod fetching;
