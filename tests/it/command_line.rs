@@ -836,6 +836,56 @@ fn zones_come_from_the_machine_unless_the_file_names_one_and_quota_days_stay_in_
 }
 
 #[test]
+fn config_show_says_where_the_zone_the_language_and_every_value_come_from() {
+    let (machine, locale) = ("the machine (TZ, /etc/localtime)", "the locale (LC_ALL, LC_MESSAGES, LANG)");
+    let (berlin, japanese) = (("TZ", "Europe/Berlin"), ("LANG", "ja_JP.UTF-8"));
+    let of_file = "[app]\ntimezone = \"Asia/Seoul\"\nlanguage = \"ja\"\n";
+    for (app, env, option, zone, language) in [
+        ("", &[berlin, japanese][..], None, ("Europe/Berlin", machine), ("ja", locale)),
+        ("", &[("TZ", ":America/Lima"), ("LANG", "de_DE")], None, ("America/Lima", machine), ("en", locale)),
+        ("", &[("TZ", "UTC"), ("LANG", "C.UTF-8")], None, ("UTC", machine), ("en", "default")),
+        ("", &[("TZ", "UTC"), japanese, ("LC_ALL", "en_GB")], None, ("UTC", machine), ("en", locale)),
+        (
+            "",
+            &[berlin, ("APP_TZ", "Asia/Seoul")],
+            None,
+            ("Asia/Seoul", "environment: APP_TZ"),
+            ("en", "default"),
+        ),
+        (of_file, &[berlin, ("LANG", "en_US")], None, ("Asia/Seoul", "the file"), ("ja", "the file")),
+        (of_file, &[berlin, ("APP_TZ", "UTC")], None, ("UTC", "environment: APP_TZ"), ("ja", "the file")),
+        (
+            "",
+            &[berlin, ("LANG", "en_US")],
+            Some("ja"),
+            ("Europe/Berlin", machine),
+            ("ja", "the option --lang"),
+        ),
+    ] {
+        let test_env = TestEnv::new(&format!("{app}{BLOGS}"));
+        let run = |args: &[&str]| {
+            let mut command = test_env.command(args);
+            command.args(option.iter().flat_map(|lang| ["--lang", lang])).envs(env.iter().copied());
+            ends_with(&command.output().unwrap(), 0)
+        };
+        let origins: Vec<serde_json::Value> =
+            serde_json::from_str(&run(&["config", "show", "--origins", "--json"])).unwrap();
+        let said = |key: &str| {
+            let origin = origins.iter().find(|origin| origin["key"] == key).unwrap();
+            (origin["value"].as_str().unwrap(), origin["origin"].as_str().unwrap())
+        };
+        assert_eq!((said("app.timezone"), said("app.language")), (zone, language), "{app}{env:?}{option:?}");
+        assert_eq!(said("store.url").1, "default");
+        assert_eq!(said("job.blogs.blog.example.url"), ("https://example.com", "the file"));
+        // What commands do is what they say of it.
+        let status = run(&["job", "ls"]);
+        assert_eq!(status.contains("スケジュール"), language.0 == "ja", "{env:?}: {status}");
+        let shown = run(&["status"]);
+        assert!(shown.contains(&format!("({})", zone.0)), "{env:?}: {shown}");
+    }
+}
+
+#[test]
 fn backups_are_kept_by_number() {
     let test_env = TestEnv::new(BLOGS);
     assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);

@@ -128,6 +128,8 @@ impl ReferencePage {
             let (meaning, default) = split_default(property["description"].as_str().unwrap_or_default());
             let default = match &property["default"] {
                 Value::Null if required(key) => "required".to_owned(),
+                // What is found out when it runs is said in words.
+                _ if !default.is_empty() => default,
                 Value::Null => default,
                 default => format!("`{default}`"),
             };
