@@ -903,6 +903,10 @@ fn backups_are_kept_by_number() {
     // The clock goes on while the program starts: its milliseconds are its own.
     let seconds: Vec<&str> = kept.iter().map(|name| &name[..23]).collect();
     assert_eq!(seconds, ["tsuzuki-20260115T000003", "tsuzuki-20260115T000004"]);
+    std::fs::remove_dir_all(test_env.file("backups")).unwrap();
+    test_env.write("backups", "in the way");
+    let refused = ends_with(&test_env.run(&["db", "backup", "--keep", "2"]), 1);
+    assert!(refused.contains("backups cannot be made: "), "{refused}");
 }
 
 #[test]

@@ -183,6 +183,8 @@ fn a_directory_with_something_else_is_refused_and_left_alone() {
         "{err}"
     );
     assert_eq!(names(&directory), ["tsuzuki.toml".to_owned()].into());
+    let said = demo(temporary.path(), &["--keep", "mine", "--lang", "ja"]).output().unwrap().stderr;
+    assert!(String::from_utf8(said).unwrap().contains("デモのものではない `tsuzuki.toml`"));
     let output =
         demo(temporary.path(), &["--once", "--keep", "new", "--listen", "0.0.0.0:0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "open to the network without a password");
@@ -293,6 +295,70 @@ fn the_readme_shows_what_it_says_its_pages_answer_and_ctrl_c_leaves_nothing() {
 
     let shown = readme_block("Demo servers");
     assert_eq!(normalised(&opening), normalised(&shown), "README.md shows another demo");
+}
+
+/// The number before these words.
+fn count_before(text: &str, words: &str) -> usize {
+    let before = text.split_once(words).unwrap_or_else(|| panic!("`{words}` is not said: {text}")).0;
+    let digits = before.len() - before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    before[before.len() - digits..].parse().unwrap()
+}
+
+#[test]
+fn the_demo_says_the_numbers_of_the_listings_and_ends_with_the_next_step() {
+    let temporary = tempfile::tempdir().unwrap();
+    let said = run(&mut demo(temporary.path(), &["--once", "--keep", "kept"]));
+    let lines: Vec<&str> = said.lines().collect();
+    let [.., look_inside, next] = lines[..] else { panic!("{said}") };
+    assert_eq!(next, "Next: `tsuzuki init`");
+    let command = look_inside.strip_prefix("Look inside:  tsuzuki ").unwrap();
+    let tsuzuki = |words: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.args(words.split(' ')).current_dir(temporary.path()).env_clear().env("TZ", "UTC");
+        command
+    };
+    assert!(run(&mut tsuzuki(command)).contains("consultant-books"), "{command}");
+
+    let list = |listing: &str| {
+        let listed = run_json(&mut tsuzuki(&format!("-c kept/tsuzuki.toml {listing} --json")));
+        listed.as_array().unwrap().clone()
+    };
+    let items = list("item ls");
+    let recorded = count_before(&said, " press items");
+    assert_eq!(recorded + count_before(&said, " new in the feed"), items.len());
+    let state = |words: &str| items.iter().filter(|item| item["state_words"] == words).count();
+    assert_eq!(count_before(&said, " posts sent"), state("posted"));
+    assert_eq!(count_before(&said, " rejected"), state("put off: not worth a post"));
+    assert_eq!(count_before(&said, " not ready yet"), state("put off: the page is not complete yet"));
+
+    let entries = |change: &Json| change["detail"]["entries"].as_array().unwrap().len();
+    let new = count_before(&said, " new entries");
+    assert_eq!(new, list("change ls").iter().map(entries).sum::<usize>());
+    let info = run_json(&mut tsuzuki("-c kept/tsuzuki.toml db info --json"));
+    assert_eq!(info["rows"]["blog_entries"], new + count_before(&said, " blog entries were there"));
+
+    let mail = &list("mail status")[0];
+    let chosen = count_before(&said, " chosen");
+    assert_eq!(mail["books"], count_before(&said, " new books"));
+    assert_eq!(mail["delivered"], chosen);
+    assert_eq!(mail["undelivered"], count_before(&said, " queued for later digests"));
+    assert_eq!(
+        (list("book ls --limit 100").len(), list("token ls").len()),
+        (count_before(&said, " new books"), chosen)
+    );
+
+    let branches = list("branch ls");
+    let commits: i64 = branches.iter().map(|branch| branch["commits"].as_i64().unwrap()).sum();
+    assert_eq!(commits, i64::try_from(count_before(&said, " new commits")).unwrap());
+    assert_eq!(branches.len(), count_before(&said, " branches of "));
+
+    let (posts, mails) = received(&temporary.path().join("kept"));
+    let sent = list("delivery ls");
+    assert_eq!(
+        (posts.len(), mails.len()),
+        (count_before(&said, " posts and "), count_before(&said, " mails."))
+    );
+    assert!(sent.iter().all(|message| message["state"] == "sent") && sent.len() == posts.len() + mails.len());
 }
 
 #[test]

@@ -337,10 +337,12 @@ async fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
     let mut asking = on_terminal(&test_env, "init").stdin(Stdio::piped()).spawn().unwrap();
     let mut answers = asking.stdin.take().unwrap();
     for (question, answer) in [
-        ("What do you want to watch?", "blogs"),
+        ("What do you want to watch?", "blog"),
         ("the address of a blog", ""),
         ("It cannot do without.", "https://blog.invalid/"),
         ("Number or word (Enter for none)", "9"),
+        // Two have these letters.
+        ("That is none of them.", "a"),
         ("That is none of them.", "slack"),
         ("(Enter for SLACK_WEBHOOK_URL)", ""),
     ] {

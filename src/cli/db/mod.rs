@@ -173,7 +173,14 @@ async fn backup(file: Option<PathBuf>, keep: Option<NonZeroUsize>, context: &Con
         return write_backup(&place, &file, context).await;
     };
     let folder = path.parent().unwrap_or(Path::new("")).join("backups");
-    std::fs::create_dir_all(&folder)?;
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        let shown = folder.display().to_string();
+        Error::failed(phrase!(
+            "{shown} cannot be made: {error}",
+            "{shown} を作れません：{error}",
+            error = error.to_string()
+        ))
+    })?;
     let prefix = format!("{}-", path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("tsuzuki"));
     let stamp: String = context.clock.now().to_text().chars().filter(char::is_ascii_alphanumeric).collect();
     let exit = write_backup(&place, &folder.join(format!("{prefix}{stamp}.db")), context).await?;

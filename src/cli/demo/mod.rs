@@ -114,17 +114,22 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
     if context.out.is_json() {
         context.out.json(&round)?;
     }
+    let config = place.path().join(FILE_NAME).display().to_string();
+    let look_inside =
+        phrase!("Look inside:  tsuzuki -c {config} status", "中を見る：tsuzuki -c {config} status");
     let Some(pages) = pages else {
+        if args.keep.is_some() {
+            demo.say(look_inside)?;
+        }
         demo.say(phrase!("Next: `tsuzuki init`", "次は `tsuzuki init` で自分の設定を作れます"))?;
         return Ok(round.exit);
     };
     let listening = pages.addresses();
     let Some(address) = listening.first() else { return Ok(round.exit) };
     let (address, path) = (address.to_string(), page::PATH);
-    let config = place.path().join(FILE_NAME).display().to_string();
     demo.say(phrase!("Dashboard:    http://{address}/", "ダッシュボード：http://{address}/"))?;
     demo.say(phrase!("Messages:     http://{address}{path}", "受信したメッセージ：http://{address}{path}"))?;
-    demo.say(phrase!("Look inside:  tsuzuki -c {config} status", "中を見る：tsuzuki -c {config} status"))?;
+    demo.say(look_inside)?;
     if args.world {
         pages.serve(&context.stop).await;
     } else {

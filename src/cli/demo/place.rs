@@ -52,9 +52,11 @@ impl DemoDirectory {
         }
         match other {
             None => Ok(DemoDirectory::Kept(path)),
-            Some(other) => Err(Error::usage(format!(
-                "{shown} holds something else than a demo: `{}`",
-                other.to_string_lossy()
+            Some(other) => Err(Error::usage(phrase!(
+                "{shown} holds something else than a demo: `{other}`",
+                "{shown} にはデモのものではない `{other}` があります",
+                shown = shown.to_string(),
+                other = other.to_string_lossy().into_owned()
             ))
             .hint(phrase!(
                 "name a new or empty directory, or one that an earlier demo has kept",

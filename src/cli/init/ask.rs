@@ -154,12 +154,20 @@ fn choose(choices: &[(&str, Phrase)], usual: Option<&str>, context: &Context) ->
             (answer, _) => answer,
         };
         let by_number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let chosen = by_number.or_else(|| choices.iter().position(|(name, _)| *name == answer));
+        let chosen = by_number.or_else(|| find_choice(choices, &answer));
         if let Some(chosen) = chosen.filter(|chosen| *chosen < choices.len()) {
             return Ok(chosen);
         }
         context.out.note(phrase!("That is none of them.", "一覧にありません。"));
     }
+}
+
+/// The one that is called so, or else the only one whose name has these letters: `mail` for `email`.
+fn find_choice(choices: &[(&str, Phrase)], answer: &str) -> Option<usize> {
+    let has_it = |(_, (name, _)): &(usize, &(&str, Phrase))| !answer.is_empty() && name.contains(answer);
+    let alike: Vec<usize> = choices.iter().enumerate().filter(has_it).map(|(index, _)| index).collect();
+    let exact = choices.iter().position(|(name, _)| *name == answer);
+    exact.or_else(|| alike.first().copied().filter(|_| alike.len() == 1))
 }
 
 /// One answer.

@@ -120,7 +120,7 @@ impl Speech {
             return self.local_minute(at).chars().take_while(|c| *c != ' ').collect();
         }
         match UNITS.iter().find(|(secs, ..)| apart >= *secs) {
-            None => self.choose("now", "たった今").to_owned(),
+            None => self.choose("now", if at < now { "たった今" } else { "今すぐ" }).to_owned(),
             Some((secs, en, _)) if self.language == Language::En => {
                 if ago > 0 {
                     format!("{} {en} ago", ago / secs)
@@ -177,7 +177,8 @@ mod tests {
         let en = Speech { zone: Some(TimeZone::get("Asia/Tokyo").unwrap()), ..Speech::default() };
         let ja = Speech { language: Language::Ja, ..en.clone() };
         for (at, english, japanese) in [
-            ("2026-01-15T12:00:00Z", "now", "たった今"),
+            ("2026-01-15T12:00:00Z", "now", "今すぐ"),
+            ("2026-01-15T11:59:59.500Z", "now", "たった今"),
             ("2026-01-15T11:59:18Z", "42 s ago", "42 秒前"),
             ("2026-01-15T11:56:10Z", "3 min ago", "3 分前"),
             ("2026-01-15T12:27:59Z", "in 27 min", "27 分後"),
