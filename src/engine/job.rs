@@ -277,7 +277,7 @@ type Draw = dyn Fn(&JobName, Update) + Send + Sync;
 /// A step of progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// So many things are to be done.
+    /// A run begins: so many things are to be done, and none is.
     Total(u64),
     /// So many more are done.
     Done(u64),

@@ -92,7 +92,8 @@ impl Hub {
             let run = progress.entry(job.clone()).or_default();
             run.is_published = false;
             match update {
-                Update::Total(total) => run.total = Some(total),
+                // Nobody may have listened when the run before ended.
+                Update::Total(total) => *run = Run { total: Some(total), ..Run::default() },
                 Update::Done(more) => run.done += more,
                 Update::Now(what) => run.now = Some(what),
             }
@@ -274,5 +275,17 @@ mod tests {
         let progress = hub.take_progress();
         assert_eq!(json!(progress[0].1), json!({ "done": 3, "total": 10, "now": null }));
         assert!(hub.take_progress().is_empty());
+    }
+
+    #[test]
+    fn a_run_begins_at_nothing_though_nobody_listened_to_the_one_before() {
+        let hub = Arc::new(Hub::new(0));
+        let progress = hub.progress();
+        let job: JobName = "a".parse().unwrap();
+        for _ in 0..3 {
+            progress.report(&job, Update::Total(10));
+            progress.report(&job, Update::Done(10));
+        }
+        assert_eq!(json!(hub.take_progress()[0].1), json!({ "done": 10, "total": 10, "now": null }));
     }
 }
