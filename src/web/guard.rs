@@ -68,7 +68,12 @@ pub(super) enum Attempt {
 /// Why somebody is turned away.
 #[derive(Debug)]
 enum Refused {
-    Unknown,
+    /// Nobody says who asks.
+    Nobody,
+    /// A wrong password.
+    Password,
+    /// A token that is unknown, or that does not count where it stands.
+    Token(&'static str),
     Wait(Duration),
     Scope(Scope),
     Db(db::Error),
@@ -150,21 +155,25 @@ impl Guard {
             return Ok(Caller::Person(user));
         }
         if let Some(secret) = find_credentials(&request.headers, "bearer") {
-            return self.find_program(secret, access, Scope::Act).await;
+            let found = self.find_token(secret).await?;
+            return admit(found.ok_or(Refused::Token("this token is unknown or revoked\n"))?, access);
         }
         if access == Access::Feed
             && let Some(secret) = find_in_query(&request.uri, "token")
         {
             // Addresses are logged and passed on: a token in one must not open more than it has to.
-            return self.find_program(&secret, access, Scope::Feed).await;
+            let found = self.find_token(&secret).await?.filter(|token| token.scope == Scope::Feed);
+            let said = "a token in the address is one with the scope `feed`, and this is none\n";
+            return admit(found.ok_or(Refused::Token(said))?, access);
         }
         // A browser asks without a password first, and that is no guess.
-        let Some(pair) = find_credentials(&request.headers, "basic") else { return Err(Refused::Unknown) };
+        let pair = find_credentials(&request.headers, "basic").filter(|_| self.password.is_some());
+        let Some(pair) = pair else { return Err(Refused::Nobody) };
         let pair = BASE64.decode(pair).ok().and_then(|pair| String::from_utf8(pair).ok()).unwrap_or_default();
         let (user, password) = pair.split_once(':').unwrap_or_default();
         match self.try_password(client, user, password).await {
             Attempt::Right => Ok(Caller::Person(user.to_owned())),
-            Attempt::Wrong => Err(Refused::Unknown),
+            Attempt::Wrong => Err(Refused::Password),
             Attempt::Wait(wait) => Err(Refused::Wait(wait)),
         }
     }
@@ -178,34 +187,32 @@ impl Guard {
         self.db.read(move |tx| store::find_session(tx, &hash, &print, now)).await
     }
 
-    async fn find_program(&self, secret: &str, access: Access, most: Scope) -> Result<Caller, Refused> {
+    async fn find_token(&self, secret: &str) -> db::Result<Option<AccessToken>> {
         let hash = token::hash(secret);
-        let found = self.db.read(move |tx| store::find_token(tx, &hash)).await?;
-        let found = found.filter(|token| token.scope <= most).ok_or(Refused::Unknown)?;
-        let needed = match access {
-            Access::Public | Access::LogIn | Access::Feed => Scope::Feed,
-            Access::Read => Scope::Read,
-            Access::Act => Scope::Act,
-        };
-        if found.scope >= needed { Ok(Caller::Program(found)) } else { Err(Refused::Scope(needed)) }
+        self.db.read(move |tx| store::find_token(tx, &hash)).await
     }
 
     fn refuse(&self, refused: Refused, request: &RequestFacts) -> Response {
         match refused {
-            Refused::Unknown if self.password.is_some() && request.is_browser() => {
-                let next = request.uri.path_and_query().map_or("/", |path| path.as_str());
+            Refused::Nobody | Refused::Password | Refused::Token(_)
+                if self.password.is_some() && request.is_browser() =>
+            {
+                // A form cannot be sent again from there.
+                let here = request.uri.path_and_query().filter(|_| request.method == Method::GET);
+                let next = here.map_or("/", |path| path.as_str());
                 let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
                 Redirect::to(&format!("{}?next={next}", login::PATH)).into_response()
             }
-            Refused::Unknown => {
+            Refused::Nobody => {
                 let challenge = match self.password {
                     // A page whose session is over asks on: nobody wants the browser to open a box for a password.
-                    Some(_) if request.is_script() => "Bearer realm=\"tsuzuki\"",
-                    Some(_) => "Basic realm=\"tsuzuki\", charset=\"UTF-8\"",
-                    None => "Bearer realm=\"tsuzuki\"",
+                    Some(_) if !request.is_script() => BASIC,
+                    _ => "Bearer realm=\"tsuzuki\"",
                 };
-                (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)], "log in\n").into_response()
+                unauthorized(challenge, "log in\n")
             }
+            Refused::Password => unauthorized(BASIC, "the user name or the password is wrong\n"),
+            Refused::Token(said) => unauthorized("Bearer realm=\"tsuzuki\", error=\"invalid_token\"", said),
             Refused::Wait(wait) => {
                 let after = [(RETRY_AFTER, wait.as_secs().max(1).to_string())];
                 (StatusCode::TOO_MANY_REQUESTS, after, "too many wrong passwords; try again later\n")
@@ -223,6 +230,23 @@ impl Guard {
     }
 }
 
+/// How scripts of people log in.
+const BASIC: &str = "Basic realm=\"tsuzuki\", charset=\"UTF-8\"";
+
+fn unauthorized(challenge: &'static str, said: &'static str) -> Response {
+    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)], said).into_response()
+}
+
+/// Whether a token is enough.
+fn admit(found: AccessToken, access: Access) -> Result<Caller, Refused> {
+    let needed = match access {
+        Access::Public | Access::LogIn | Access::Feed => Scope::Feed,
+        Access::Read => Scope::Read,
+        Access::Act => Scope::Act,
+    };
+    if found.scope >= needed { Ok(Caller::Program(found)) } else { Err(Refused::Scope(needed)) }
+}
+
 /// What is looked at of a request.
 struct RequestFacts {
     method: Method,
@@ -233,8 +257,7 @@ struct RequestFacts {
 impl RequestFacts {
     /// Whether a person looks at a page, who can be sent to the log-in form.
     fn is_browser(&self) -> bool {
-        let accepts = find_text(&self.headers, &ACCEPT).unwrap_or_default();
-        self.method == Method::GET && accepts.contains("text/html")
+        find_text(&self.headers, &ACCEPT).unwrap_or_default().contains("text/html")
     }
 
     /// Whether a script of a page asks, and no person.

@@ -268,6 +268,30 @@ async fn a_person_logs_in_stays_in_over_a_restart_and_logs_out() {
 }
 
 #[tokio::test]
+async fn who_is_refused_learns_what_was_wrong() {
+    let site = Site::serve(AUTH).await;
+    let read = site.token("read", Scope::Read).await;
+    let (feed, wrong) = (format!("/feeds/job/x.atom?token={read}"), basic("me:pass"));
+    for (path, headers, challenge, said) in [
+        ("/quotas", &[][..], "Basic ", "log in"),
+        ("/quotas", &[&*wrong], "Basic ", "the password is wrong"),
+        ("/quotas", &["Authorization: Bearer x"], "Bearer ", "unknown or revoked"),
+        (&feed, &[], "Bearer ", "the scope `feed`"),
+    ] {
+        let answer = site.get(path, headers).await;
+        assert!(answer.status == 401 && answer.body.contains(said), "{path} {headers:?}: {}", answer.body);
+        assert!(answer.header("www-authenticate").unwrap().starts_with(challenge), "{path}: {}", answer.head);
+    }
+    // A button of a page whose session is over: no browser asks for a password in a box of its own.
+    let over = site.ask("POST", "/act", &[FORM, "Accept: text/html"], "about=job:x&verb=run").await;
+    assert_eq!((over.status, over.header("location")), (303, Some("/login?next=%2F")));
+    for method in ["POST", "DELETE"] {
+        let prompt = site.ask(method, "/p/x", &[], "").await;
+        assert_eq!((prompt.status, prompt.header("allow")), (405, Some("GET,HEAD")), "{method}");
+    }
+}
+
+#[tokio::test]
 async fn behind_a_proxy_only_whoever_guesses_has_to_wait_and_the_cookie_is_for_tls() {
     let site = Site::serve(&format!("trusted_proxies = [\"127.0.0.0/8\"]\n{AUTH}")).await;
     let from = |ip: &str| format!("X-Forwarded-For: 1.2.3.4, {ip}");
