@@ -68,7 +68,12 @@ pub(super) async fn shape(request: Request, next: Next) -> Response {
     }
     let (parts, body) = response.into_parts();
     let words = to_bytes(body, MAX_WORDS).await.unwrap_or_default();
-    let mut shaped = Problem::new(status, String::from_utf8_lossy(&words).trim()).into_response();
+    let words = String::from_utf8_lossy(&words);
+    let detail = match words.trim() {
+        "" if status == StatusCode::METHOD_NOT_ALLOWED => "`Allow` names the methods of this address",
+        words => words,
+    };
+    let mut shaped = Problem::new(status, detail).into_response();
     let kept = parts.headers.into_iter().filter_map(|(name, value)| Some((name?, value)));
     shaped.headers_mut().extend(kept.filter(|(name, _)| *name != CONTENT_TYPE && *name != CONTENT_LENGTH));
     shaped

@@ -165,6 +165,7 @@ mod tests {
             (&overview["jobs"][0]["message"], &overview["jobs"][0]["standing"]),
             (&"3 件".into(), &"正常".into())
         );
+        assert_eq!(overview["jobs"][0]["runs"][0]["message"], "1 件");
         let job = json(&site.get("/api/v1/things/job/feeds?lang=en", &[]).await);
         assert_eq!(
             (&job["kind"], &job["name"], &job["state"]),
@@ -177,6 +178,9 @@ mod tests {
         assert_eq!(json(&site.get("/api/v1/quotas", &[]).await), serde_json::json!([]));
         let document = json(&site.get("/api/v1/openapi.json", &[]).await);
         assert!(document["openapi"].as_str().unwrap().starts_with("3."), "{document}");
+        let refused = site.ask("PUT", "/api/v1/overview", &[], "").await;
+        assert_eq!((refused.status, refused.header("allow")), (405, Some("GET,HEAD")));
+        assert_eq!(json(&refused)["detail"], "`Allow` names the methods of this address");
     }
 
     #[tokio::test]
@@ -322,6 +326,11 @@ mod tests {
                 );
             }
         }
+        let schemas = &document["components"]["schemas"];
+        let jobs = &schemas["OverviewBody"]["properties"]["jobs"]["items"]["$ref"];
+        assert_eq!(jobs, "#/components/schemas/JobBody");
+        let next_run = &schemas["JobBody"]["properties"]["next_run_at"];
+        assert_eq!((&next_run["type"][0], &next_run["format"]), (&"string".into(), &"date-time".into()));
         assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
         let limit = document["paths"]["/api/v1/events"]["get"]["parameters"]
             .as_array()

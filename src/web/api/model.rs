@@ -5,11 +5,12 @@ use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
 use crate::engine::notice::Notice;
-use crate::engine::overview::{JobOverview, QuotaUse};
+use crate::engine::overview::{JobOverview, QuotaUse, RunMark};
 use crate::engine::table::TablePage;
-use crate::engine::{Cell, View};
+use crate::engine::{Cell, State, View};
 use crate::ledger::event::{Event, Numbered};
 use crate::phrase::{Phrase, Speech};
+use crate::time::Timestamp;
 
 /// Everything that is known of one thing.
 #[derive(Serialize, ToSchema)]
@@ -20,7 +21,7 @@ pub(super) struct ThingBody {
     name: String,
     title: String,
     /// Where it stands: `ok`, `failing`, `paused` …
-    state: Option<Json>,
+    state: Option<&'static str>,
     /// Its way from the first step to the last, if it has an end.
     stages: Vec<StageBody>,
     facts: Vec<FactBody>,
@@ -35,7 +36,7 @@ pub(super) struct ThingBody {
 pub(super) struct StageBody {
     name: String,
     /// `ok` when it was reached, `new` when it lies ahead.
-    state: Json,
+    state: &'static str,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -55,6 +56,7 @@ pub(super) struct SectionBody {
 
 #[derive(Serialize, ToSchema)]
 pub(super) struct LineBody {
+    #[schema(format = DateTime)]
     at: Option<String>,
     text: String,
 }
@@ -73,11 +75,11 @@ impl ThingBody {
             kind: view.kind,
             name: view.name.clone(),
             title: say(&view.title),
-            state: view.state.map(|state| json!(state)),
+            state: view.state.map(State::word),
             stages: view
                 .stages
                 .iter()
-                .map(|stage| StageBody { name: say(&stage.name), state: json!(stage.state) })
+                .map(|stage| StageBody { name: say(&stage.name), state: stage.state.word() })
                 .collect(),
             facts: view
                 .facts
@@ -113,17 +115,18 @@ impl ThingBody {
 /// Every job at a glance, and what needs a person.
 #[derive(Serialize, ToSchema)]
 pub(super) struct OverviewBody {
+    #[schema(format = DateTime)]
     now: String,
     /// What only a person can do, the worst first.
     needs_you: Vec<NoticeBody>,
     /// Every job, in the order of the config.
-    jobs: Vec<Json>,
+    jobs: Vec<JobBody>,
     quotas: Vec<QuotaBody>,
 }
 
 #[derive(Serialize, ToSchema)]
 pub(super) struct NoticeBody {
-    state: Json,
+    state: &'static str,
     /// What it is about, as `why` takes it.
     about: String,
     text: String,
@@ -138,6 +141,7 @@ pub(super) struct QuotaBody {
     used: i64,
     /// At most.
     per_day: u32,
+    #[schema(format = DateTime)]
     resets_at: String,
 }
 
@@ -146,7 +150,7 @@ impl OverviewBody {
         Self {
             now: overview.now.to_string(),
             needs_you: overview.needs_you.iter().map(|notice| NoticeBody::new(notice, speech)).collect(),
-            jobs: overview.jobs.iter().map(|job| job_body(job, speech)).collect(),
+            jobs: overview.jobs.iter().map(|job| JobBody::new(job, speech)).collect(),
             quotas: overview.quotas.iter().map(QuotaBody::new).collect(),
         }
     }
@@ -155,7 +159,7 @@ impl OverviewBody {
 impl NoticeBody {
     fn new(notice: &Notice, speech: &Speech) -> Self {
         Self {
-            state: json!(notice.state),
+            state: notice.state.word(),
             about: notice.about.to_string(),
             text: speech.phrase(&notice.text),
             command: notice.command.clone(),
@@ -170,12 +174,89 @@ impl QuotaBody {
     }
 }
 
-/// Its fields, with the sentences in the language of whoever asks.
-fn job_body(job: &JobOverview, speech: &Speech) -> Json {
-    let mut body = json!(job);
-    body["standing"] = json!(speech.phrase(&job.standing.phrase()));
-    body["message"] = json!(job.message.as_ref().map(|message| speech.phrase(message)));
-    body
+/// A job at a glance.
+#[derive(Serialize, ToSchema)]
+pub(super) struct JobBody {
+    job_name: String,
+    /// Unknown when the config does not name it any more.
+    kind: Option<&'static str>,
+    /// Where it stands: `ok`, `failing`, `paused` …
+    state: &'static str,
+    /// The same in words, with the reason.
+    standing: String,
+    /// The reason alone.
+    why: Option<String>,
+    /// Whether it stays so until a person does something.
+    needs_you: bool,
+    #[schema(format = DateTime)]
+    last_run_at: Option<String>,
+    #[schema(format = DateTime)]
+    last_success_at: Option<String>,
+    #[schema(format = DateTime)]
+    next_run_at: Option<String>,
+    /// What its last run said.
+    message: Option<String>,
+    failures_in_a_row: i64,
+    /// What has to be set before it can do its work.
+    needs_setup: Vec<String>,
+    /// Messages of the job that wait for a person.
+    messages_held: i64,
+    /// Messages of the job that failed for good, not long ago.
+    messages_failed: i64,
+    /// Its newest runs, oldest first.
+    runs: Vec<RunBody>,
+}
+
+/// One run among others.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RunBody {
+    /// When it ended.
+    #[schema(format = DateTime)]
+    at: String,
+    #[schema(format = DateTime)]
+    began_at: Option<String>,
+    /// `success`, `partly`, `failed` …
+    outcome: &'static str,
+    /// What was new.
+    new_count: u64,
+    /// What it said.
+    message: String,
+}
+
+impl JobBody {
+    fn new(job: &JobOverview, speech: &Speech) -> Self {
+        let say = |phrase: &Phrase| speech.phrase(phrase);
+        let moment = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        Self {
+            job_name: job.job.clone(),
+            kind: job.kind,
+            state: job.standing.state.word(),
+            standing: say(&job.standing.phrase()),
+            why: job.standing.why.as_ref().map(say),
+            needs_you: job.standing.needs_you,
+            last_run_at: moment(job.last_run_at),
+            last_success_at: moment(job.last_success_at),
+            next_run_at: moment(job.next_run_at),
+            message: job.message.as_ref().map(say),
+            failures_in_a_row: job.failures_in_a_row,
+            needs_setup: job.needs_setup.iter().map(say).collect(),
+            messages_held: job.messages_held,
+            messages_failed: job.messages_failed,
+            runs: job.runs.iter().map(|run| RunBody::new(run, speech)).collect(),
+        }
+    }
+}
+
+impl RunBody {
+    fn new(run: &RunMark, speech: &Speech) -> Self {
+        Self {
+            at: run.at.to_string(),
+            began_at: run.began_at.map(|at| at.to_string()),
+            outcome: run.outcome.word(),
+            new_count: run.new_count,
+            message: speech.phrase(&run.message),
+        }
+    }
 }
 
 /// Rows of a table.
@@ -225,6 +306,7 @@ pub(super) struct EventsBody {
 #[derive(Serialize, ToSchema)]
 pub(super) struct EventBody {
     id: i64,
+    #[schema(format = DateTime)]
     at: String,
     job: Option<String>,
     /// To what it happened, as `why` takes it.

@@ -27,6 +27,7 @@ pub(super) struct HitBody {
     /// Where it is, out there.
     link: Option<String>,
     /// When it was published, or found.
+    #[schema(format = DateTime)]
     at: Option<String>,
 }
 
