@@ -128,7 +128,7 @@ impl GridQuery {
         ];
         vec![
             PageFilter::job(finder, Some(KIND), self.job.as_ref().map(JobName::as_str)),
-            PageFilter::tabs("sent", phrase!("Sent", "送信"), choices, sent),
+            PageFilter::one("sent", phrase!("Sent", "送信"), choices, sent).as_tabs(),
             PageFilter::text("text", phrase!("Title, author or ISBN", "書名・著者・ISBN"), &self.text),
         ]
     }

@@ -29,18 +29,15 @@ impl PageFilter {
         value: impl Into<String>,
     ) -> Self {
         let (choices, value) = (choices.into_iter().collect(), value.into());
-        Self { name, label, input: FilterInput::One { choices, value } }
+        Self { name, label, input: FilterInput::One { choices, value, shown: Shown::List } }
     }
 
-    /// The same for few choices, which stand above the form.
-    pub fn tabs(
-        name: &'static str,
-        label: Phrase,
-        choices: impl IntoIterator<Item = Choice>,
-        value: impl Into<String>,
-    ) -> Self {
-        let (choices, value) = (choices.into_iter().collect(), value.into());
-        Self { name, label, input: FilterInput::Tabs { choices, value } }
+    /// The same with few choices, all of them in view above the form.
+    pub fn as_tabs(mut self) -> Self {
+        if let FilterInput::One { shown, .. } = &mut self.input {
+            *shown = Shown::Tabs;
+        }
+        self
     }
 
     /// A field for one of the jobs, or of those of one kind.
@@ -63,13 +60,7 @@ pub enum FilterInput {
         choices: Vec<Choice>,
         /// What is chosen.
         value: String,
-    },
-    /// The same with few choices, all of them in view above the form.
-    Tabs {
-        /// What can be chosen.
-        choices: Vec<Choice>,
-        /// What is chosen.
-        value: String,
+        shown: Shown,
     },
     /// Any number of choices.
     Many {
@@ -78,6 +69,15 @@ pub enum FilterInput {
         /// What is chosen.
         values: Vec<String>,
     },
+}
+
+/// How choices are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// In a list that opens.
+    List,
+    /// Beside each other, above the form.
+    Tabs,
 }
 
 /// Something that can be chosen.

@@ -102,7 +102,7 @@ fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCou
     let states = Choice::any(phrase!("all", "すべて")).chain(State::ALL.iter().map(state));
     let chosen = filter.state.map(State::word).unwrap_or_default();
     vec![
-        PageFilter::tabs("state", phrase!("State", "状態"), states, chosen),
+        PageFilter::one("state", phrase!("State", "状態"), states, chosen).as_tabs(),
         PageFilter::job(finder, None, filter.job.as_deref()),
         PageFilter::one("channel", phrase!("Channel", "チャンネル"), channels, channel),
     ]

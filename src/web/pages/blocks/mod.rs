@@ -14,7 +14,7 @@ use self::sheet::SheetPart;
 use self::table::{ProgressPart, TablePart};
 use self::timeline::TimelinePart;
 use super::render::{Markup, Renderer};
-use crate::engine::page::{Block, FilterInput, Frame, PageFilter, PageQuery, PageView};
+use crate::engine::page::{Block, FilterInput, Frame, PageFilter, PageQuery, PageView, Shown};
 use crate::engine::view::{Action, Fact};
 use crate::phrase::Phrase;
 
@@ -50,9 +50,7 @@ impl<'a> PageBody<'a> {
     fn is_chosen(filter: &PageFilter, value: &str) -> bool {
         match &filter.input {
             FilterInput::Text(_) => false,
-            FilterInput::One { value: chosen, .. } | FilterInput::Tabs { value: chosen, .. } => {
-                chosen == value
-            }
+            FilterInput::One { value: chosen, .. } => chosen == value,
             FilterInput::Many { values, .. } => values.iter().any(|chosen| chosen == value),
         }
     }
