@@ -190,7 +190,9 @@ impl JobOverview {
         } else {
             commands::pause_action(&self.job)
         };
-        vec![commands::run_action(&self.job), pause]
+        let is_running = self.standing.state == State::Running;
+        let run = (!is_running).then(|| commands::run_action(&self.job));
+        run.into_iter().chain([pause]).collect()
     }
 
     /// What is remembered of a job, and nothing else.

@@ -54,6 +54,28 @@ async fn every_page_is_quiet_stays_at_home_and_keeps_nobody_out() {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn long_names_make_no_page_wider_than_a_phone() {
+    let (channel, job) = ("announcements-".repeat(4), "watch-of-companies-".repeat(3));
+    let (channel, job) = (channel.trim_end_matches('-'), job.trim_end_matches('-'));
+    let program = Program::serve(&format!(
+        "[web]\nlisten = \"127.0.0.1:0\"\n[channel.{channel}]\nkind = \"slack\"\nurl = \"https://127.0.0.1:1/x\"\n\
+         [[job]]\nname = \"{job}\"\nkind = \"blogs\"\nenabled = false\ndeliver = [\"{channel}\"]\n\
+         blog = [{{ id = \"a\", url = \"https://127.0.0.1:1\" }}]\n",
+    ));
+    let browser = Browser::open().await;
+    browser.resize(360, 800).await;
+    for path in ["/", "/deliveries", "/changes", "/settings?kind=blogs", &format!("/job/{job}")] {
+        browser.go(&program.at(path)).await;
+        assert_eq!(browser.run(IS_TOO_WIDE).await, false, "{path}");
+    }
+    // The names of channels are in buttons, too.
+    let stretch = format!("document.querySelector('.act button').textContent = 'resume {channel}'");
+    browser.run(&stretch).await;
+    assert_eq!(browser.run(IS_TOO_WIDE).await, false, "a button with a long name");
+    browser.close().await;
+}
+
 fn is_strange(asked: &Url, program: &Program) -> bool {
     matches!(asked.scheme(), "http" | "https") && asked.origin().ascii_serialization() != program.origin()
 }

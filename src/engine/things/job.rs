@@ -257,7 +257,9 @@ fn add_state(view: &mut View, details: &JobDetails) {
         view.fact(phrase!("next run", "次回"), details.next_run_at);
     }
     if details.config.is_some() {
-        view.actions.push(commands::run_action(name));
+        if !matches!(details.skipped, Some(Skipped::Held(_))) {
+            view.actions.push(commands::run_action(name));
+        }
         if !details.pauses.iter().any(|pause| pause.name == Subject::job(name)) {
             view.actions.push(commands::pause_action(name));
         }
