@@ -52,8 +52,8 @@ use crate::config::{self as file, Problems};
 use crate::db::{self, Db, Tx};
 use crate::engine::view::Fact;
 use crate::engine::{
-    Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, RunStart, ShareContext,
-    SharedRun, Standing,
+    Block, Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, RunStart,
+    ShareContext, SharedRun, Standing,
 };
 use crate::fetch::{Check, Wanted};
 use crate::id::JobName;
@@ -203,6 +203,10 @@ impl Collector for Blogs {
 
     fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Fact>> {
         view::list_waiting_facts(tx, name, &self.blogs, now)
+    }
+
+    fn list_blocks(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Block>> {
+        pages::list_failing(tx, name, &self.blogs, now)
     }
 
     fn find_standing(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Option<Standing>> {

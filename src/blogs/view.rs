@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::config::Blog;
 use super::decide::{self, Code};
 use super::events::{BLOG, BlogEvent, subject};
-use super::listing::find_row;
+use super::listing::{BlogRow, find_row};
 use super::model::{Detector, FoundEntry};
 use super::store::{self, ChangeDelivery, ChangeRow, CheckRow};
 use super::{TOPIC, config};
@@ -238,15 +238,15 @@ pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<V
     let mut views = Vec::new();
     for id in ids {
         let Some(details) = find_details(tx, &id, finder.limit, finder.now)? else { continue };
-        let next = match config::list_blogs(&finder.config).find(|(_, blog)| blog.id == id) {
+        let row = match config::list_blogs(&finder.config).find(|(_, blog)| blog.id == id) {
             Some((job, blog)) => {
                 let job_of_it = finder.jobs.iter().find(|one| one.name == *job);
                 let next = job_of_it.map(|job| obstacle::find_next_run(tx, job, finder.now)).transpose()?;
-                find_row(tx, job, &blog, next.flatten(), finder.now)?.next_check_at
+                Some(find_row(tx, job, &blog, next.flatten(), finder.now)?)
             }
             None => None,
         };
-        views.push(view(finder, &details, next));
+        views.push(view(finder, &details, row.as_ref()));
     }
     Ok(views)
 }
@@ -263,8 +263,9 @@ fn list_blogs_at(finder: &Finder, url: &Url) -> Vec<String> {
         .collect()
 }
 
-fn view(finder: &Finder, blog: &BlogDetails, next_check_at: Option<Timestamp>) -> View {
-    let id = &blog.blog_id;
+/// `row` is what the config makes of it.
+fn view(finder: &Finder, blog: &BlogDetails, row: Option<&BlogRow>) -> View {
+    let (id, next_check_at) = (&blog.blog_id, row.and_then(|row| row.next_check_at));
     let mut data = serde_json::to_value(blog).unwrap_or_default();
     data["next_check_at"] = serde_json::json!(next_check_at);
     let mut view = View::new(BLOG, subject(id), phrase!("blog {id}", "ブログ {id}"), data);
@@ -274,6 +275,7 @@ fn view(finder: &Finder, blog: &BlogDetails, next_check_at: Option<Timestamp>) -
         BlogDetails { failures_in_a_row: 1.., .. } => State::Failing,
         _ => State::Ok,
     });
+    view.fact(phrase!("address", "アドレス"), row.map(|row| Value::link(&row.url)));
     view.fact(phrase!("read by", "確認方法"), blog.decided_by.map(Detector::phrase));
     let searched = |found: &Option<String>, again: Option<Timestamp>| match (found, again) {
         (Some(url), _) => Some(Value::link(url)),

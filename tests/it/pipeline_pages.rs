@@ -2,7 +2,9 @@
 
 use tsuzuki::{params, sql};
 
-use crate::site::{FORM, HOSTILE, Site, add_book, add_change, add_item, add_project, is_each_once, read_all};
+use crate::site::{
+    FORM, HOSTILE, NOW, Site, add_book, add_change, add_item, add_project, is_each_once, read_all,
+};
 
 on_both_databases! {
     async fn an_empty_database_has_pages_that_say_what_to_do_first(fixture) {
@@ -105,6 +107,35 @@ on_both_databases! {
             assert!(is_each_once(found.clone(), count), "{path}: {} of {count}: {found:?}", found.len());
         }
         assert!(site.read("/changes?text=nothing%20like%20it", "en").await.contains("Nothing of the sort"));
+    }
+
+    async fn a_job_with_many_blogs_shows_which_cannot_be_read_and_why(fixture) {
+        let site = Site::serve(&fixture).await;
+        assert!(!site.read("/job/watch", "en").await.contains("Blogs that cannot be read"));
+        fixture.db.write(|tx| {
+            for blog in ["site", "left"] {
+                tx.execute(
+                    sql!("INSERT INTO blog_state (blog_id, job_name, last_check_at, failures_in_a_row) VALUES (?1, 'watch', ?2, 3)"),
+                    params![blog, NOW],
+                )?;
+                tx.execute(
+                    sql!("INSERT INTO check_history (blog_id, checked_at, http_status, error_message) VALUES (?1, ?2, 503, ?3)"),
+                    params![blog, NOW, HOSTILE],
+                )?;
+            }
+            Ok(())
+        }).await.unwrap();
+        let html = site.read("/job/watch", "en").await;
+        for word in ["Blogs that cannot be read", "href=\"/why/blog/site\"", "href=\"https://site.example/\"", "(HTTP 503)"] {
+            assert!(html.contains(word), "`{word}`:\n{html}");
+        }
+        assert!(!html.contains("/why/blog/left"), "the config does not name it any more:\n{html}");
+        assert!(site.read("/job/watch", "ja").await.contains("確認できないブログ"));
+        assert!(site.read("/why/blog/site", "ja").await.contains("href=\"https://site.example/\""));
+        // What the page of all blogs says of it is what `blog ls` says.
+        let until = fixture.clock.now().plus(std::time::Duration::from_secs(600));
+        fixture.db.write(move |tx| tx.execute(sql!("UPDATE blog_state SET not_before = ?1"), params![until])).await.unwrap();
+        assert!(site.read("/changes", "en").await.contains("is-waiting"));
     }
 
     async fn a_change_that_is_held_is_approved_or_skipped_on_the_page(fixture) {

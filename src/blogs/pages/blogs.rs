@@ -1,7 +1,8 @@
-//! Each blog in one row: how it is read, when it was checked, and a strip of its last checks.
+//! Each blog in one row: where it stands, how it is read, when it was checked, and a strip of its last checks.
 
-use crate::blogs::config;
+use crate::blogs::config::{self, Blog};
 use crate::blogs::events::subject;
+use crate::blogs::listing::find_row;
 use crate::blogs::model::Detector;
 use crate::blogs::store::{self, CheckRow};
 use crate::blogs::view::check_phrase;
@@ -9,13 +10,15 @@ use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::chart::{Chart, Figure, StripCell, StripMark};
 use crate::engine::page::{Block, PageQuery, TableBlock, TableRow};
-use crate::engine::view::State;
-use crate::ledger::pause;
+use crate::id::JobName;
 use crate::phrase;
 use crate::phrase::Value;
+use crate::time::Timestamp;
 
 /// Blogs that are shown at once.
 const SHOWN: usize = 40;
+/// Failing blogs that the page of their job names.
+const FAILING_SHOWN: usize = 100;
 /// Checks in a strip.
 const CHECKS: usize = 30;
 /// The name of the position in the address.
@@ -29,16 +32,15 @@ pub(super) fn find(
     job: Option<&str>,
 ) -> db::Result<Option<Block>> {
     let after = query.find(AFTER).unwrap_or_default();
-    let mut blogs: Vec<(String, String)> = config::list_blogs(&finder.config)
-        .filter(|(of, _)| job.is_none_or(|job| job == of.as_str()))
-        .map(|(of, blog)| (blog.id.clone(), of.to_string()))
-        .filter(|(id, _)| id.as_str() > after)
+    let mut blogs: Vec<(&JobName, Blog)> = config::list_blogs(&finder.config)
+        .filter(|(of, blog)| job.is_none_or(|job| job == of.as_str()) && blog.id.as_str() > after)
         .collect();
-    blogs.sort();
+    blogs.sort_by(|(_, one), (_, other)| one.id.cmp(&other.id));
     let is_more = blogs.len() > SHOWN;
     blogs.truncate(SHOWN);
-    let next = blogs.last().filter(|_| is_more).map(|(id, _)| query.with(AFTER, id));
-    let rows = blogs.iter().map(|(id, job)| row(finder, tx, id, job)).collect::<db::Result<Vec<_>>>()?;
+    let next = blogs.last().filter(|_| is_more).map(|(_, blog)| query.with(AFTER, &blog.id));
+    let rows: db::Result<Vec<_>> = blogs.iter().map(|(job, blog)| row(tx, job, blog, finder.now)).collect();
+    let rows = rows?;
     Ok((!rows.is_empty()).then(|| {
         Block::Table(TableBlock {
             title: phrase!("Blogs", "ブログ"),
@@ -55,28 +57,62 @@ pub(super) fn find(
     }))
 }
 
-fn row(finder: &Finder, tx: &mut Tx<'_>, id: &str, job: &str) -> db::Result<TableRow> {
-    let state = store::find_state(tx, id)?;
-    let mut checks = store::list_checks(tx, id, CHECKS)?;
-    checks.reverse();
-    let is_paused = pause::find(tx, &subject(id), finder.now)?.is_some();
-    let standing = match &state {
-        _ if is_paused => State::Paused,
-        None => State::New,
-        Some(state) if state.failures_in_a_row > 0 => State::Failing,
-        Some(_) => State::Ok,
-    };
-    let known = state.as_ref();
-    Ok(TableRow {
-        state: Some(standing),
-        cells: vec![
-            id.into(),
-            job.into(),
-            known.and_then(|state| state.decided_by).map(Detector::phrase).into(),
-            known.and_then(|state| state.last_check_at).into(),
-            known.and_then(|state| state.last_change_at).into(),
+/// The blogs of a job whose last check failed, and what was wrong.
+pub(in crate::blogs) fn list_failing(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    blogs: &[Blog],
+    now: Timestamp,
+) -> db::Result<Vec<Block>> {
+    let mut rows = Vec::new();
+    for (id, _) in store::list_failing(tx, job, FAILING_SHOWN)? {
+        let Some(blog) = blogs.iter().find(|blog| blog.id == id) else { continue };
+        let row = find_row(tx, job, blog, None, now)?;
+        let check = store::list_checks(tx, &id, 1)?.pop();
+        rows.push(TableRow {
+            state: Some(row.state),
+            cells: vec![
+                id.as_str().into(),
+                Value::link(&row.url),
+                row.last_check_at.into(),
+                row.failures_in_a_row.into(),
+                check.as_ref().map(check_phrase).into(),
+            ],
+            about: Some(subject(&id).to_string()),
+            ..TableRow::default()
+        });
+    }
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Block::Table(TableBlock {
+        title: phrase!("Blogs that cannot be read", "確認できないブログ"),
+        columns: vec![
+            phrase!("blog", "ブログ"),
+            phrase!("address", "アドレス"),
+            phrase!("last check", "最終確認"),
+            phrase!("failures in a row", "連続失敗"),
+            phrase!("why", "理由"),
         ],
-        about: Some(subject(id).to_string()),
+        rows,
+        next: None,
+    })])
+}
+
+fn row(tx: &mut Tx<'_>, job: &JobName, blog: &Blog, now: Timestamp) -> db::Result<TableRow> {
+    let row = find_row(tx, job, blog, None, now)?;
+    let mut checks = store::list_checks(tx, &blog.id, CHECKS)?;
+    checks.reverse();
+    Ok(TableRow {
+        state: Some(row.state),
+        cells: vec![
+            blog.id.as_str().into(),
+            job.as_str().into(),
+            row.decided_by.map(Detector::phrase).into(),
+            row.last_check_at.into(),
+            row.last_change_at.into(),
+        ],
+        about: Some(subject(&blog.id).to_string()),
         chart: (!checks.is_empty()).then(|| strip(&checks)),
         ..TableRow::default()
     })

@@ -20,6 +20,8 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
+pub(super) use blogs::list_failing;
+
 const WALK: Walk = Walk { shown: 30, searched: 2_000 };
 /// Entries of a change that are named.
 const MAX_LINKS: usize = 20;
