@@ -74,6 +74,10 @@ pub enum BlogEvent {
     Rewritten {
         entries: usize,
     },
+    /// Entries from before the first look came into the feed at its end.
+    MovedUp {
+        entries: usize,
+    },
     FeedFound(Discovery),
     /// No feed was found, or the one that was known is gone.
     FeedNotFound(Loss),
@@ -213,6 +217,10 @@ impl EventDetail for BlogEvent {
             BlogEvent::Rewritten { entries } => phrase!(
                 "{entries entry} changed their address; not announced as new",
                 "{entries} 件のアドレスが変わりました（新着としては通知しません）"
+            ),
+            BlogEvent::MovedUp { entries } => phrase!(
+                "{entries older entry} came up at the end of the feed; recorded, no notification",
+                "フィードの末尾に以前の記事 {entries} 件が現れました（記録のみで、通知なし）"
             ),
             BlogEvent::FeedFound(found) => {
                 phrase!("feed found: {url}", "フィードを発見：{url}", url = Value::link(&found.url))

@@ -142,7 +142,7 @@ pub(super) fn read(
             next.events.push(BlogEvent::NewBaseline { detector, entries, announced });
         }
         Mode::Usual => match detector {
-            Detector::Feed => usual_feed(next, state, entries, (&unseen, &seen.replacing), &mut news),
+            Detector::Feed => usual_feed(next, state, entries, (&unseen, seen), &mut news),
             Detector::Sitemap | Detector::Html => {
                 let mut confirmed = unseen.clone();
                 if detector == Detector::Html && blog.confirm.unwrap_or(true) {
@@ -203,16 +203,24 @@ fn usual_feed(
     next: &mut Next,
     state: &State,
     entries: &[FoundEntry],
-    (unseen, replacing): (&[&FoundEntry], &HashSet<String>),
+    (unseen, seen): (&[&FoundEntry], &SeenEntries),
     news: &mut News,
 ) {
-    if !replacing.is_empty() {
-        next.events.push(BlogEvent::Rewritten { entries: replacing.len() });
+    if !seen.replacing.is_empty() {
+        next.events.push(BlogEvent::Rewritten { entries: seen.replacing.len() });
+    }
+    if unseen.is_empty() {
+        return;
     }
     let recent = state.recent_entry_keys.list();
-    let gap = !recent.is_empty() && !unseen.is_empty() && unseen.len() == entries.len();
+    let gap = !recent.is_empty() && unseen.len() == entries.len();
     news.entries = unseen.iter().map(|entry| (*entry).clone()).collect();
     if !gap {
+        let older = list_moved_up(state, entries, seen);
+        if !older.is_empty() {
+            news.entries.retain(|entry| !older.contains(entry.key.as_str()));
+            next.events.push(BlogEvent::MovedUp { entries: older.len() });
+        }
         return;
     }
     let since = state.last_success_at.unwrap_or(next.now);
@@ -232,6 +240,17 @@ fn usual_feed(
     if news.gap {
         next.events.push(BlogEvent::Gap { entries: news.entries.len(), known_before: recent.len() });
     }
+}
+
+/// Entries that were behind the end of the feed until one before them was removed, or until it was told to list more: they stand
+/// behind everything known, and are older than all of it and than the first look.
+fn list_moved_up<'a>(state: &State, entries: &'a [FoundEntry], seen: &SeenEntries) -> HashSet<&'a str> {
+    let last_known = entries.iter().rposition(|entry| seen.knows(entry));
+    let (known, behind) = entries.split_at(last_known.map_or(0, |last| last + 1));
+    let oldest = known.iter().filter(|entry| seen.knows(entry)).filter_map(|entry| entry.published_at).min();
+    let Some(oldest) = oldest.min(state.feed_first_read_at) else { return HashSet::new() };
+    let is_older = |entry: &&FoundEntry| entry.published_at.is_some_and(|at| at < oldest);
+    behind.iter().filter(is_older).map(|entry| entry.key.as_str()).collect()
 }
 
 /// Adds to the memory what was not in it: entries, and new addresses of known ones.

@@ -61,6 +61,57 @@ fn what_is_new_is_called_by_its_title_else_by_its_address() {
 }
 
 #[test]
+fn what_moves_up_at_the_end_of_a_feed_is_not_new() {
+    let day = |days: u32| now().minus(DAY * days);
+    let listed = |list: &[(&str, Option<Timestamp>)]| -> Vec<FoundEntry> {
+        let found = list.iter().map(|(name, at)| FoundEntry { published_at: *at, ..entry(name) });
+        found.collect()
+    };
+    for (why, list, expected) in [
+        ("one was removed", vec![("b", Some(day(3))), ("c", Some(day(4))), ("d", Some(day(5)))], vec![]),
+        (
+            "the feed lists more",
+            vec![
+                ("new", Some(now())),
+                ("a", Some(day(2))),
+                ("c", Some(day(4))),
+                ("d", Some(day(5))),
+                ("e", Some(day(6))),
+            ],
+            vec!["new"],
+        ),
+        (
+            "dated back, in its place",
+            vec![("a", Some(day(2))), ("x", Some(day(3))), ("c", Some(day(4)))],
+            vec!["x"],
+        ),
+        (
+            "the newest stands last",
+            vec![("c", Some(day(4))), ("a", Some(day(2))), ("x", Some(now()))],
+            vec!["x"],
+        ),
+        ("nothing tells how old it is", vec![("a", Some(day(2))), ("x", None)], vec!["x"]),
+        ("nothing is dated but this one", vec![("a", None), ("x", Some(day(9)))], vec!["x"]),
+        (
+            "published since the first look",
+            vec![("a", Some(now())), ("x", Some(now().minus(HOUR)))],
+            vec!["x"],
+        ),
+    ] {
+        let state = after(Detector::Feed, "a b c");
+        let saw = saw(Detector::Feed, listed(&list));
+        let decision = decide_check(&blog(), &rules(), &state, &saw, &seen("a b c"));
+        assert_eq!(announced(&decision), expected, "{why}");
+        let recorded: Vec<&str> = recorded(&decision).iter().filter_map(FoundEntry::name).collect();
+        let unseen: Vec<&str> =
+            list.iter().map(|(name, _)| *name).filter(|name| !"abc".contains(name)).collect();
+        assert_eq!(recorded, unseen, "{why}: it is known from now on");
+        let has_moved = codes(&decision).contains(&"moved_up".to_owned());
+        assert_eq!(has_moved, expected.len() < unseen.len(), "{why}");
+    }
+}
+
+#[test]
 fn a_failed_first_check_is_not_the_first_success() {
     let failed = decide_check(
         &blog(),
