@@ -1,6 +1,7 @@
 //! What is said of a document that was read in part.
 
 use crate::parse::feed::{DEPTH_LIMIT, ENTRY_LIMIT};
+use crate::parse::html::NODE_LIMIT;
 use crate::parse::{Cut, sitemap};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -17,6 +18,11 @@ pub fn phrase(cut: Cut) -> Phrase {
             "its elements nest deeper than {limit}; what is inside was not read",
             "要素の入れ子が {limit} 段を超えるため、その内側は読み込んでいません",
             limit = DEPTH_LIMIT
+        ),
+        Cut::Nodes => phrase!(
+            "the page has more than {limit} elements; the rest was not read",
+            "ページの要素が {limit} 個を超えるため、残りは読み込んでいません",
+            limit = NODE_LIMIT
         ),
         Cut::Addresses => phrase!(
             "it lists more than {limit address}; the rest was not read",

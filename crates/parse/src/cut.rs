@@ -8,6 +8,8 @@ pub enum Cut {
     Entries,
     /// Its elements nest deeper than [`feed::DEPTH_LIMIT`](crate::feed::DEPTH_LIMIT).
     Nesting,
+    /// It has more elements and pieces of text than [`html::NODE_LIMIT`](crate::html::NODE_LIMIT).
+    Nodes,
     /// It lists more addresses than are read.
     Addresses,
     /// It lists more sitemaps than are read.

@@ -9,6 +9,7 @@ use super::{Miss, PAGE_TYPES, ProbeRun, Read, apart, unchanged};
 use crate::blogs::detect;
 use crate::blogs::model::{Detector, DetectorResult, FoundEntry, KnownDocument};
 use crate::fetch::{Head, Response};
+use crate::parse::Cut;
 use crate::parse::html::Html;
 use crate::parse::url::{Url, resolve_web};
 use crate::phrase;
@@ -22,8 +23,10 @@ pub(super) struct PageRead {
     pub(super) canonical: Option<Url>,
     /// Keys of the addresses that it links to, where that says whose feeds it names.
     pub(super) linked: HashSet<String>,
-    pub(super) as_feed: Option<Vec<FoundEntry>>,
+    pub(super) as_feed: Option<(Vec<FoundEntry>, Option<Cut>)>,
     pub(super) entries: Vec<FoundEntry>,
+    /// Why links may be missing among them.
+    pub(super) cut: Option<Cut>,
     /// Why it may have no links, if it says so.
     pub(super) emptiness: Option<Phrase>,
 }
@@ -45,7 +48,8 @@ impl ProbeRun<'_> {
         }
         let known = KnownDocument::new(Detector::Html, &page.head.validators).into_iter().collect();
         let (entries, total) = (page.entries.clone(), page.entries.len());
-        let reading = DetectorResult::Entries { detector: Detector::Html, entries, known, total, cut: None };
+        let (detector, cut) = (Detector::Html, page.cut);
+        let reading = DetectorResult::Entries { detector, entries, known, total, cut };
         Ok(Read { head: page.head, reading })
     }
 
@@ -55,7 +59,8 @@ impl ProbeRun<'_> {
         let read = apart(body, move |body| {
             // Some give the address of the feed itself as that of the blog.
             let as_feed = if may_be_feed(body, context.content_type.as_deref()) {
-                parse_feed(body, &context, &blog).ok().map(|feed| detect::feed_entries(feed, &blog))
+                let feed = parse_feed(body, &context, &blog).ok();
+                feed.map(|feed| (feed.cut, feed)).map(|(cut, feed)| (detect::feed_entries(feed, &blog), cut))
             } else {
                 None
             };
@@ -63,10 +68,10 @@ impl ProbeRun<'_> {
             let feeds = html.feeds().iter().filter(|feed| !is_about_comments(feed));
             let feeds: Vec<Url> = feeds.filter_map(|feed| resolve_web(Some(&at), &feed.href)).collect();
             let linked = if feeds.is_empty() { HashSet::new() } else { detect::linked_keys(&html, &blog) };
-            let entries = if blog.uses(Detector::Html) && as_feed.is_none() {
-                detect::page_entries(&html, &blog)?
+            let (entries, cut) = if blog.uses(Detector::Html) && as_feed.is_none() {
+                (detect::page_entries(&html, &blog)?, html.cut())
             } else {
-                Vec::new()
+                (Vec::new(), None)
             };
             let (canonical, emptiness) = (html.canonical().cloned(), emptiness(&html, body, feeds.first()));
             Ok::<_, crate::parse::html::BadSelector>(PageRead {
@@ -76,6 +81,7 @@ impl ProbeRun<'_> {
                 linked,
                 as_feed,
                 entries,
+                cut,
                 emptiness,
             })
         });

@@ -46,11 +46,10 @@ impl ProbeRun<'_> {
                 return if found.is_some() { Ok(self.note_search(found)) } else { Err(miss) };
             }
         };
-        if let Some(entries) = &page.as_feed {
-            let (entries, total) = (entries.clone(), entries.len());
+        if let Some((entries, cut)) = &page.as_feed {
+            let (entries, total, cut) = (entries.clone(), entries.len(), *cut);
             let known = KnownDocument::new(Detector::Feed, &page.head.validators).into_iter().collect();
-            let reading =
-                DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut: None };
+            let reading = DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut };
             let read = Read { head: page.head.clone(), reading };
             self.feed_search = Some(Some(self.blog.url.clone().into()));
             return Ok(Some(read));

@@ -48,14 +48,17 @@ on_both_databases! {
             format!("<rss><channel><title>t</title>{inside}{items}</channel></rss>")
         };
         let deep = format!("{}{}", "<a>".repeat(600), "</a>".repeat(600));
+        let page = format!("{}<p>", (0..5).map(|number| format!("<a href=/{number}>{number}</a>")).collect::<String>()).repeat(20_000);
         let sitemap = (0..50_001).map(|number| format!("https://a.example/{number}\n")).collect::<String>();
         for (id, edit, path, body, words) in [
             ("many", feed_only as fn(&mut tsuzuki::demo::site::Content), "/feed.xml", rss(10_001, ""), "more than 10000 entries"),
             ("deep", feed_only, "/feed.xml", rss(3, &deep), "nest deeper than 512"),
             ("addresses", sitemap_only, "/sitemap.xml", sitemap, "more than 50000 addresses"),
+            ("elements", html_only, "/", page, "more than 200000 elements"),
         ] {
             let site = site(edit).await;
-            site.edit(|content| drop(content.instead.insert(path.into(), (200, "text/plain".into(), body.replace("https://a.example/", site.url.as_str())))));
+            let media_type = if id == "elements" { "text/html" } else { "text/plain" };
+            site.edit(|content| drop(content.instead.insert(path.into(), (200, media_type.into(), body.replace("https://a.example/", site.url.as_str())))));
             let text = config_text("", &[blog(&site).replace("id = \"b\"", &format!("id = \"{id}\""))]);
             let world = World::new(&fixture, &text);
             let line = world.run().await.summary.to_string();

@@ -15,6 +15,7 @@ use std::cell::OnceCell;
 use dom_query::{Document, Matcher};
 
 use self::head::Head;
+use super::cut::Cut;
 use super::decode;
 use super::resolver::is_usable_base;
 use super::url::Url;
@@ -23,6 +24,7 @@ use stdx::phrase::Phrase;
 
 pub use self::head::{FeedLink, Refresh};
 pub use self::links::{Attachment, PageLink};
+pub use self::tree::NODE_LIMIT;
 
 /// Characters of a page that are read.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -70,7 +72,7 @@ pub struct Html {
     text: String,
     url: Option<Url>,
     head: OnceCell<Head>,
-    tree: OnceCell<Document>,
+    tree: OnceCell<(Document, Option<Cut>)>,
 }
 
 /// Reads everything that `inspect page` shows.
@@ -139,6 +141,11 @@ impl Html {
         Ok(links::links(self.tree(), self.base(), scope.as_ref()))
     }
 
+    /// Why [`Html::links`] may lack some.
+    pub fn cut(&self) -> Option<Cut> {
+        self.built().1
+    }
+
     /// The linked files whose path ends in one of `extensions` (`pdf`, `xlsx`, …), each once, in order.
     pub fn attachments(
         &self,
@@ -170,6 +177,10 @@ impl Html {
     }
 
     fn tree(&self) -> &Document {
+        &self.built().0
+    }
+
+    fn built(&self) -> &(Document, Option<Cut>) {
         self.tree.get_or_init(|| tree::build(&self.text))
     }
 }

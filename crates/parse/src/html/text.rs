@@ -76,7 +76,7 @@ fn article(tree: &Document) -> Option<String> {
     remove_frame(&copy);
     let mut search = Readability::with_document(copy, None, Some(config)).ok()?;
     let found = search.parse().ok()?;
-    let part = tree::build(&super::tidy::tidy(&found.content, usize::MAX));
+    let (part, _) = tree::build(&super::tidy::tidy(&found.content, usize::MAX));
     let mut writer = TextWriter::default();
     writer.write(&part.root(), &[], usize::MAX);
     Some(writer.finish()).filter(|text| !text.is_empty())

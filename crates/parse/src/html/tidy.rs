@@ -5,7 +5,7 @@
 //! on what comments, scripts and titles hold; so those are emptied in the same pass. What is left reads the same
 //! whatever the parser makes of the elements around it. One pass, linear in the text.
 
-use super::tree::MAX_NODES;
+use super::tree::NODE_LIMIT;
 
 /// Attributes of one tag that are kept.
 const MAX_ATTRIBUTES: usize = 256;
@@ -14,7 +14,7 @@ const MAX_ATTRIBUTES: usize = 256;
 const MAX_STRAY: usize = 10_000;
 
 /// Tags that are looked at. The tree holds half as many elements, so that a page of nothing but tags ends here.
-const MAX_TAGS: usize = 2 * MAX_NODES;
+const MAX_TAGS: usize = 2 * NODE_LIMIT;
 
 /// What stands in place of a comment: without it, the text on both sides could join to a tag.
 const EMPTY_COMMENT: &str = "<!---->";

@@ -12,6 +12,8 @@ use html5ever::tokenizer::{
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
 use html5ever::{LocalName, TokenizerResult, local_name};
 
+use crate::cut::Cut;
+
 /// Elements that may be open at once; deeper tags are left out, their text stays.
 pub(super) const MAX_DEPTH: usize = 512;
 
@@ -19,13 +21,13 @@ pub(super) const MAX_DEPTH: usize = 512;
 const MAX_DEPTH_ABOVE: usize = 16;
 
 /// Nodes of one page; what comes after is left out.
-pub(super) const MAX_NODES: usize = 200_000;
+pub const NODE_LIMIT: usize = 200_000;
 
 /// Attributes of one page; after them only those that links need are kept.
 const MAX_ATTRIBUTES: usize = 400_000;
 
-/// The tree of tidied HTML.
-pub(super) fn build(html: &str) -> Document {
+/// The tree of tidied HTML, and why links on it may be missing.
+pub(super) fn build(html: &str) -> (Document, Option<Cut>) {
     let options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let limiter = Limiter {
         builder: TreeBuilder::new(Document::default(), options),
@@ -33,11 +35,11 @@ pub(super) fn build(html: &str) -> Document {
         left_out: RefCell::default(),
         roots_seen: Cell::new(0),
         attributes: Cell::new(0),
+        cut: Cell::new(None),
     };
-    let tokenizer = tokenize(limiter, html);
-    let document = tokenizer.sink.builder.sink;
-    document.errors.borrow_mut().clear();
-    document
+    let Limiter { builder, cut, .. } = tokenize(limiter, html).sink;
+    builder.sink.errors.borrow_mut().clear();
+    (builder.sink, cut.get())
 }
 
 /// Runs the tokenizer over `html` into `sink`.
@@ -63,6 +65,8 @@ struct Limiter {
     roots_seen: Cell<usize>,
     /// Attributes that went into the tree.
     attributes: Cell<usize>,
+    /// The limit at which a link, or everything, was left out.
+    cut: Cell<Option<Cut>>,
 }
 
 impl Limiter {
@@ -87,6 +91,9 @@ impl Limiter {
                     return true;
                 }
                 *left_out.entry(tag.name.clone()).or_default() += 1;
+                if tag.name == local_name!("a") {
+                    self.cut.set(Some(Cut::Nesting));
+                }
                 false
             }
             TagKind::EndTag => match left_out.get_mut(&tag.name) {
@@ -130,7 +137,10 @@ impl TokenSink for Limiter {
         let token = match token {
             Token::ParseError(_) | Token::CommentToken(_) => return TokenSinkResult::Continue,
             Token::EOFToken => token,
-            _ if self.builder.sink.tree.len() >= MAX_NODES => return TokenSinkResult::Continue,
+            _ if self.builder.sink.tree.len() >= NODE_LIMIT => {
+                self.cut.set(Some(Cut::Nodes));
+                return TokenSinkResult::Continue;
+            }
             Token::TagToken(mut tag) => {
                 if !self.admits(&mut tag) {
                     return TokenSinkResult::Continue;
@@ -171,9 +181,10 @@ mod tests {
 
     #[test]
     fn ordinary_pages_are_built_whole() {
-        let document = build("<title>t</title><ul><li>a<li>b</ul><table><tr><td>c</table>");
+        let (document, cut) = build("<title>t</title><ul><li>a<li>b</ul><table><tr><td>c</table>");
         assert_eq!(document.select("li").length(), 2);
         assert_eq!(&*document.select("td").text(), "c");
+        assert_eq!(cut, None);
     }
 
     #[test]
@@ -198,30 +209,38 @@ mod tests {
                 format!("<{tag}>").repeat(times),
                 format!("</{name}>").repeat(times)
             );
-            let document = build(&html);
+            let (document, cut) = build(&html);
             assert!(depth(&document) <= MAX_DEPTH + MAX_DEPTH_ABOVE, "{tag} {}", depth(&document));
             assert!(document.text().contains("inside"), "{tag}");
             assert!(document.select("#after").exists(), "{tag}");
+            assert_eq!(cut, tag.contains("<a ").then_some(Cut::Nesting), "{tag}: were links left out?");
         }
     }
 
     #[test]
     fn formatting_that_is_opened_again_and_again_stays_bounded() {
         let html: String = (0..100_000).map(|n| format!("<p><b id={n}>x")).collect();
-        let document = build(&html);
-        assert!(document.tree.len() <= MAX_NODES + MAX_DEPTH);
+        let (document, _) = build(&html);
+        assert!(document.tree.len() <= NODE_LIMIT + MAX_DEPTH);
+    }
+
+    #[test]
+    fn a_page_that_is_too_large_says_so() {
+        for (paragraphs, expected) in [(NODE_LIMIT / 2 - 10, None), (NODE_LIMIT / 2 + 1, Some(Cut::Nodes))] {
+            assert_eq!(build(&"<p>x".repeat(paragraphs)).1, expected, "{paragraphs}");
+        }
     }
 
     #[test]
     fn repeated_body_tags_add_no_endless_attributes() {
         let html: String = (0..100_000).map(|n| format!("<body a{n}=1>")).collect();
-        assert!(build(&html).select("body").attrs().len() < 16);
+        assert!(build(&html).0.select("body").attrs().len() < 16);
     }
 
     #[test]
     fn a_page_of_attributes_keeps_those_of_its_links() {
         let names: String = (0..200).map(|n| format!(" a{n}")).collect();
-        let document = build(&format!("{}<a class=x href=y>", format!("<p{names}>").repeat(2_100)));
+        let (document, _) = build(&format!("{}<a class=x href=y>", format!("<p{names}>").repeat(2_100)));
         assert_eq!(document.select("p").attrs().len(), 200);
         let link = document.select("a");
         assert_eq!((link.attr("href").as_deref(), link.attr("class").as_deref()), (Some("y"), None));
@@ -229,7 +248,7 @@ mod tests {
 
     #[test]
     fn what_only_looks_like_markup_is_text() {
-        let document = build(&tidy(&"<".repeat(200_000), 1 << 24));
+        let (document, _) = build(&tidy(&"<".repeat(200_000), 1 << 24));
         assert_eq!(document.text().matches('<').count(), 10_000);
         assert!(document.errors.borrow().is_empty());
     }
