@@ -1,6 +1,7 @@
-//! Line counts that a host did not give with its pages: asked for after a run, commit by commit, some each time.
+//! Line counts that a host did not give with its pages: asked for after a run, commit by commit, for a while each time.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -14,10 +15,10 @@ use crate::db;
 use crate::engine::JobEnv;
 use crate::text::counted;
 
-/// Commits that are asked for after one run.
-const AT_MOST: usize = 200;
-/// How long that may take.
-const TIME: Duration = Duration::from_secs(60);
+/// Commits that are looked up at once.
+const BATCH: usize = 100;
+/// How long one run goes on with it.
+const TIME: Duration = Duration::from_secs(10 * 60);
 /// What the host could not say is asked for again then.
 const AGAIN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -28,14 +29,41 @@ pub(super) async fn fetch_missing(
     client: &dyn Host,
     stop: &CancellationToken,
 ) -> db::Result<()> {
-    let (host, now) = (source.host.clone(), env.clock.now());
-    let before = now.minus(AGAIN_AFTER);
-    let missing = env.db.read(move |tx| lines::list_missing(tx, &host, before, AT_MOST)).await?;
+    let began = env.clock.now();
+    let before = began.minus(AGAIN_AFTER);
+    let mut filled = 0;
+    while env.clock.now().since(began) < TIME {
+        let host = source.host.clone();
+        let missing = env.db.read(move |tx| lines::list_missing(tx, &host, before, BATCH)).await?;
+        if missing.is_empty() {
+            break;
+        }
+        if filled == 0 && missing.len() == BATCH {
+            let host = client.name();
+            info!("{}: reading the line counts that {host} left out, for ten minutes at most", source.job);
+        }
+        if fetch_batch(env, source, client, missing, &mut filled, stop).await?.is_break() {
+            break;
+        }
+    }
+    if filled > 0 {
+        info!("{}: line counts of {} added", source.job, counted(filled, "commit"));
+    }
+    Ok(())
+}
+
+async fn fetch_batch(
+    env: &JobEnv,
+    source: &GitSource,
+    client: &dyn Host,
+    missing: Vec<Missing>,
+    filled: &mut usize,
+    stop: &CancellationToken,
+) -> db::Result<ControlFlow<()>> {
     let mut by_commit: BTreeMap<(i64, String), Vec<Missing>> = BTreeMap::new();
     for row in missing {
         by_commit.entry((row.remote_id, row.sha.clone())).or_default().push(row);
     }
-    let mut filled = 0;
     let mut answers = futures_util::stream::iter(by_commit)
         .map(
             |((remote_id, sha), rows)| async move { (rows, client.fetch_lines(remote_id, &sha, stop).await) },
@@ -49,17 +77,12 @@ pub(super) async fn fetch_missing(
             ) => None,
             Err(error) => {
                 info!("{}: the missing line counts are left to the next run: {error}", source.job);
-                break;
+                return Ok(ControlFlow::Break(()));
             }
         };
-        filled += counts.map_or(0, |_| rows.len());
+        *filled += counts.map_or(0, |_| rows.len());
+        let now = env.clock.now();
         env.db.write(move |tx| rows.iter().try_for_each(|row| lines::put(tx, row, counts, now))).await?;
-        if env.clock.now().since(now) > TIME || stop.is_cancelled() {
-            break;
-        }
     }
-    if filled > 0 {
-        info!("{}: line counts of {} added", source.job, counted(filled, "commit"));
-    }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }

@@ -21,6 +21,9 @@ use tsuzuki::phrase::Phrase;
 use crate::commits::world::{Repo, TOKEN, World, rows};
 use crate::commits_runs::tick;
 
+/// What GitLab says of the limits that single endpoints have.
+const TOO_MANY_HERE: &str =
+    "{\"message\":{\"error\":\"This endpoint has been requested too many times. Try again later.\"}}";
 const LEASE: Duration = Duration::from_secs(60);
 const PROJECT: &str = "projects = [\"team/app\"]\nbranches = [\"main\"]";
 /// One request after the other.
@@ -67,9 +70,9 @@ on_both_databases! {
         assert_eq!(world.start().await.unwrap().run.new_commits_count, 250);
     }
 
-    async fn gitlab_is_not_asked_again_before_the_moment_it_named(fixture) {
+    async fn gitlab_is_not_asked_again_before_the_moment_it_named_or_for_a_minute(fixture) {
         const WAIT_SECS: i64 = 30;
-        for sign in ["retry-after", "reset of a refusal", "nothing left"] {
+        for sign in ["retry-after", "reset of a refusal", "nothing left", "no moment", "a moment that is over"] {
             let world = World::new(&fixture.db, ALONE).await;
             world.gitlab.add_synthetic(1, "team/app", 150);
             let asked_at = Arc::new(Mutex::new(Vec::new()));
@@ -83,6 +86,8 @@ on_both_databases! {
                 Some(match sign {
                     "retry-after" => Fault::too_many(WAIT_SECS as u32),
                     "nothing left" => Fault::Headers(vec![("ratelimit-remaining", Some("0".into())), ("ratelimit-reset", Some(reset))]),
+                    "no moment" => Fault::Status(429, vec![], TOO_MANY_HERE),
+                    "a moment that is over" => Fault::Status(429, vec![("ratelimit-reset", (now.as_millis() / 1000).to_string())], TOO_MANY_HERE),
                     _ => Fault::Status(429, vec![("ratelimit-reset", reset)], "Retry later\n"),
                 })
             });
@@ -92,7 +97,9 @@ on_both_databases! {
             assert_eq!(outcome.run.new_commits_count, 150, "{sign}: {:?}", outcome.problems);
             let asked_at = asked_at.lock().unwrap();
             let waited = asked_at[1].since(asked_at[0]);
-            assert!(waited >= Duration::from_secs(WAIT_SECS as u64), "{sign}: {waited:?}");
+            let least = if sign.contains("moment") { 60 } else { WAIT_SECS as u64 };
+            assert!(waited >= Duration::from_secs(least), "{sign}: {waited:?}");
+            assert_eq!(world.branch("main").await.stats_missing, 0, "{sign}: it is no sign that lines are too much");
         }
     }
 

@@ -25,6 +25,8 @@ const FEW_ATTEMPTS: u32 = 3;
 const UNREACHED_PATIENCE: Duration = Duration::from_secs(30);
 /// How often a request is repeated that was told to come back.
 const ASKED_ATTEMPTS: u32 = 60;
+/// What a host counts requests over that refuses one as too many and does not say until when.
+const RATE_WINDOW: Duration = Duration::from_secs(60);
 /// Waiting longer than this is told.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
@@ -127,7 +129,7 @@ impl Asker {
                         let retry_at = header::retry_after(&answer.head.headers, now)
                             .filter(|wait| !wait.is_zero())
                             .map(|wait| now.plus(wait))
-                            .or_else(|| self.reset_at(&answer.head.headers).filter(|_| status == 429));
+                            .or_else(|| (status == 429).then(|| self.renewed_at(&answer.head.headers, now)));
                         (
                             retry_at,
                             phrase!(
@@ -218,6 +220,12 @@ impl Asker {
         let spent = number(headers, &self.limit.remaining) == Some(0);
         let until = self.reset_at(headers).filter(|until| spent && *until > now);
         *lock(&self.pause_until) = until;
+    }
+
+    /// When a host that has refused a request as too many takes it again. GitLab's limits of single endpoints come without a
+    /// moment, or beside that of another limit.
+    fn renewed_at(&self, headers: &HeaderMap, now: Timestamp) -> Timestamp {
+        self.reset_at(headers).filter(|until| *until > now).unwrap_or_else(|| now.plus(RATE_WINDOW))
     }
 
     fn reset_at(&self, headers: &HeaderMap) -> Option<Timestamp> {
