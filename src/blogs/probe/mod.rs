@@ -243,8 +243,27 @@ impl ProbeRun<'_> {
             error if error.needs_config() => CheckFailureKind::Blocked,
             _ => CheckFailureKind::Other,
         };
-        let trouble = CheckFailure { kind, message: describe(detector, url, error.describe()) };
+        let why = match error {
+            Error::Refused { status: 401 } => self.locked(),
+            error => error.describe(),
+        };
+        let trouble = CheckFailure { kind, message: describe(detector, url, why) };
         Miss { trouble, status: error.status(), is_passing: error.is_retryable() }
+    }
+
+    /// What it means that the server wants to know who asks.
+    fn locked(&self) -> Phrase {
+        if self.blog.access.is_some() {
+            phrase!(
+                "HTTP 401: the server does not accept the `login`, `headers` or `cookies` of this blog",
+                "このブログの `login`・`headers`・`cookies` では認証できません（HTTP 401）"
+            )
+        } else {
+            phrase!(
+                "HTTP 401: the server wants a login: give this blog a `login`, `headers` or `cookies`",
+                "認証が必要です（HTTP 401）。このブログに `login`・`headers`・`cookies` のいずれかを指定してください"
+            )
+        }
     }
 }
 

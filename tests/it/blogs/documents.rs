@@ -76,6 +76,21 @@ on_both_databases! {
         }
     }
 
+    async fn a_feed_that_wants_a_login_says_which_keys_give_it_one(fixture) {
+        for (id, keys, words) in [
+            ("open", "", "give this blog a `login`"),
+            ("known", "headers = { X-Key = \"wrong\" }", "does not accept the `login`"),
+        ] {
+            let site = site(feed_only).await;
+            let blog = format!("{}\n{keys}", blog(&site).replace("id = \"b\"", &format!("id = \"{id}\"")));
+            let world = World::new(&fixture, &config_text("", &[blog]));
+            world.run_times(1).await;
+            site.edit(|content| drop(content.instead.insert("/feed.xml".into(), (401, "text/plain".into(), String::new()))));
+            let problems = world.run().await.problems;
+            assert!(problems[0].to_string().contains(words), "{id}: {problems:?}");
+        }
+    }
+
     async fn pages_that_forward_or_need_a_script_say_so(fixture) {
         for (html, words) in [
             ("<html><head><meta http-equiv=\"refresh\" content=\"0; url=/blog/\"></head><body></body></html>", "forwards to"),
