@@ -18,22 +18,28 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
             .unwrap_or(after.len().min(33));
         let name = &after[..length];
         let closed = after.as_bytes().get(length) == Some(&b';');
+        let mut behind = &after[length + usize::from(closed)..];
         match if closed { reference(name) } else { unclosed_reference(name) } {
             Some(Reference::Text(value)) => out.push_str(value),
             Some(Reference::Char(value)) => out.push(value),
             Some(Reference::Pair(first, second)) => out.extend([first, second]),
-            None => {
-                out.push('&');
-                out.push_str(name);
-                if closed {
-                    out.push(';');
+            None => match surrogate_pair(name, behind).filter(|_| closed) {
+                Some((value, rest)) => {
+                    out.push(value);
+                    behind = rest;
                 }
-            }
+                None => {
+                    out.push('&');
+                    out.push_str(name);
+                    if closed {
+                        out.push(';');
+                    }
+                }
+            },
         }
-        rest = &after[length + usize::from(closed)..];
-        let next = rest.find('&').unwrap_or(rest.len());
-        out.push_str(&rest[..next]);
-        rest = &rest[next..];
+        let next = behind.find('&').unwrap_or(behind.len());
+        out.push_str(&behind[..next]);
+        rest = &behind[next..];
     }
     Cow::Owned(out)
 }
@@ -47,12 +53,8 @@ pub(crate) enum Reference {
 
 /// Reads what stands between `&` and `;`.
 pub(crate) fn reference(name: &str) -> Option<Reference> {
-    if let Some(number) = name.strip_prefix('#') {
-        let number = match number.strip_prefix(['x', 'X']) {
-            Some(hex) => u32::from_str_radix(hex, 16),
-            None => number.parse(),
-        };
-        return Some(Reference::Char(numbered(number.ok()?)?));
+    if name.starts_with('#') {
+        return Some(Reference::Char(numbered(number(name)?)?));
     }
     Some(Reference::Text(match name {
         "amp" => "&",
@@ -63,6 +65,27 @@ pub(crate) fn reference(name: &str) -> Option<Reference> {
         "nbsp" => "\u{a0}",
         _ => return named(name),
     }))
+}
+
+fn number(name: &str) -> Option<u32> {
+    let number = name.strip_prefix('#')?;
+    match number.strip_prefix(['x', 'X']) {
+        Some(hex) => u32::from_str_radix(hex, 16).ok(),
+        None => number.parse().ok(),
+    }
+}
+
+/// The character that two references stand for together, as programs write it that think in UTF-16, and what is behind them.
+fn surrogate_pair<'a>(first: &str, behind: &'a str) -> Option<(char, &'a str)> {
+    const LONGEST: usize = "&#xDE00;".len();
+    let end = behind.bytes().take(LONGEST).position(|byte| byte == b';')?;
+    let second = behind[..end].strip_prefix('&')?;
+    let units = [u16::try_from(number(first)?).ok()?, u16::try_from(number(second)?).ok()?];
+    let mut characters = char::decode_utf16(units);
+    match (characters.next()?.ok()?, characters.next()) {
+        (character, None) => Some((character, &behind[end + 1..])),
+        _ => None,
+    }
 }
 
 /// An entity of HTML beyond the common ones.
@@ -121,4 +144,25 @@ pub fn escape_into(out: &mut String, text: &str) {
         from = at + 1;
     }
     out.push_str(&text[from..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_references_to_halves_of_a_character_are_one() {
+        for (text, expected) in [
+            ("&#55357;&#56832; a", "😀 a"),
+            ("&#xD83D;&#xDE00;&#xd83d;&#56832;", "😀😀"),
+            ("&#55357; &#56832;", "&#55357; &#56832;"),
+            ("&#55357;", "&#55357;"),
+            ("&#56832;&#55357;", "&#56832;&#55357;"),
+            ("&#55357;&amp;", "&#55357;&"),
+            ("&#55357;日本", "&#55357;日本"),
+            ("&#1;&#2;", "&#1;&#2;"),
+        ] {
+            assert_eq!(unescape(text), expected, "{text}");
+        }
+    }
 }
