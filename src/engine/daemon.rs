@@ -118,9 +118,9 @@ async fn find_obstacle(runner: &Runner, job: &Job) -> Option<Skipped> {
 
 /// Which of `jobs` starts first and when, small delay included; `None` when none starts by itself.
 pub async fn find_next(runner: &Runner, jobs: &[Job]) -> db::Result<Option<(Timestamp, JobName)>> {
-    let (picked, now) = (runner.pick(jobs, Selection::Due).await?, runner.clock().now());
-    let starts = jobs.iter().zip(picked).filter_map(|(job, picked)| {
-        let due_at = match picked.skipped {
+    let (skipped, now) = (runner.list_skipped(jobs, Selection::Due).await?, runner.clock().now());
+    let starts = jobs.iter().zip(skipped).filter_map(|(job, skipped)| {
+        let due_at = match skipped {
             None => now,
             Some(Skipped::NotDue(next)) => next?,
             Some(_) => return None,
@@ -138,8 +138,8 @@ async fn due(
     seen_due: &mut BTreeMap<JobName, Timestamp>,
 ) -> Vec<Job> {
     let waiting: Vec<Job> = jobs.iter().filter(|job| !running.contains(&job.name)).cloned().collect();
-    let picked = match runner.pick(&waiting, Selection::Due).await {
-        Ok(picked) => picked,
+    let skipped = match runner.list_skipped(&waiting, Selection::Due).await {
+        Ok(skipped) => skipped,
         Err(error) => {
             warn!("Cannot see what is due: {error}");
             return Vec::new();
@@ -147,11 +147,11 @@ async fn due(
     };
     let now = runner.clock().now();
     let mut start = Vec::new();
-    if let Some(Skipped::Moved(to)) = picked.iter().find_map(|picked| picked.skipped.as_ref()) {
+    if let Some(Skipped::Moved(to)) = skipped.iter().find_map(Option::as_ref) {
         warn!("Nothing runs here any more: everything was moved to {to}. Restart with the new [store] url");
     }
-    for (job, picked) in waiting.into_iter().zip(picked) {
-        if picked.skipped.is_some() {
+    for (job, skipped) in waiting.into_iter().zip(skipped) {
+        if skipped.is_some() {
             seen_due.remove(&job.name);
             continue;
         }

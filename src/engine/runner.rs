@@ -62,14 +62,6 @@ pub enum Finished {
     Failed(Failure),
 }
 
-/// A job, and whether it would run now.
-#[derive(Debug, Clone)]
-pub struct Picked {
-    pub job: JobName,
-    /// `None` when it would run.
-    pub skipped: Option<Skipped>,
-}
-
 impl Runner {
     /// A runner that stands for this process.
     pub fn new(db: Db, progress: Progress) -> Self {
@@ -87,14 +79,13 @@ impl Runner {
         &self.clock
     }
 
-    /// Which of `jobs` would run now; changes nothing.
-    pub async fn pick(&self, jobs: &[Job], selection: Selection) -> db::Result<Vec<Picked>> {
-        let mut picked = Vec::with_capacity(jobs.len());
+    /// Why each of `jobs` would not run now, in their order; `None` for one that would. Changes nothing.
+    pub async fn list_skipped(&self, jobs: &[Job], selection: Selection) -> db::Result<Vec<Option<Skipped>>> {
+        let mut skipped = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let skipped = self.find_obstacle(job, selection).await?;
-            picked.push(Picked { job: job.name.clone(), skipped });
+            skipped.push(self.find_obstacle(job, selection).await?);
         }
-        Ok(picked)
+        Ok(skipped)
     }
 
     async fn find_obstacle(&self, job: &Job, selection: Selection) -> db::Result<Option<Skipped>> {

@@ -55,11 +55,6 @@ impl Report {
         self.tables.iter().map(|table| table.refused).sum()
     }
 
-    /// The report of a table.
-    pub fn find(&self, table: &str) -> Option<&TableReport> {
-        self.tables.iter().find(|report| report.table == table)
-    }
-
     /// Adds something that the user should know, once.
     pub fn note(&mut self, notice: impl Into<Phrase>) {
         let notice = notice.into();

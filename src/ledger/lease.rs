@@ -141,11 +141,6 @@ pub fn list_held(tx: &mut Tx<'_>) -> db::Result<Vec<(String, Holder)>> {
 }
 
 impl Lease {
-    /// What it is a lease on.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Who has it.
     pub fn owner(&self) -> &Owner {
         &self.owner

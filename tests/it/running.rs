@@ -205,8 +205,8 @@ on_both_databases! {
         let finished = running.await.unwrap();
         assert!(matches!(finished[..], [(_, Finished::Failed(Failure::Interrupted))]));
         assert_eq!(state(&fixture, "long").await.last_outcome, Some(RunOutcome::Interrupted));
-        let picked = Runner::new(fixture.db.clone(), Progress::default()).pick(&[long], Selection::Due).await.unwrap();
-        assert_eq!(picked[0].skipped, None, "it continues without waiting for the next point");
+        let runner = Runner::new(fixture.db.clone(), Progress::default());
+        assert_eq!(runner.list_skipped(&[long], Selection::Due).await.unwrap(), [None], "it continues without waiting for the next point");
     }
 
     async fn a_run_that_died_is_due_when_its_lease_is_over(fixture) {

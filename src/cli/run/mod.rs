@@ -181,17 +181,18 @@ async fn plan(
     let app = context.read_only_app().await?;
     let db = &app.env.db;
     let jobs = choose(&app)?;
-    let picked = Runner::new(db.clone(), tsuzuki::engine::Progress::default()).pick(&jobs, selection).await?;
+    let runner = Runner::new(db.clone(), tsuzuki::engine::Progress::default());
+    let skipped = runner.list_skipped(&jobs, selection).await?;
     let speech = context.speech().await?;
     let mut planned = Vec::new();
-    for (job, picked) in jobs.iter().zip(picked) {
-        let steps = match &picked.skipped {
+    for (job, skipped) in jobs.iter().zip(skipped) {
+        let steps = match &skipped {
             Some(_) => Vec::new(),
             None => job.collector.plan(db, context.clock.now()).await?.steps,
         };
         planned.push(Planned {
             job: job.name.clone(),
-            skipped: picked.skipped.as_ref().map(Skipped::phrase),
+            skipped: skipped.as_ref().map(Skipped::phrase),
             steps,
         });
     }

@@ -206,8 +206,8 @@ on_both_databases! {
         let runner = Runner::new(fixture.open_again().await, Progress::default());
         let is_held = |skipped: Option<&Skipped>| matches!(skipped, Some(Skipped::Held(_)));
         for (job, selection, joins) in [(&job, Selection::Due, true), (&job, Selection::Forced, false), (&other, Selection::Due, false)] {
-            let picked = runner.pick(std::slice::from_ref(job), selection).await.unwrap();
-            assert_eq!(is_held(picked[0].skipped.as_ref()), !joins, "{selection:?}");
+            let skipped = runner.list_skipped(std::slice::from_ref(job), selection).await.unwrap();
+            assert_eq!(is_held(skipped[0].as_ref()), !joins, "{selection:?}");
             if !joins {
                 let (_, finished) = runner.run(vec![job.clone()], selection, &stop).await.remove(0);
                 assert!(matches!(finished, Finished::Skipped(Skipped::Held(_))), "{finished:?}");

@@ -11,7 +11,7 @@ use super::{BLOG_WATCHER, DRE, GITLAB_ANALYZER, MIC_BOT, everything, figures, op
 
 /// The reasons for which rows of a table were refused, in alphabetical order.
 fn reasons(report: &Report, table: &str) -> Vec<String> {
-    let found = report.find(table).unwrap();
+    let found = report.tables.iter().find(|report| report.table == table).unwrap();
     let mut reasons: Vec<String> =
         found.reasons.iter().map(|reason| format!("{} {}", reason.count, reason.reason)).collect();
     reasons.sort();
