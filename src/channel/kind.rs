@@ -97,9 +97,4 @@ pub(super) trait Backend: Debug + Send + Sync {
 
     /// Ends what was kept open for the next message.
     async fn close(&self) {}
-
-    /// What was handed over to nobody but us.
-    fn kept_mails(&self) -> Vec<Vec<u8>> {
-        Vec::new()
-    }
 }

@@ -139,11 +139,6 @@ impl Channel {
         self.backend.close().await;
     }
 
-    /// What a mail channel with `smtp = "memory:"` was given; empty for all others.
-    pub fn kept_mails(&self) -> Vec<Vec<u8>> {
-        self.backend.kept_mails()
-    }
-
     /// How long the other side is known to honour our key.
     pub(crate) fn key_window(&self) -> Option<Duration> {
         self.kind.key_window

@@ -713,7 +713,7 @@ fn checks_tell_what_is_wrong_and_send_nothing() {
 #[test]
 fn mails_are_what_an_independent_parser_expects() {
     crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
-        let config = "[channel.mail]\nkind = \"email\"\nsmtp = \"memory:\"\nfrom = \"続き <bot@example.com>\"\n\
+        let config = "[channel.mail]\nkind = \"email\"\nsmtp = \"file:.\"\nfrom = \"続き <bot@example.com>\"\n\
                       to = [\"読者 <reader@example.com>\"]\nreply_to = \"desk@example.com\"\nlist_id = \"books.example.com\"\n\
                       list_unsubscribe = \"https://example.com/leave\"";
         let post = post_office(&fixture, config);
@@ -732,18 +732,18 @@ fn mails_are_what_an_independent_parser_expects() {
                 Language::Ja,
             )
         };
-        post.add("mail", "u1", &notice.clone().into()).await;
+        let first = post.add("mail", "u1", &notice.clone().into()).await[0];
         let own = MailBody {
             subject: "AI books".into(),
             text: "plain only ascii\n".into(),
             html: "<p>x</p>".into(),
             list_id: None,
         };
-        post.add("mail", "u2", &News { notice, mail: Some(own) }).await;
+        let second = post.add("mail", "u2", &News { notice, mail: Some(own) }).await[0];
         assert_eq!(post.send().await.sent, 2);
-        let mails = post.channels.find("mail").unwrap().kept_mails();
-        for (name, mail) in [("first.eml", &mails[0]), ("second.eml", &mails[1])] {
-            std::fs::write(fixture.dir.path().join(name), mail).unwrap();
+        for (name, id) in [("first.eml", first), ("second.eml", second)] {
+            let written = post.row(id).await.remote_id.unwrap();
+            std::fs::rename(written, fixture.dir.path().join(name)).unwrap();
         }
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/parse_mail.py");
         let out = std::process::Command::new("python3").arg(script).arg(fixture.dir.path()).output().unwrap();

@@ -115,7 +115,7 @@ fn too_long(section: &Section, key: &str) -> Problem {
 fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, Problems> {
     let (host, port) = match parse_smtp(&config.smtp).map_err(|bad| section.bad_value("smtp", &bad))? {
         Smtp::File(directory) => return Ok(Transport::File(section.resolve(Path::new(directory)))),
-        Smtp::Memory => return Ok(Transport::Memory(Mutex::default())),
+        Smtp::Memory => return Ok(Transport::Memory),
         Smtp::Server(host, port) => (host, port),
     };
     let port = port.unwrap_or(if config.tls == Some(Tls::Tls) { 465 } else { 587 });
