@@ -6,7 +6,8 @@ use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::error::{Accepted, SendError};
-use super::{Channel, ChannelEnv, Check, Progress, Settings};
+use super::kind::Ctx;
+use super::{ChannelEnv, Check, Progress};
 use crate::config::Secret;
 use crate::fetch::{ApiReply, NoAnswer, header, quote};
 use crate::phrase::Phrase;
@@ -59,12 +60,11 @@ pub(super) fn judge(reply: &ApiReply, name: &Phrase) -> Result<(), SendError> {
 ///
 /// The status decides; a body that breaks off changes nothing.
 pub(super) async fn call(
-    channel_env: &ChannelEnv,
-    settings: &Settings,
+    ctx: Ctx<'_>,
     request: reqwest::Request,
     progress: Option<&Progress>,
 ) -> Result<ApiReply, SendError> {
-    let ChannelEnv { clients, clock } = channel_env;
+    let (ChannelEnv { clients, clock }, settings) = (ctx.env, &ctx.channel.settings);
     let client = clients
         .client_for(request.url(), &settings.allow_private)
         .map_err(|error| SendError::later(error.phrase()))?;
@@ -120,12 +120,12 @@ pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
 }
 
 /// Whether a secret holds an address that the guard lets a channel reach.
-pub(super) fn check_address(secret: &Secret, channel: &Channel, channel_env: &ChannelEnv) -> Check {
+pub(super) fn check_address(secret: &Secret, ctx: Ctx<'_>) -> Check {
     let url = match address(secret) {
         Ok(url) => url,
         Err(error) => return error.check(Check::ADDRESS),
     };
-    match channel_env.clients.client_for(&url, &channel.settings.allow_private) {
+    match ctx.env.clients.client_for(&url, &ctx.channel.settings.allow_private) {
         Ok(_) => Check::fine(Check::ADDRESS, url.host_str().unwrap_or_default()),
         Err(error) => Check::bad(Check::ADDRESS, error.with_its_hint()),
     }

@@ -46,36 +46,27 @@ impl Debug for ChannelKind {
 /// How a channel is used, and the other side.
 pub(super) type Opened = (Settings, Box<dyn Backend>);
 
+/// What the other side is used with: how its channel is used, and connections and the time.
+#[derive(Clone, Copy)]
+pub(super) struct Ctx<'a> {
+    pub(super) channel: &'a Channel,
+    pub(super) env: &'a ChannelEnv,
+}
+
 /// The other side of a channel.
 #[async_trait]
 pub(super) trait Backend: Debug + Send + Sync {
     /// Makes `(recipient, payload)` pairs, or says why it cannot. Done once; nobody else reads the payload.
-    async fn render(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        news: &News,
-    ) -> Result<Vec<(String, String)>, String>;
+    async fn render(&self, ctx: Ctx<'_>, news: &News) -> Result<Vec<(String, String)>, String>;
 
     /// Hands one payload over; `progress` learns when the other side can have it.
-    async fn send(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        row: &Row,
-        progress: &Progress,
-    ) -> Result<Accepted, SendError>;
+    async fn send(&self, ctx: Ctx<'_>, row: &Row, progress: &Progress) -> Result<Accepted, SendError>;
 
     /// What the other side has that may be this message: its names for it, or why it cannot be said.
-    async fn resolve(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        row: &Row,
-    ) -> Result<Vec<String>, Finding>;
+    async fn resolve(&self, ctx: Ctx<'_>, row: &Row) -> Result<Vec<String>, Finding>;
 
     /// Looks whether messages could be sent, without sending one.
-    async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check>;
+    async fn check(&self, ctx: Ctx<'_>) -> Vec<Check>;
 
     /// Everything that the other side's opinion of us depends on.
     fn credentials(&self) -> String;
@@ -86,7 +77,7 @@ pub(super) trait Backend: Debug + Send + Sync {
     }
 
     /// How long a payload is in the other side's own measure, and how long it may be.
-    async fn measure(&self, _: &Channel, _: &ChannelEnv, _payload: &str) -> Option<(usize, usize)> {
+    async fn measure(&self, _: Ctx<'_>, _payload: &str) -> Option<(usize, usize)> {
         None
     }
 

@@ -46,7 +46,7 @@ use crate::fetch::Clients;
 use crate::hash;
 use crate::phrase;
 use crate::time::Clock;
-use kind::Backend;
+use kind::{Backend, Ctx};
 use outbox::Row;
 
 /// The kinds of channels: each is a file or a folder, and a line here.
@@ -109,9 +109,13 @@ impl Channel {
         self.kind.keys.name
     }
 
+    fn ctx<'a>(&'a self, env: &'a ChannelEnv) -> Ctx<'a> {
+        Ctx { channel: self, env }
+    }
+
     /// Makes the messages, one per recipient. Do it once, before the transaction that adds them.
     pub async fn render(&self, channel_env: &ChannelEnv, news: &News) -> Result<Vec<Rendered>, NotRendered> {
-        let rendered = self.backend.render(self, channel_env, news).await;
+        let rendered = self.backend.render(self.ctx(channel_env), news).await;
         let messages = rendered.map_err(|why| NotRendered { channel: self.name.clone(), why })?;
         Ok(messages
             .into_iter()
@@ -126,12 +130,12 @@ impl Channel {
         row: &Row,
         progress: &Progress,
     ) -> Result<Accepted, SendError> {
-        self.backend.send(self, channel_env, row, progress).await
+        self.backend.send(self.ctx(channel_env), row, progress).await
     }
 
     /// What the other side has that may be this message: its names for it, or why it cannot be said.
     pub(crate) async fn resolve(&self, channel_env: &ChannelEnv, row: &Row) -> Result<Vec<String>, Finding> {
-        self.backend.resolve(self, channel_env, row).await
+        self.backend.resolve(self.ctx(channel_env), row).await
     }
 
     /// Ends what was kept open for the next message.
@@ -163,7 +167,7 @@ impl Channel {
 
     /// Looks whether messages could be sent, without sending one.
     pub async fn check(&self, channel_env: &ChannelEnv) -> Vec<Check> {
-        self.backend.check(self, channel_env).await
+        self.backend.check(self.ctx(channel_env)).await
     }
 }
 

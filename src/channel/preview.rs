@@ -31,7 +31,7 @@ impl Channel {
     pub async fn preview(&self, channel_env: &ChannelEnv, news: &News) -> Result<Vec<Preview>, NotRendered> {
         let mut previews = Vec::new();
         for rendered in self.render(channel_env, news).await? {
-            let measure = self.backend.measure(self, channel_env, &rendered.payload).await;
+            let measure = self.backend.measure(self.ctx(channel_env), &rendered.payload).await;
             previews.push(Preview {
                 channel: rendered.channel,
                 recipient: rendered.recipient,

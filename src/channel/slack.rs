@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::error::{Accepted, Finding, SendError};
-use super::kind::{Backend, ChannelKind};
+use super::kind::{Backend, ChannelKind, Ctx};
 use super::notice::{News, Notice, NoticeEntry};
 use super::outbox::Row;
 use super::settings::channel_config;
-use super::{Channel, ChannelEnv, Check, Progress, http};
+use super::{Check, Progress, http};
 use crate::config::{Flag, Kind, Secret};
 use crate::fetch::SecretHint;
 use crate::phrase;
@@ -65,28 +65,17 @@ pub(super) const KIND: ChannelKind = ChannelKind {
 
 #[async_trait]
 impl Backend for Slack {
-    async fn render(
-        &self,
-        _: &Channel,
-        _: &ChannelEnv,
-        news: &News,
-    ) -> Result<Vec<(String, String)>, String> {
+    async fn render(&self, _: Ctx<'_>, news: &News) -> Result<Vec<(String, String)>, String> {
         Ok(vec![("webhook".to_owned(), message(&news.notice).to_string())])
     }
 
-    async fn send(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        row: &Row,
-        progress: &Progress,
-    ) -> Result<Accepted, SendError> {
+    async fn send(&self, ctx: Ctx<'_>, row: &Row, progress: &Progress) -> Result<Accepted, SendError> {
         let mut request = reqwest::Request::new(Method::POST, http::address(&self.config.url)?);
         request
             .headers_mut()
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         *request.body_mut() = Some(row.payload.clone().into());
-        let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
+        let answer = http::call(ctx, request, Some(progress)).await?;
         let slack = phrase!("Slack", "Slack サーバー");
         // The webhook was revoked or its channel archived: no other message would fare better.
         if matches!(answer.status, 404 | 410) {
@@ -96,7 +85,7 @@ impl Backend for Slack {
         Ok(http::accepted(&answer))
     }
 
-    async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
+    async fn resolve(&self, _: Ctx<'_>, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell {
             why: phrase!(
                 "an incoming webhook cannot be asked what it has posted",
@@ -113,8 +102,8 @@ impl Backend for Slack {
         http::address(&self.config.url).ok()
     }
 
-    async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
-        vec![http::check_address(&self.config.url, channel, channel_env)]
+    async fn check(&self, ctx: Ctx<'_>) -> Vec<Check> {
+        vec![http::check_address(&self.config.url, ctx)]
     }
 }
 

@@ -11,11 +11,11 @@ use sha2::Sha256;
 use url::Url;
 
 use super::error::{Accepted, Finding, SendError};
-use super::kind::{Backend, ChannelKind};
+use super::kind::{Backend, ChannelKind, Ctx};
 use super::notice::News;
 use super::outbox::Row;
 use super::settings::channel_config;
-use super::{Channel, ChannelEnv, Check, Progress, http};
+use super::{Check, Progress, http};
 use crate::config::{Flag, Kind, Secret};
 use crate::fetch::SecretHint;
 use crate::phrase;
@@ -97,19 +97,14 @@ const ASK_RECEIVER: (&str, &str) =
 
 #[async_trait]
 impl Backend for Webhook {
-    async fn render(
-        &self,
-        _: &Channel,
-        channel_env: &ChannelEnv,
-        news: &News,
-    ) -> Result<Vec<(String, String)>, String> {
+    async fn render(&self, ctx: Ctx<'_>, news: &News) -> Result<Vec<(String, String)>, String> {
         let notice = &news.notice;
         let entries = notice.entries.iter().map(|entry| {
             json!({ "title": entry.title, "link": entry.link.as_ref().map(Url::as_str), "date": entry.date, "note": entry.note })
         });
         let payload = json!({
             "type": "notice.created",
-            "timestamp": channel_env.clock.now(),
+            "timestamp": ctx.env.clock.now(),
             "data": {
                 "headline": notice.headline,
                 "summary": notice.summary,
@@ -123,14 +118,8 @@ impl Backend for Webhook {
         Ok(vec![("webhook".to_owned(), payload.to_string())])
     }
 
-    async fn send(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        row: &Row,
-        progress: &Progress,
-    ) -> Result<Accepted, SendError> {
-        let now = channel_env.clock.now();
+    async fn send(&self, ctx: Ctx<'_>, row: &Row, progress: &Progress) -> Result<Accepted, SendError> {
+        let now = ctx.env.clock.now();
         let mut request = reqwest::Request::new(Method::POST, http::address(&self.config.url)?);
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -153,12 +142,12 @@ impl Backend for Webhook {
             headers.insert(reqwest::header::AUTHORIZATION, http::secret_header(token, "Bearer ")?);
         }
         *request.body_mut() = Some(row.payload.clone().into());
-        let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
+        let answer = http::call(ctx, request, Some(progress)).await?;
         http::judge(&answer, &phrase!("the webhook", "Webhook 送信先"))?;
         Ok(http::accepted(&answer))
     }
 
-    async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
+    async fn resolve(&self, _: Ctx<'_>, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell {
             why: phrase!(
                 "a webhook cannot be asked; its receiver knows repeats by their key",
@@ -176,8 +165,8 @@ impl Backend for Webhook {
         http::address(&self.config.url).ok()
     }
 
-    async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
-        let mut checks = vec![http::check_address(&self.config.url, channel, channel_env)];
+    async fn check(&self, ctx: Ctx<'_>) -> Vec<Check> {
+        let mut checks = vec![http::check_address(&self.config.url, ctx)];
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
             None => Check::fine(
                 SIGNATURE,

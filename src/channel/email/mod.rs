@@ -25,10 +25,10 @@ use tokio::time::Instant;
 use super::error::{Accepted, Finding, SendError};
 use super::header_text::HeaderText;
 use super::http;
-use super::kind::{Backend, ChannelKind};
+use super::kind::{Backend, ChannelKind, Ctx};
 use super::notice::{MailBody, News};
 use super::outbox::Row;
-use super::{Channel, ChannelEnv, Check, Progress};
+use super::{Check, Progress};
 use crate::config::Kind;
 use crate::fail;
 use crate::fetch::SecretHint;
@@ -123,18 +123,16 @@ impl Email {
         })
     }
 
-    #[allow(clippy::too_many_arguments, reason = "each of them is one thing that the dialogue needs")]
     async fn send_over_smtp(
         &self,
         server: &Server,
         kept: Option<Box<Connection>>,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
+        ctx: Ctx<'_>,
         to: &Address,
         mail: &[u8],
         progress: &Progress,
     ) -> Result<Accepted, SendError> {
-        let connect = || smtp::connect(server, &self.config, &channel.settings, channel_env);
+        let connect = || smtp::connect(server, &self.config, ctx);
         let from = &self.from.email;
         let is_kept = kept.is_some();
         let mut connection = match kept {
@@ -176,24 +174,14 @@ impl Email {
 
 #[async_trait]
 impl Backend for Email {
-    async fn render(
-        &self,
-        channel: &Channel,
-        _: &ChannelEnv,
-        news: &News,
-    ) -> Result<Vec<(String, String)>, String> {
-        let body = news.mail.clone().unwrap_or_else(|| words::write(&news.notice, &channel.settings.zone));
+    async fn render(&self, ctx: Ctx<'_>, news: &News) -> Result<Vec<(String, String)>, String> {
+        let body =
+            news.mail.clone().unwrap_or_else(|| words::write(&news.notice, &ctx.channel.settings.zone));
         let payload = serde_json::to_string(&body).map_err(|error| error.to_string())?;
         Ok(self.to.iter().map(|to| (to.email.to_string(), payload.clone())).collect())
     }
 
-    async fn send(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        row: &Row,
-        progress: &Progress,
-    ) -> Result<Accepted, SendError> {
+    async fn send(&self, ctx: Ctx<'_>, row: &Row, progress: &Progress) -> Result<Accepted, SendError> {
         let to: Address = row.recipient.parse().map_err(|_| {
             SendError::refused(phrase!(
                 "the recipient is not a mail address",
@@ -204,7 +192,7 @@ impl Backend for Email {
         match &self.transport {
             Transport::Smtp(server, kept) => {
                 let kept = take_fresh(kept);
-                self.send_over_smtp(server, kept, channel, channel_env, &to, &mail, progress).await
+                self.send_over_smtp(server, kept, ctx, &to, &mail, progress).await
             }
             Transport::File(directory) => write_file(directory, &row.key, &mail)
                 .map(|path| Accepted { remote_id: Some(path.display().to_string()), pause_until: None }),
@@ -212,7 +200,7 @@ impl Backend for Email {
         }
     }
 
-    async fn resolve(&self, _: &Channel, _: &ChannelEnv, row: &Row) -> Result<Vec<String>, Finding> {
+    async fn resolve(&self, _: Ctx<'_>, row: &Row) -> Result<Vec<String>, Finding> {
         match &self.transport {
             Transport::File(directory) => {
                 let path = directory.join(file_name(&row.key));
@@ -227,12 +215,12 @@ impl Backend for Email {
         }
     }
 
-    async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
+    async fn check(&self, ctx: Ctx<'_>) -> Vec<Check> {
         match &self.transport {
             Transport::Smtp(server, _) => {
-                let connecting = smtp::connect(server, &self.config, &channel.settings, channel_env);
+                let connecting = smtp::connect(server, &self.config, ctx);
                 let what = format!("{}:{}", server.host, server.port);
-                match tokio::time::timeout(channel.settings.timeout, connecting).await {
+                match tokio::time::timeout(ctx.channel.settings.timeout, connecting).await {
                     Ok(Ok(mut connection)) => {
                         let _ = tokio::time::timeout(Duration::from_secs(2), connection.quit()).await;
                         let how = if connection.is_encrypted {

@@ -18,6 +18,7 @@ use super::verdict::{Phase, Reuse, broke, judge};
 use super::wire::{Fault, Wire};
 use super::{EmailConfig, Tls};
 use crate::channel::error::{Accepted, SendError};
+use crate::channel::kind::Ctx;
 use crate::channel::{ChannelEnv, Progress, Settings, http};
 use crate::config::{Secret, redact};
 use crate::phrase::Phrase;
@@ -82,13 +83,13 @@ impl Connection {
 pub(super) async fn connect(
     server: &Server,
     config: &EmailConfig,
-    settings: &Settings,
-    channel_env: &ChannelEnv,
+    ctx: Ctx<'_>,
 ) -> Result<Connection, SendError> {
-    let Server { host, port, .. } = server;
+    let (Server { host, port, .. }, settings) = (server, &ctx.channel.settings);
     let password = config.password.as_ref().map(Secret::reveal).transpose();
     let password = password.map_err(|missing| SendError::locked(missing.phrase()))?;
-    let addresses = channel_env
+    let addresses = ctx
+        .env
         .clients
         .resolve(host, *port, &settings.allow_private)
         .await
@@ -99,7 +100,7 @@ pub(super) async fn connect(
     let (stream, hello) = open(&addresses, settings).await.map_err(no_connection)?;
     let mut connection = Connection { wire: Wire::new(stream), offers: Vec::new(), is_encrypted: false };
     if server.tls == Tls::Tls {
-        connection = encrypt(connection, host, config, channel_env).await?;
+        connection = encrypt(connection, host, config, ctx.env).await?;
     }
     let broken = |fault: Fault| no_connection((&fault).into());
     connection.wire.reply(2).await.map_err(broken)?;
@@ -115,7 +116,7 @@ pub(super) async fn connect(
             }
             fault => broken(fault),
         })?;
-        connection = encrypt(connection, host, config, channel_env).await?;
+        connection = encrypt(connection, host, config, ctx.env).await?;
         // What was offered in the clear, somebody else may have offered.
         connection.hello(&hello).await.map_err(broken)?;
     }
@@ -184,9 +185,9 @@ async fn encrypt(
     connection: Connection,
     host: &str,
     config: &EmailConfig,
-    channel_env: &ChannelEnv,
+    env: &ChannelEnv,
 ) -> Result<Connection, SendError> {
-    let tls = channel_env.clients.mail_tls(config.ca_file.as_deref());
+    let tls = env.clients.mail_tls(config.ca_file.as_deref());
     let tls = tls.map_err(|error| unsafe_line(host, error.to_string().into()))?;
     let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|_| {

@@ -12,9 +12,10 @@ use url::Url;
 use super::Status;
 use super::fit::PostLimits;
 use super::link;
+use crate::channel::Progress;
 use crate::channel::error::{Accepted, Finding, SendError};
 use crate::channel::http;
-use crate::channel::{ChannelEnv, Progress, Settings};
+use crate::channel::kind::Ctx;
 use crate::config::Secret;
 use crate::fetch::ApiReply;
 use crate::phrase;
@@ -34,8 +35,7 @@ const DEFAULT_PAUSE: Duration = Duration::from_secs(300);
 pub(super) struct Api<'a> {
     pub(super) instance: &'a Url,
     pub(super) token: &'a Secret,
-    pub(super) settings: &'a Settings,
-    pub(super) channel_env: &'a ChannelEnv,
+    pub(super) ctx: Ctx<'a>,
 }
 
 /// Who the token belongs to.
@@ -97,7 +97,7 @@ impl Api<'_> {
             body["spoiler_text"] = json!(warning);
         }
         *request.body_mut() = Some(body.to_string().into());
-        let answer = http::call(self.channel_env, self.settings, request, Some(progress)).await?;
+        let answer = http::call(self.ctx, request, Some(progress)).await?;
         self.judge(&answer)?;
         // A page of good wishes from a proxy is a success, too, but not ours.
         match serde_json::from_slice::<Posted>(&answer.body) {
@@ -205,7 +205,7 @@ impl Api<'_> {
 
     async fn ask(&self, path: &str, query: &[(&str, &str)]) -> Result<ApiReply, SendError> {
         let request = self.request(Method::GET, path, query)?;
-        http::call(self.channel_env, self.settings, request, None).await.map_err(nothing_sent)
+        http::call(self.ctx, request, None).await.map_err(nothing_sent)
     }
 
     fn read<T: DeserializeOwned>(&self, answer: &ApiReply) -> Result<T, SendError> {
@@ -241,7 +241,7 @@ impl Api<'_> {
         let why = http::answered(answer, &name);
         match answer.status {
             429 => {
-                let now = self.channel_env.clock.now();
+                let now = self.ctx.env.clock.now();
                 let asked = answer.retry_after.or_else(|| reset(&answer.headers).map(|at| at.since(now)));
                 Err(SendError::Busy { why, after: asked.unwrap_or(DEFAULT_PAUSE) })
             }

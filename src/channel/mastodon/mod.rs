@@ -14,13 +14,13 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Accepted, Finding, SendError};
-use super::kind::{Backend, ChannelKind};
+use super::kind::{Backend, ChannelKind, Ctx};
 use super::notice::News;
 use super::outbox::Row;
 use super::plain::inert_line;
 use super::settings::channel_config;
 use super::template::Template;
-use super::{Channel, ChannelEnv, Check, Progress, count};
+use super::{Check, Progress, count};
 use crate::config::value::HttpUrl;
 use crate::config::{Flag, Kind, Problems, Secret, Section};
 use crate::fetch::SecretHint;
@@ -190,18 +190,18 @@ impl Mastodon {
     }
 
     /// The instance's limits, read once a day; the usual ones when it cannot be asked.
-    async fn limits(&self, channel: &Channel, channel_env: &ChannelEnv) -> PostLimits {
-        let now = channel_env.clock.now();
+    async fn limits(&self, ctx: Ctx<'_>) -> PostLimits {
+        let now = ctx.env.clock.now();
         let known = *self.limits.lock();
         if let Some((limits, until)) = known
             && now < until
         {
             return limits;
         }
-        let (limits, until) = match self.api(channel, channel_env).limits().await {
+        let (limits, until) = match self.api(ctx).limits().await {
             Ok(limits) => (limits, now.plus(LIMITS_FOR)),
             Err(error) => {
-                tracing::warn!(channel = channel.name, "Cannot read the limits of the instance: {error}");
+                tracing::warn!(channel = ctx.channel.name, "Cannot read the limits of the instance: {error}");
                 (known.map(|(limits, _)| limits).unwrap_or_default(), now.plus(FALLBACK_FOR))
             }
         };
@@ -209,38 +209,22 @@ impl Mastodon {
         limits
     }
 
-    fn api<'a>(&'a self, channel: &'a Channel, channel_env: &'a ChannelEnv) -> api::Api<'a> {
-        api::Api {
-            instance: &self.config.instance,
-            token: &self.config.token,
-            settings: &channel.settings,
-            channel_env,
-        }
+    fn api<'a>(&'a self, ctx: Ctx<'a>) -> api::Api<'a> {
+        api::Api { instance: &self.config.instance, token: &self.config.token, ctx }
     }
 }
 
 #[async_trait]
 impl Backend for Mastodon {
-    async fn render(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        news: &News,
-    ) -> Result<Vec<(String, String)>, String> {
-        let limits = self.limits(channel, channel_env).await;
+    async fn render(&self, ctx: Ctx<'_>, news: &News) -> Result<Vec<(String, String)>, String> {
+        let limits = self.limits(ctx).await;
         let status = self.compose(news, limits)?;
         let payload = serde_json::to_string(&status).map_err(|error| error.to_string())?;
         Ok(vec![("account".to_owned(), payload)])
     }
 
-    async fn send(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        row: &Row,
-        progress: &Progress,
-    ) -> Result<Accepted, SendError> {
-        let sent = self.api(channel, channel_env).post(&read(row)?, &row.key, progress).await;
+    async fn send(&self, ctx: Ctx<'_>, row: &Row, progress: &Progress) -> Result<Accepted, SendError> {
+        let sent = self.api(ctx).post(&read(row)?, &row.key, progress).await;
         if matches!(sent, Err(SendError::Refused { .. })) {
             // The limits may have changed since they were read: the next post is made to those of today.
             *self.limits.lock() = None;
@@ -248,26 +232,16 @@ impl Backend for Mastodon {
         sent
     }
 
-    async fn resolve(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        row: &Row,
-    ) -> Result<Vec<String>, Finding> {
+    async fn resolve(&self, ctx: Ctx<'_>, row: &Row) -> Result<Vec<String>, Finding> {
         let status = read(row).map_err(Finding::Later)?;
         // An attempt in the future was made by a clock that was ahead; the post is older than that.
-        let since = row.attempted().since.min(channel_env.clock.now());
-        self.api(channel, channel_env).find_own(&status, since).await
+        let since = row.attempted().since.min(ctx.env.clock.now());
+        self.api(ctx).find_own(&status, since).await
     }
 
-    async fn measure(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        payload: &str,
-    ) -> Option<(usize, usize)> {
+    async fn measure(&self, ctx: Ctx<'_>, payload: &str) -> Option<(usize, usize)> {
         let status: Status = serde_json::from_str(payload).ok()?;
-        let limits = self.limits(channel, channel_env).await;
+        let limits = self.limits(ctx).await;
         let warning = status.spoiler_text.as_deref().unwrap_or_default();
         let length = count::count(&status.status, limits.url_chars) + count::count(warning, limits.url_chars);
         Some((length, limits.max_chars))
@@ -284,8 +258,8 @@ impl Backend for Mastodon {
         super::http::secret_text(&self.config.token)
     }
 
-    async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
-        let api = self.api(channel, channel_env);
+    async fn check(&self, ctx: Ctx<'_>) -> Vec<Check> {
+        let api = self.api(ctx);
         let limits = match api.limits().await {
             Ok(limits) => Check::fine(
                 INSTANCE,
@@ -308,7 +282,7 @@ impl Backend for Mastodon {
             ),
             Err(error) => error.check(Check::TOKEN),
         };
-        let lookup = match api.find_own(&Status::nothing(), channel_env.clock.now()).await {
+        let lookup = match api.find_own(&Status::nothing(), ctx.env.clock.now()).await {
             Ok(_) => Check::fine(
                 LOOKUP,
                 phrase!("can find its own posts after a crash", "異常終了の後に自分の投稿を探せます"),
