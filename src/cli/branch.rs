@@ -11,7 +11,7 @@ use tsuzuki::commits::host;
 use tsuzuki::commits::run;
 use tsuzuki::commits::store::pages::{self, BranchRef};
 use tsuzuki::commits::store::{branches, forget as forgetting, projects};
-use tsuzuki::db::Open;
+use tsuzuki::db::{self, Db, Open, Tx};
 use tsuzuki::ledger::event;
 use tsuzuki::phrase;
 use tsuzuki::phrase::Value;
@@ -211,11 +211,7 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
     let name = branch.clone();
     let is_free = db
         .write(move |tx| {
-            if let Some(running) = run::find_running(tx)?
-                && run::list_leased(tx, &running.run_id)?
-                    .iter()
-                    .any(|target| target.project_id == project_id && target.branch_name == name)
-            {
+            if is_being_read(tx, project_id, &name)? {
                 return Ok(false);
             }
             branches::mark_ignored(tx, project_id, &name, now)?;
@@ -239,20 +235,7 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
             "終わるまで待つか、`tsuzuki bulk cancel` で中止してください"
         )));
     }
-    loop {
-        let name = branch.clone();
-        let gone = db
-            .write(move |tx| {
-                let place = BranchRef { project_id, branch_name: &name };
-                let gone = forgetting::delete_commits(tx, place, AT_ONCE)?
-                    + pages::reset_left_out(tx, place, AT_ONCE)?;
-                forgetting::reset_roots(tx, project_id)?;
-                Ok(gone)
-            })
-            .await?;
-        if gone == 0 {
-            break;
-        }
+    while delete_some(project_id, &branch, db).await? {
         if context.stop.is_cancelled() {
             context.out.note(phrase!(
                 "Interrupted; the same command deletes the rest.",
@@ -265,4 +248,24 @@ async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> 
         "Deleted {what}. It is not collected any more.",
         "{what}を削除しました。以後は収集しません。"
     ))
+}
+
+/// Deletes the next rows of a branch in one transaction; `false` when none were left.
+async fn delete_some(project_id: i64, branch: &str, db: &Db) -> Result<bool> {
+    let name = branch.to_owned();
+    let deleted = db.write(move |tx| {
+        let place = BranchRef { project_id, branch_name: &name };
+        let deleted =
+            forgetting::delete_commits(tx, place, AT_ONCE)? + pages::reset_left_out(tx, place, AT_ONCE)?;
+        forgetting::reset_roots(tx, project_id)?;
+        Ok(deleted)
+    });
+    Ok(deleted.await? > 0)
+}
+
+/// Whether a run is reading the branch.
+fn is_being_read(tx: &mut Tx<'_>, project_id: i64, branch: &str) -> db::Result<bool> {
+    let Some(running) = run::find_running(tx)? else { return Ok(false) };
+    let leased = run::list_leased(tx, &running.run_id)?;
+    Ok(leased.iter().any(|target| target.project_id == project_id && target.branch_name == branch))
 }
