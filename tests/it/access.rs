@@ -21,10 +21,8 @@ fn a_token_is_shown_once_listed_without_its_secret_and_revoked_by_name() {
     let stored = std::fs::read(test_env.file("tsuzuki.db")).unwrap();
     let stored = [stored, std::fs::read(test_env.file("tsuzuki.db-wal")).unwrap_or_default()].concat();
     assert!(!stored.windows(secret.len()).any(|bytes| bytes == secret.as_bytes()), "only its hash is kept");
-    assert!(ends_with(&test_env.run(&["token", "revoke", "grafana"]), 0).contains("Revoked"));
-    assert!(
-        ends_with(&test_env.run(&["token", "revoke", "grafana"]), 2).contains("no program has a token named")
-    );
+    assert!(test_env.ends("token revoke grafana", 0).contains("Revoked"));
+    assert!(test_env.ends("token revoke grafana", 2).contains("no program has a token named"));
     for (name, scope) in [("grafana", "write"), ("0123abcd", "read"), ("a b", "read"), ("", "read")] {
         ends_with(&test_env.run(&["token", "create", "--name", name, "--scope", scope]), 2);
     }
@@ -41,7 +39,7 @@ fn a_password_is_hashed_from_standard_input_and_the_config_takes_the_hash() {
         test_env.write("tsuzuki.toml", &format!("[web]\nlisten = \"{listen}\"\n{more}"));
     };
     web("0.0.0.0:0", &format!("[web.auth]\nuser = \"me\"\npassword = '{hash}'\n"));
-    ends_with(&test_env.run(&["check"]), 0);
+    test_env.ends("check", 0);
     web("0.0.0.0:0", "");
     let open = test_env.run(&["serve"]);
     let said = ends_with(&open, 5);
@@ -49,9 +47,9 @@ fn a_password_is_hashed_from_standard_input_and_the_config_takes_the_hash() {
         assert!(said.contains(way_out), "{way_out}: {said}");
     }
     web("0.0.0.0:0", "sso_header = \"Remote-User\"\n");
-    assert!(ends_with(&test_env.run(&["check"]), 5).contains("trusted_proxies"));
+    assert!(test_env.ends("check", 5).contains("trusted_proxies"));
     web("0.0.0.0:0", "sso_header = \"Remote-User\"\ntrusted_proxies = [\"10.0.0.0/8\"]\n");
-    ends_with(&test_env.run(&["check"]), 0);
+    test_env.ends("check", 0);
     web("127.0.0.1:0", "[web.auth]\nuser = \"me\"\npassword = '$argon2id$v=19$broken'\n");
-    assert!(ends_with(&test_env.run(&["serve"]), 5).contains("hash-password"));
+    assert!(test_env.ends("serve", 5).contains("hash-password"));
 }

@@ -24,8 +24,8 @@ async fn every_refusal_names_the_right_next_step() {
         1,
         &["there is no database at", "there is nothing to back up"],
     );
-    assert!(test_env.run(&["db", "migrate"]).status.success());
-    assert!(test_env.run(&["db", "backup", "b.db"]).status.success());
+    test_env.ends("db migrate", 0);
+    test_env.ends("db backup b.db", 0);
     refuses(&test_env, &["db", "backup", "b.db"], 1, &["b.db exists already", "name a new file"]);
     refuses(
         &test_env,
@@ -42,7 +42,7 @@ async fn every_refusal_names_the_right_next_step() {
         &["is the database itself", wants_backup],
     );
     for (name, bytes) in [("empty.db", &b""[..]), ("text.db", b"not a database, but some text")] {
-        std::fs::write(test_env.path().join(name), bytes).unwrap();
+        std::fs::write(test_env.file(name), bytes).unwrap();
         let said = format!("{name} is no backup that can be used");
         refuses(
             &test_env,
@@ -52,7 +52,7 @@ async fn every_refusal_names_the_right_next_step() {
         );
     }
     let files = test_env.files();
-    let place = DbUrl::File(test_env.path().join("tsuzuki.db"));
+    let place = DbUrl::File(test_env.file("tsuzuki.db"));
     let held = Db::open(place, Open::Existing, Clock::system()).await.unwrap();
     for command in [&["db", "restore", "b.db", "--yes"][..], &["db", "reset", "--yes"]] {
         refuses(&test_env, command, 6, &["is in use", "stop `tsuzuki serve`"]);
@@ -71,15 +71,15 @@ async fn every_refusal_names_the_right_next_step() {
 #[test]
 fn a_damaged_database_is_replaced_with_all_that_belongs_to_it() {
     let test_env = TestEnv::new("");
-    assert!(test_env.run(&["db", "migrate"]).status.success());
-    assert!(test_env.run(&["db", "backup", "b.db"]).status.success());
-    std::fs::write(test_env.path().join("tsuzuki.db"), "broken").unwrap();
-    std::fs::write(test_env.path().join("tsuzuki.db-wal"), "of the broken one").unwrap();
+    test_env.ends("db migrate", 0);
+    test_env.ends("db backup b.db", 0);
+    test_env.write("tsuzuki.db", "broken");
+    test_env.write("tsuzuki.db-wal", "of the broken one");
     refuses(&test_env, &["status"], 1, &["is not a SQLite database", "check [store] url"]);
     let restored = test_env.run(&["db", "restore", "b.db", "--yes"]);
     assert!(restored.status.success(), "{restored:?}");
-    assert!(test_env.run(&["db", "check"]).status.success());
-    let kept = std::fs::read(test_env.path().join("tsuzuki.db.before-restore")).unwrap();
+    test_env.ends("db check", 0);
+    let kept = std::fs::read(test_env.file("tsuzuki.db.before-restore")).unwrap();
     assert_eq!(kept, b"broken");
 }
 
@@ -91,20 +91,20 @@ fn nobody_else_reads_a_new_database_and_copies_keep_the_rights_of_what_they_stan
     let set = |name: &str, mode| {
         std::fs::set_permissions(test_env.file(name), std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    assert!(test_env.run(&["run-due"]).status.success());
+    test_env.ends("run-due", 0);
     assert_eq!(mode("tsuzuki.db"), 0o600, "it holds messages and links to prompts");
-    assert!(test_env.run(&["db", "backup", "private.db"]).status.success());
+    test_env.ends("db backup private.db", 0);
     assert_eq!(mode("private.db"), 0o600, "a copy is no more open than its original");
     set("tsuzuki.db", 0o640);
     set("private.db", 0o644);
-    assert!(test_env.run(&["db", "restore", "private.db", "--yes"]).status.success());
+    test_env.ends("db restore private.db --yes", 0);
     assert_eq!(mode("tsuzuki.db"), 0o640, "as the database was that it replaces");
 }
 
 #[test]
 fn what_is_left_of_a_removed_database_is_not_laid_over_the_restored_one() {
     let test_env = TestEnv::new("");
-    assert!(test_env.run(&["db", "migrate"]).status.success());
+    test_env.ends("db migrate", 0);
     let file = test_env.file("tsuzuki.db");
     let write = |connection: &rusqlite::Connection, subject: &str| {
         connection
@@ -117,7 +117,7 @@ fn what_is_left_of_a_removed_database_is_not_laid_over_the_restored_one() {
     let connection = rusqlite::Connection::open(&file).unwrap();
     connection.pragma_update(None, "journal_mode", "wal").unwrap();
     write(&connection, "before");
-    assert!(test_env.run(&["db", "backup", "b.db"]).status.success());
+    test_env.ends("db backup b.db", 0);
     write(&connection, "after");
     // As after a power cut: the database is gone, its log is not.
     let log = std::fs::read(test_env.file("tsuzuki.db-wal")).unwrap();
@@ -143,7 +143,7 @@ fn what_is_left_of_a_removed_database_is_not_laid_over_the_restored_one() {
 #[allow(clippy::disallowed_methods, reason = "another process ends when it does, by no clock of ours")]
 fn a_backup_beside_a_busy_writer_ends_and_is_of_one_moment() {
     let test_env = TestEnv::new("");
-    assert!(test_env.run(&["db", "migrate"]).status.success());
+    test_env.ends("db migrate", 0);
     let connection = rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap();
     connection
         .execute_batch(

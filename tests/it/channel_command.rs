@@ -158,13 +158,13 @@ async fn a_listing_says_which_channels_send_and_which_wait_until_when() {
     assert!(busy["waits_until"].is_string() && busy["last_sent_at"].is_null(), "{busy}");
     assert_eq!(unset["state"], "setup", "{unset}");
     assert!(unset["why"].as_str().unwrap().contains("NOT_SET"), "{unset}");
-    let told = ends_with(&test_env.run(&["channel", "ls"]), 0);
+    let told = test_env.ends("channel ls", 0);
     for words in ["● OK", "∥ Paused", "✕ Needs setup", "LAST SENT"] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    let told = ends_with(&test_env.run(&["channel", "ls", "--lang", "ja"]), 0);
+    let told = test_env.ends("channel ls --lang ja", 0);
     assert!(told.contains("チャンネル") && told.contains("∥ 一時停止中"), "{told}");
-    let told = ends_with(&test_env.run(&["why", "channel:busy"]), 0);
+    let told = test_env.ends("why channel:busy", 0);
     for words in ["∥ channel busy", "tsuzuki channel test busy", "tsuzuki delivery retry --channel busy"] {
         assert!(told.contains(words), "{words}: {told}");
     }

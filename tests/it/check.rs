@@ -247,15 +247,14 @@ const UNSET: &str = "[channel.out]\nkind = \"slack\"\nurl = \"${SLACK_WEBHOOK_UR
 #[test]
 fn every_secret_that_is_not_set_needs_setup_and_is_an_error_only_when_strict() {
     let test_env = TestEnv::new(UNSET);
-    let told = ends_with(&test_env.run(&["check"]), 0);
+    let told = test_env.ends("check", 0);
     for words in ["needs setup: SLACK_WEBHOOK_URL is not set", "needs setup: LEFT is not set"] {
         assert!(told.contains(words), "{words}\n{told}");
     }
     assert!(told.contains("needs setup: RIGHT is not set") && told.contains("the secret file `"), "{told}");
     assert!(told.contains("https://api.slack.com/apps"), "where to get it: {told}");
     assert!(told.contains("no errors, needs setup: 4 secrets not set"), "{told}");
-    let output = test_env.run(&["check", "--json"]);
-    let problems: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let problems = test_env.json("check");
     let severities: Vec<&str> = problems["problems"]
         .as_array()
         .unwrap()
@@ -263,7 +262,7 @@ fn every_secret_that_is_not_set_needs_setup_and_is_an_error_only_when_strict() {
         .map(|one| one["severity"].as_str().unwrap())
         .collect();
     assert_eq!(severities.iter().filter(|severity| **severity == "setup").count(), 4, "{severities:?}");
-    let strict = ends_with(&test_env.run(&["check", "--strict", "-q"]), 5);
+    let strict = test_env.ends("check --strict -q", 5);
     assert!(strict.contains("SLACK_WEBHOOK_URL is not set"), "{strict}");
 
     let status = test_env.run(&["status"]);
@@ -296,7 +295,7 @@ fn a_large_file_that_is_wrong_everywhere_is_told_of_in_reasonable_time() {
         let (problems, code) = check(&test_env);
         assert_eq!(code, Some(5));
         assert!((least..=most).contains(&problems.len()), "{}: {:?}", problems.len(), problems.first());
-        let told = ends_with(&test_env.run(&["check"]), 5);
+        let told = test_env.ends("check", 5);
         assert!(told.lines().count() < 10 * most, "{}", told.lines().count());
     }
 }

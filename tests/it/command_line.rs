@@ -1,41 +1,47 @@
 //! The program as its users meet it: real processes, exit codes, words and files.
 
+use std::io::{BufRead as _, BufReader, Lines};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, ChildStderr, Command, Stdio};
 
-use crate::test_env::{TestEnv, code, ends_with, err, out, send_signal};
+use crate::test_env::{TestEnv, code, ends_with, err, out, said, send_signal};
 use rustix::process::Signal;
-use tsuzuki::db::{Db, DbUrl, Open};
+use tsuzuki::db::{Db, DbUrl, Open, Tx};
 use tsuzuki::ledger::{Subject, cursor};
 use tsuzuki::time::Clock;
 use tsuzuki::{params, sql};
 
-async fn db_of(test_env: &TestEnv) -> Db {
-    Db::open(DbUrl::File(test_env.file("tsuzuki.db")), Open::Create, Clock::system()).await.unwrap()
+/// Writes into the database that the program will find.
+async fn write_rows<T: Send + 'static>(
+    test_env: &TestEnv,
+    write: impl Fn(&mut Tx<'_>) -> tsuzuki::db::Result<T> + Send + 'static,
+) {
+    let place = DbUrl::File(test_env.file("tsuzuki.db"));
+    let db = Db::open(place, Open::Create, Clock::system()).await.unwrap();
+    db.write(write).await.unwrap();
+    db.close().await;
 }
 
 const BLOGS: &str = "[[job]]\nname = \"blogs\"\nkind = \"blogs\"\nblog = [{ id = \"example\", url = \"https://example.com\" }]\n";
+const BOOKS: &str = "[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n";
 
 #[test]
 fn a_typo_is_told_with_line_column_and_what_was_meant() {
     let test_env = TestEnv::new("[app]\ntimezon = \"Asia/Tokyo\"\n");
-    let output = test_env.run(&["check"]);
-    assert_eq!(code(&output), 5);
-    let said = err(&output);
+    let said = test_env.ends("check", 5);
     assert!(said.contains("tsuzuki.toml:2:1"), "{said}");
     assert!(said.contains("did you mean `timezone`?"), "{said}");
-    assert_eq!(out(&output), "");
+    assert_eq!(out(&test_env.run(&["check"])), "");
     assert_eq!(test_env.files(), ["tsuzuki.toml"], "check opens nothing");
 }
 
 #[test]
 fn usage_errors_exit_2_and_help_goes_to_stdout() {
     let test_env = TestEnv::new("");
-    assert_eq!(code(&test_env.run(&["no-such-command"])), 2);
-    assert_eq!(code(&test_env.run(&["run", "--bogus"])), 2);
-    let help = test_env.run(&["--help"]);
-    assert_eq!(code(&help), 0);
-    assert!(out(&help).contains("Exit codes: 0 fine"), "{}", out(&help));
+    test_env.ends("no-such-command", 2);
+    test_env.ends("run --bogus", 2);
+    let help = test_env.ends("--help", 0);
+    assert!(help.contains("Exit codes: 0 fine"), "{help}");
     let version = test_env.run(&["--version"]);
     assert_eq!(out(&version).trim(), format!("tsuzuki {}", env!("CARGO_PKG_VERSION")));
 }
@@ -43,12 +49,11 @@ fn usage_errors_exit_2_and_help_goes_to_stdout() {
 #[test]
 fn without_a_config_file_the_way_out_is_told() {
     let test_env = TestEnv::new("");
-    std::fs::remove_file(test_env.path().join("tsuzuki.toml")).unwrap();
-    let output = test_env.run(&["status"]);
-    assert_eq!(code(&output), 5);
-    assert!(err(&output).contains("hint: run `tsuzuki init`"), "{}", err(&output));
-    assert_eq!(code(&test_env.run(&["init"])), 0);
-    assert_eq!(code(&test_env.run(&["check"])), 0);
+    std::fs::remove_file(test_env.file("tsuzuki.toml")).unwrap();
+    let said = test_env.ends("status", 5);
+    assert!(said.contains("hint: run `tsuzuki init`"), "{said}");
+    test_env.ends("init", 0);
+    test_env.ends("check", 0);
     let again = test_env.run(&["init"]);
     assert_eq!(code(&again), 1, "a file that exists is left as it is");
 }
@@ -56,30 +61,23 @@ fn without_a_config_file_the_way_out_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cursor_is_reset_only_with_yes_and_in_the_documents_words() {
     let test_env = TestEnv::new("");
-    let db = db_of(&test_env).await;
-    db.write(|tx| {
+    write_rows(&test_env, |tx| {
         cursor::put(tx, "ai-books", &"a".repeat(64), 120, true, tx.now())?;
         cursor::put(tx, "ai-books", &"b".repeat(64), 40, false, tx.now())
     })
-    .await
-    .unwrap();
-    db.close().await;
+    .await;
 
-    let refused = test_env.run(&["job", "cursor", "reset", "ai-books"]);
-    assert_eq!(code(&refused), 2);
-    let said = err(&refused);
+    let said = test_env.ends("job cursor reset ai-books", 2);
     assert!(said.contains("forgets position 120 (all collected), position 40 (not finished)"), "{said}");
     assert!(said.contains("hint: run `tsuzuki job cursor reset ai-books --yes`"), "{said}");
 
-    let wrong = test_env.run(&["job", "cursor", "reset", "ai-boks", "--yes"]);
-    assert_eq!(code(&wrong), 2);
-    assert!(err(&wrong).contains("did you mean `ai-books`?"), "{}", err(&wrong));
+    let wrong = test_env.ends("job cursor reset ai-boks --yes", 2);
+    assert!(wrong.contains("did you mean `ai-books`?"), "{wrong}");
 
     // The job is not in the config, but its rows are in the database.
     let reset = test_env.run(&["job", "cursor", "reset", "ai-books", "--yes"]);
-    assert_eq!(code(&reset), 0, "{}", err(&reset));
-    assert_eq!(out(&reset), "Reset 2 cursor(s) for job: ai-books\n");
-    assert_eq!(out(&test_env.run(&["job", "cursor", "show", "--json"])).trim(), "[]");
+    assert_eq!((code(&reset), out(&reset).as_str()), (0, "Reset 2 cursor(s) for job: ai-books\n"));
+    assert_eq!(test_env.json("job cursor show"), serde_json::json!([]));
 }
 
 #[test]
@@ -88,9 +86,7 @@ fn listings_are_json_when_asked_and_tables_align_for_full_width_names() {
         "[[job]]\nname = \"総務省のブログ\"\nkind = \"blogs\"\nblog = [{ id = \"a\", url = \"https://example.com\" }]\n\
          [[job]]\nname = \"b\"\nkind = \"blogs\"\nblog = [{ id = \"c\", url = \"https://example.org\" }]\n",
     );
-    let listed: serde_json::Value =
-        serde_json::from_str(&out(&test_env.run(&["job", "ls", "--json"]))).unwrap();
-    assert_eq!(listed[0]["job_name"], "総務省のブログ");
+    assert_eq!(test_env.json("job ls")[0]["job_name"], "総務省のブログ");
     let table = out(&test_env.run(&["job", "ls"]));
     let column = |line: &str| tsuzuki::text::width(line.split("blogs").next().unwrap());
     let columns: Vec<usize> = table.lines().skip(1).map(column).collect();
@@ -102,19 +98,16 @@ fn listings_are_json_when_asked_and_tables_align_for_full_width_names() {
 #[test]
 fn jobs_are_edited_in_place_and_comments_stay() {
     let test_env = TestEnv::new(&format!("# my jobs\n\n{BLOGS}\n# the end\n"));
-    let file = test_env.path().join("tsuzuki.toml");
-    assert_eq!(code(&test_env.run(&["job", "disable", "blogs"])), 0);
-    let text = std::fs::read_to_string(&file).unwrap();
+    test_env.ends("job disable blogs", 0);
+    let text = test_env.config();
     assert!(text.starts_with("# my jobs\n") && text.contains("enabled = false"), "{text}");
-    assert_eq!(code(&test_env.run(&["job", "update", "blogs", "--set", "every=3h"])), 0);
-    let bad = test_env.run(&["job", "update", "blogs", "--set", "evry=3h"]);
-    assert_eq!(code(&bad), 5, "a change that would not be valid is not written");
-    assert!(!std::fs::read_to_string(&file).unwrap().contains("evry"));
-    let renamed = test_env.run(&["job", "update", "blogs", "--set", "name=news"]);
-    assert!(code(&renamed) == 2 && err(&renamed).contains("cannot be renamed"), "{}", err(&renamed));
-    assert_eq!(code(&test_env.run(&["job", "rm", "blogs"])), 2);
-    assert_eq!(code(&test_env.run(&["job", "rm", "blogs", "--yes"])), 0);
-    assert!(std::fs::read_to_string(&file).unwrap().starts_with("# my jobs"));
+    test_env.ends("job update blogs --set every=3h", 0);
+    test_env.ends("job update blogs --set evry=3h", 5);
+    assert!(!test_env.config().contains("evry"), "a change that would not be valid is not written");
+    assert!(test_env.ends("job update blogs --set name=news", 2).contains("cannot be renamed"));
+    test_env.ends("job rm blogs", 2);
+    test_env.ends("job rm blogs --yes", 0);
+    assert!(test_env.config().starts_with("# my jobs"));
     assert_eq!(code(&test_env.run(&["job", "enable", "blogs"])), 2, "there is no such job any more");
 }
 
@@ -122,28 +115,26 @@ fn jobs_are_edited_in_place_and_comments_stay() {
 fn a_dry_run_creates_no_file_and_changes_no_row() {
     let test_env = TestEnv::new(BLOGS);
     let planned = test_env.run(&["run-due", "--dry-run"]);
-    assert_eq!(code(&planned), 0, "{}", err(&planned));
-    assert!(out(&planned).contains("blogs: would run"), "{}", out(&planned));
+    assert!(code(&planned) == 0 && out(&planned).contains("blogs: would run"), "{}", err(&planned));
     assert_eq!(test_env.files(), ["tsuzuki.toml"]);
 
-    assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
-    let before = (checksums(test_env.path()), std::fs::read(test_env.path().join("tsuzuki.db")).unwrap());
-    assert_eq!(code(&test_env.run(&["run-due", "--dry-run"])), 0);
+    test_env.ends("db migrate", 0);
+    let state = || (checksums(test_env.path()), std::fs::read(test_env.file("tsuzuki.db")).unwrap());
+    let before = state();
+    test_env.ends("run-due --dry-run", 0);
     assert_eq!(test_env.files(), ["tsuzuki.db", "tsuzuki.toml"]);
-    assert!(
-        before == (checksums(test_env.path()), std::fs::read(test_env.path().join("tsuzuki.db")).unwrap())
-    );
+    assert!(before == state());
 }
 
 #[test]
 fn a_first_file_has_the_zone_of_its_machine() {
     let test_env = TestEnv::new("");
-    let path = test_env.path().join("first.toml");
+    let path = test_env.file("first.toml");
     let init = |args: &[&str], zone: &str| {
         let _ = std::fs::remove_file(&path);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(test_env.path()).args(["init", "-c", "first.toml"]).args(args).env("TZ", zone);
-        (code(&command.output().unwrap()), std::fs::read_to_string(&path).unwrap_or_default())
+        let mut command = test_env.command(&[&["init", "-c", "first.toml"], args].concat());
+        let output = command.env("TZ", zone).output().unwrap();
+        (code(&output), std::fs::read_to_string(&path).unwrap_or_default())
     };
     for (args, machine, zone) in [
         (&[][..], "Europe/Vienna", "Europe/Vienna"),
@@ -159,8 +150,7 @@ fn a_first_file_has_the_zone_of_its_machine() {
 
 #[test]
 fn looking_creates_no_database() {
-    let test_env =
-        TestEnv::new(&format!("{BLOGS}[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n"));
+    let test_env = TestEnv::new(&format!("{BLOGS}{BOOKS}"));
     for listing in [
         "status",
         "change ls",
@@ -182,10 +172,7 @@ fn looking_creates_no_database() {
         "export items",
         "export opml",
     ] {
-        let words: Vec<&str> = listing.split(' ').chain(["--json"]).collect();
-        let looked = test_env.run(&words);
-        let missing = listing == "export items";
-        assert_eq!(code(&looked), i32::from(missing), "{listing}: {}", err(&looked));
+        test_env.ends(&format!("{listing} --json"), i32::from(listing == "export items"));
         assert_eq!(test_env.files(), ["tsuzuki.toml"], "{listing}");
     }
     for (one, told) in [
@@ -204,9 +191,8 @@ fn looking_creates_no_database() {
 
 #[test]
 fn exporting_and_previewing_change_no_database() {
-    let test_env =
-        TestEnv::new(&format!("{BLOGS}[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n"));
-    ends_with(&test_env.run(&["db", "migrate"]), 0);
+    let test_env = TestEnv::new(&format!("{BLOGS}{BOOKS}"));
+    test_env.ends("db migrate", 0);
     // A database of an older version: it may not be brought up to date by somebody who only looks.
     let file = rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap();
     file.execute_batch(
@@ -225,7 +211,7 @@ fn exporting_and_previewing_change_no_database() {
 
 #[test]
 fn what_has_nothing_to_show_is_null_as_json() {
-    let test_env = TestEnv::new("[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    let test_env = TestEnv::new(BOOKS);
     for args in [&["bulk", "status", "--json"][..], &["mail", "preview", "books", "--json"]] {
         let said = test_env.run(args);
         assert_eq!((code(&said), out(&said).as_str()), (0, "null\n"), "{args:?}: {}", err(&said));
@@ -245,31 +231,31 @@ fn a_blog_that_was_never_checked_is_not_its_own_suggestion() {
         );
         assert!(told.contains("`tsuzuki run-due --force`") && !told.contains("did you mean"), "{told}");
     }
-    assert!(ends_with(&test_env.run(&["why", "exampel"]), 1).contains("did you mean `example`?"));
+    assert!(test_env.ends("why exampel", 1).contains("did you mean `example`?"));
 }
 
 #[test]
 fn a_proxy_that_is_missing_or_wrong_is_told_as_what_it_is() {
     let missing = TestEnv::new(&format!("[app]\nproxy = \"${{GONE}}\"\n{BLOGS}"));
-    let told = ends_with(&missing.run(&["run", "blogs"]), 4);
+    let told = missing.ends("run blogs", 4);
     assert!(told.contains("`proxy` in [app]") && told.contains("GONE"), "{told}");
-    let told = ends_with(&missing.run(&["doctor", "--offline"]), 4);
+    let told = missing.ends("doctor --offline", 4);
     assert!(told.contains("secret app.proxy") && !told.contains("store.url"), "{told}");
-    ends_with(&missing.run(&["status"]), 0);
+    missing.ends("status", 0);
     let wrong = TestEnv::new(&format!("[app]\nproxy = \"somewhere\"\n{BLOGS}"));
-    let told = ends_with(&wrong.run(&["run", "blogs"]), 5);
+    let told = wrong.ends("run blogs", 5);
     assert!(told.contains("http://HOST:PORT"), "{told}");
     let web = TestEnv::new(
         "[web.auth]\nuser = \"me\"\npassword = \"${GONE}\"\n[store]\nurl = \"postgres://u:${LOST}@127.0.0.1:1/x\"\n",
     );
-    let told = ends_with(&web.run(&["doctor", "--offline"]), 4);
+    let told = web.ends("doctor --offline", 4);
     assert!(told.contains("secret web.auth.password") && told.contains("secret store.url"), "{told}");
 }
 
 #[test]
 fn the_limit_that_books_have_by_themselves_is_listed() {
-    let test_env = TestEnv::new("[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n");
-    ends_with(&test_env.run(&["db", "migrate"]), 0);
+    let test_env = TestEnv::new(BOOKS);
+    test_env.ends("db migrate", 0);
     let file = rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap();
     file.execute_batch(
         "INSERT INTO api_usage (date, provider, count) VALUES ('2026-01-15', 'google_books', 7)",
@@ -281,7 +267,7 @@ fn the_limit_that_books_have_by_themselves_is_listed() {
         listed[0]["per_day"].clone()
     };
     assert_eq!(limit(&mut test_env.command(&["quota", "ls", "--json"])), 100);
-    let fresh = TestEnv::new("[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    let fresh = TestEnv::new(BOOKS);
     for args in [
         &["why", "google_books"][..],
         &["quota", "ls", "google_books"],
@@ -289,9 +275,7 @@ fn the_limit_that_books_have_by_themselves_is_listed() {
     ] {
         ends_with(&fresh.run(args), 0);
     }
-    assert!(
-        ends_with(&fresh.run(&["quota", "ls", "gogle_books"]), 2).contains("did you mean `google_books`?")
-    );
+    assert!(fresh.ends("quota ls gogle_books", 2).contains("did you mean `google_books`?"));
     assert_eq!(limit(test_env.command(&["quota", "ls", "--json"]).env("DAILY_BOOKS_API_LIMIT", "40")), 40);
 }
 
@@ -310,26 +294,24 @@ fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::Tabl
 #[test]
 fn the_database_is_backed_up_restored_and_reset() {
     let test_env = TestEnv::new(BLOGS);
-    assert_eq!(code(&test_env.run(&["job", "pause", "blogs", "--reason", "holiday"])), 0);
+    test_env.ends("job pause blogs --reason holiday", 0);
     let before = checksums(test_env.path());
-    assert_eq!(code(&test_env.run(&["db", "backup", "copy.db"])), 0);
+    test_env.ends("db backup copy.db", 0);
     assert_eq!(code(&test_env.run(&["db", "backup", "copy.db"])), 1, "an existing file is not overwritten");
-    assert_eq!(code(&test_env.run(&["db", "reset"])), 2);
-    assert_eq!(code(&test_env.run(&["db", "reset", "--yes"])), 0);
+    test_env.ends("db reset", 2);
+    test_env.ends("db reset --yes", 0);
     assert_ne!(checksums(test_env.path()), before);
-    assert_eq!(code(&test_env.run(&["db", "restore", "copy.db"])), 2);
+    test_env.ends("db restore copy.db", 2);
     for kept in ["tsuzuki.db.before-restore", "tsuzuki.db.before-restore-2"] {
-        let restored = test_env.run(&["db", "restore", "copy.db", "--yes"]);
-        assert_eq!(code(&restored), 0);
+        assert!(test_env.ends("db restore copy.db --yes", 0).contains(kept), "{kept}");
         assert_eq!(checksums(test_env.path()), before);
-        assert!(String::from_utf8_lossy(&restored.stderr).contains(kept), "{restored:?}");
-        assert!(test_env.path().join(kept).exists(), "what was there is kept, each time");
+        assert!(test_env.file(kept).exists(), "what was there is kept, each time");
     }
     let status = out(&test_env.run(&["status"]));
     assert!(status.contains("∥ Paused: holiday"), "{status}");
-    assert_eq!(code(&test_env.run(&["db", "check"])), 0);
-    std::fs::write(test_env.path().join("copy.db"), b"not a database").unwrap();
-    assert_eq!(code(&test_env.run(&["db", "restore", "copy.db", "--yes"])), 1);
+    test_env.ends("db check", 0);
+    test_env.write("copy.db", "not a database");
+    test_env.ends("db restore copy.db --yes", 1);
     assert_eq!(checksums(test_env.path()), before, "a bad backup replaces nothing");
 }
 
@@ -337,49 +319,30 @@ fn the_database_is_backed_up_restored_and_reset() {
 fn status_makes_nothing_and_says_that_nothing_has_run() {
     let test_env = TestEnv::new(BLOGS);
     let status = test_env.run(&["status"]);
-    assert_eq!(code(&status), 0);
-    assert!(
-        err(&status).contains("Nothing has run yet: there is no database at sqlite:"),
-        "{}",
-        err(&status)
-    );
-    assert!(out(&status).contains("○ Not run yet"), "{}", out(&status));
-    let json: serde_json::Value = serde_json::from_str(&out(&test_env.run(&["status", "--json"]))).unwrap();
-    assert_eq!(
-        (json[0]["job_name"].as_str(), &json[0]["last_run_at"]),
-        (Some("blogs"), &serde_json::Value::Null)
-    );
-    assert_eq!(code(&test_env.run(&["why", "blogs"])), 0);
+    let (table, words) = (out(&status), err(&status));
+    assert!(words.contains("Nothing has run yet: there is no database at sqlite:"), "{words}");
+    assert!(code(&status) == 0 && table.contains("○ Not run yet"), "{table}");
+    let json = test_env.json("status");
+    assert_eq!((&json[0]["job_name"], json[0]["last_run_at"].is_null()), (&"blogs".into(), true));
+    test_env.ends("why blogs", 0);
     assert_eq!(test_env.files(), ["tsuzuki.toml"]);
 
-    assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
-    let bytes = std::fs::read(test_env.path().join("tsuzuki.db")).unwrap();
+    test_env.ends("db migrate", 0);
+    let bytes = std::fs::read(test_env.file("tsuzuki.db")).unwrap();
     assert_eq!(err(&test_env.run(&["status"])), "");
-    assert!(bytes == std::fs::read(test_env.path().join("tsuzuki.db")).unwrap());
+    assert!(bytes == std::fs::read(test_env.file("tsuzuki.db")).unwrap());
 
     let schema = crate::databases::Schema::create();
-    let on_server = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command
-            .current_dir(test_env.path())
-            .args(args)
-            .env_clear()
-            .env("TZ", "Asia/Tokyo")
-            .env("TSUZUKI_STORE_URL", &schema.url);
-        command.output().unwrap()
-    };
     for _ in 0..2 {
-        let status = on_server(&["status"]);
-        assert_eq!(code(&status), 0);
-        assert!(err(&status).contains("Nothing has run yet"), "{}", err(&status));
+        let status = ends_with(&test_env.run_on(&schema.url, &["status"]), 0);
+        assert!(status.contains("Nothing has run yet"), "{status}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn times_are_local_for_people_and_utc_as_json() {
     let test_env = TestEnv::new(&format!("[app]\ntimezone = \"Europe/Berlin\"\n{BLOGS}"));
-    let db = db_of(&test_env).await;
-    db.write(|tx| {
+    write_rows(&test_env, |tx| {
         let at = "2026-07-15T22:30:00.000Z".parse().unwrap();
         cursor::put(tx, "x", &"a".repeat(64), 40, false, at)?;
         let why = "long ".repeat(40);
@@ -405,30 +368,25 @@ async fn times_are_local_for_people_and_utc_as_json() {
         )?;
         Ok(())
     })
-    .await
-    .unwrap();
-    db.close().await;
-    for (args, heading) in [
-        (&["job", "cursor", "show"][..], "UPDATED (Europe/Berlin)"),
-        (&["status"], "LAST RUN (Europe/Berlin)"),
-        (&["project", "ls"], "GONE SINCE (Europe/Berlin)"),
-        (&["commits", "ls"], "COMMITTED (Europe/Berlin)"),
-        (&["bulk", "ls"], "STARTED (Europe/Berlin)"),
+    .await;
+    for (line, heading) in [
+        ("job cursor show", "UPDATED (Europe/Berlin)"),
+        ("status", "LAST RUN (Europe/Berlin)"),
+        ("project ls", "GONE SINCE (Europe/Berlin)"),
+        ("commits ls", "COMMITTED (Europe/Berlin)"),
+        ("bulk ls", "STARTED (Europe/Berlin)"),
     ] {
-        let table = out(&test_env.run(args));
-        assert!(table.lines().next().unwrap().contains(heading), "{args:?}: {table}");
-        assert!(table.contains("2026-07-16 00:30") && !table.contains("22:30"), "{args:?}: {table}");
-        let json = out(&test_env.run(&[args, &["--json"]].concat()));
-        assert!(
-            json.contains("2026-07-15T22:30:00.000Z") && !json.contains("2026-07-16"),
-            "{args:?}: {json}"
-        );
+        let table = out(&test_env.run(&line.split(' ').collect::<Vec<_>>()));
+        assert!(table.lines().next().unwrap().contains(heading), "{line}: {table}");
+        assert!(table.contains("2026-07-16 00:30") && !table.contains("22:30"), "{line}: {table}");
+        let json = test_env.json(line).to_string();
+        assert!(json.contains("2026-07-15T22:30:00.000Z") && !json.contains("2026-07-16"), "{line}: {json}");
     }
     let table = out(&test_env.run(&["status"]));
     assert!(table.contains("waiting until 2026-07-16 00:30 +02:00: long"), "{table}");
     let row = table.lines().last().unwrap();
     assert!(row.ends_with('…') && row.len() < 220, "a long result is cut in a pipe, too: {table}");
-    let json = out(&test_env.run(&["status", "--json"]));
+    let json = test_env.json("status").to_string();
     assert!(json.contains("long ".repeat(40).trim()), "nothing is cut as JSON: {json}");
     let rests = test_env.run(&["job", "pause", "blogs", "--for", "1h"]);
     assert!(err(&rests).trim_end().ends_with(":00") && err(&rests).contains(" +0"), "{}", err(&rests));
@@ -438,8 +396,7 @@ async fn times_are_local_for_people_and_utc_as_json() {
 async fn status_all_names_single_blogs_that_left_the_config() {
     let two = BLOGS.replace("}]", "}, { id = \"old\", url = \"https://old.example\" }]");
     let test_env = TestEnv::new(&two);
-    let db = db_of(&test_env).await;
-    db.write(|tx| {
+    write_rows(&test_env, |tx| {
         for (blog, job) in [("example", "blogs"), ("old", "blogs"), ("gone-with-its-job", "other")] {
             tx.execute(
                 sql!("INSERT INTO blog_state (blog_id, job_name, last_check_at) VALUES (?1, ?2, ?3)"),
@@ -448,17 +405,14 @@ async fn status_all_names_single_blogs_that_left_the_config() {
         }
         Ok(())
     })
-    .await
-    .unwrap();
-    db.close().await;
+    .await;
     let all = out(&test_env.run(&["status", "--all"]));
     assert!(!all.contains("not in the config"), "both blogs are in the file: {all}");
-    std::fs::write(test_env.path().join("tsuzuki.toml"), BLOGS).unwrap();
+    test_env.write("tsuzuki.toml", BLOGS);
     let all = out(&test_env.run(&["status", "--all"]));
     assert!(all.contains("blog `old` is not in the config"), "{all}");
     assert!(!all.contains("example") && !all.contains("gone-with-its-job"), "{all}");
-    let json: serde_json::Value =
-        serde_json::from_str(&out(&test_env.run(&["status", "--all", "--json"]))).unwrap();
+    let json = test_env.json("status --all");
     let left: Vec<_> = json.as_array().unwrap().iter().filter_map(|row| row["left"].as_str()).collect();
     assert_eq!(left, ["old"]);
     assert!(!out(&test_env.run(&["status"])).contains("old"));
@@ -469,18 +423,17 @@ fn secrets_never_appear_in_any_output() {
     let secret = "hunter2-very-secret";
     let test_env =
         TestEnv::new(&format!("[store]\nurl = \"postgres://me:{secret}@127.0.0.1:1/none\"\n{BLOGS}"));
-    for args in [
-        &["status"][..],
-        &["status", "-v"],
-        &["db", "info"],
-        &["doctor"],
-        &["config", "show"],
-        &["check", "--json"],
-        &["run-due", "--log-format", "json", "-v"],
+    for line in [
+        "status",
+        "status -v",
+        "db info",
+        "doctor",
+        "config show",
+        "check --json",
+        "run-due --log-format json -v",
     ] {
-        let output = test_env.run(args);
-        let said = out(&output) + &err(&output);
-        assert!(!said.contains(secret), "{args:?} printed it: {said}");
+        let said = said(&test_env.run(&line.split(' ').collect::<Vec<_>>()));
+        assert!(!said.contains(secret), "{line} printed it: {said}");
     }
 }
 
@@ -489,8 +442,7 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
     let test_env = TestEnv::new(&format!(
         "[channel.hook]\nkind = \"webhook\"\nurl = \"https://h.example\"\n[quota.books]\nper_day = 9\n{BLOGS}"
     ));
-    let db = db_of(&test_env).await;
-    db.write(|tx| {
+    write_rows(&test_env, |tx| {
         let now = tx.now();
         // A job and a channel that have left the config, but not the database.
         tx.execute(
@@ -503,10 +455,8 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
         )?;
         tx.execute(sql!("INSERT INTO branches (project_id, branch_name) VALUES (1, 'main')"), params![])
     })
-    .await
-    .unwrap();
-    db.close().await;
-    for (args, told) in [
+    .await;
+    for (line, told) in [
         ("run-due --kind blog", "there is no kind of job `blog`\nhint: did you mean `blogs`?"),
         ("change ls exampel", "there is no blog `exampel`\nhint: did you mean `example`?"),
         ("change ls --job blog", "there is no job `blog`\nhint: did you mean `blogs`?"),
@@ -523,18 +473,17 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
         ("commits stats --branch mian", "there is no branch `mian`\nhint: did you mean `main`?"),
         ("commits ls --branch mian", "hint: did you mean `main`?"),
     ] {
-        let refused = test_env.run(&args.split(' ').collect::<Vec<_>>());
-        assert_eq!(code(&refused), 2, "{args}: {}", err(&refused));
-        assert!(err(&refused).contains(told), "{args}: {}", err(&refused));
-        let refused = test_env.run(&args.split(' ').chain(["--json"]).collect::<Vec<_>>());
-        assert_eq!(code(&refused), 2, "{args}: {}", err(&refused));
+        let refused = test_env.ends(line, 2);
+        assert!(refused.contains(told), "{line}: {refused}");
+        let refused = test_env.run(&line.split(' ').chain(["--json"]).collect::<Vec<_>>());
+        assert_eq!(code(&refused), 2, "{line}: {}", err(&refused));
         let error: serde_json::Value = serde_json::from_str(&err(&refused)).unwrap();
         let (message, hint) = (&error["error"]["message"], &error["error"]["hints"][0]);
         let said = format!("{}\nhint: {}", message.as_str().unwrap(), hint.as_str().unwrap());
-        assert!(said.contains(told), "{args}: {said}");
+        assert!(said.contains(told), "{line}: {said}");
         assert_eq!(error["error"]["exit_code"], 2);
     }
-    for args in [
+    for line in [
         "change ls example",
         "change ls --job blogs",
         "item ls",
@@ -543,24 +492,19 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
         "job cursor show blogs",
         "token ls",
     ] {
-        let words: Vec<&str> = args.split(' ').collect();
+        let words: Vec<&str> = line.split(' ').collect();
         let empty = test_env.run(&words);
-        assert_eq!(
-            (code(&empty), out(&empty).as_str(), err(&empty).as_str()),
-            (0, "", "Nothing to list.\n"),
-            "{args}"
-        );
+        assert_eq!((code(&empty), out(&empty), err(&empty)), (0, "".into(), "Nothing to list.\n".into()));
         let json = test_env.run(&[&words[..], &["--json"]].concat());
-        assert_eq!((out(&json).trim(), err(&json).as_str()), ("[]", ""), "{args}");
+        assert_eq!((out(&json).trim(), err(&json).as_str()), ("[]", ""), "{line}");
     }
-    for args in [
+    for line in [
         "delivery ls --job old",
         "delivery ls --channel gone",
         "commits stats --branch main",
         "delivery skip --job old",
     ] {
-        let known = test_env.run(&args.split(' ').collect::<Vec<_>>());
-        assert_eq!(code(&known), 0, "{args}: {}", err(&known));
+        test_env.ends(line, 0);
     }
 }
 
@@ -574,15 +518,13 @@ fn what_serve_would_refuse_is_an_error_of_the_file() {
         ("here", "tsuzuki.toml:2:10", "\"127.0.0.1:8741\""),
     ] {
         let test_env = TestEnv::new(&format!("[web]\nlisten = \"{listen}\"\n"));
-        let checked = test_env.run(&["check"]);
-        assert_eq!(code(&checked), 5, "{listen}: {}", err(&checked));
-        assert!(err(&checked).contains(place) && err(&checked).contains(hint), "{listen}: {}", err(&checked));
+        let checked = test_env.ends("check", 5);
+        assert!(checked.contains(place) && checked.contains(hint), "{listen}: {checked}");
     }
     let guarded =
         "[web]\nlisten = \"0.0.0.0:18999\"\n[web.auth]\nuser = \"me\"\npassword = \"${WEB_PASSWORD}\"\n";
     for fine in [guarded, "[web]\nlisten = \"[::1]:8741\"\nprompt_listen = \"0.0.0.0:80\"\n"] {
-        let checked = TestEnv::new(fine).run(&["check"]);
-        assert_eq!(code(&checked), 0, "{}", err(&checked));
+        TestEnv::new(fine).ends("check", 0);
     }
 }
 
@@ -590,27 +532,20 @@ fn what_serve_would_refuse_is_an_error_of_the_file() {
 fn a_file_of_somebody_else_is_named_as_such_and_never_copied() {
     let test_env = TestEnv::new("[store]\nurl = \"sqlite:notes.txt\"\n");
     let notes = "my notes, which are longer than the header of a database file is, line by line\n".repeat(20);
-    std::fs::write(test_env.path().join("notes.txt"), &notes).unwrap();
-    for args in [&["status"][..], &["db", "migrate"], &["db", "backup", "copy.db"]] {
-        let refused = test_env.run(args);
-        assert_eq!(code(&refused), 1, "{args:?}: {}", err(&refused));
-        let said = err(&refused);
-        assert!(
-            said.contains("is not a SQLite database") && said.contains("check [store] url"),
-            "{args:?}: {said}"
-        );
-        assert!(!said.contains("damaged") && !said.contains("restore"), "{args:?}: {said}");
+    test_env.write("notes.txt", &notes);
+    for line in ["status", "db migrate", "db backup copy.db"] {
+        let said = test_env.ends(line, 1);
+        assert!(said.contains("is not a SQLite database") && said.contains("check [store] url"), "{said}");
+        assert!(!said.contains("damaged") && !said.contains("restore"), "{line}: {said}");
     }
-    assert_eq!(std::fs::read_to_string(test_env.path().join("notes.txt")).unwrap(), notes);
+    assert_eq!(test_env.read("notes.txt"), notes);
 
-    std::fs::remove_file(test_env.path().join("notes.txt")).unwrap();
-    let theirs = rusqlite::Connection::open(test_env.path().join("notes.txt")).unwrap();
+    std::fs::remove_file(test_env.file("notes.txt")).unwrap();
+    let theirs = rusqlite::Connection::open(test_env.file("notes.txt")).unwrap();
     theirs.execute_batch("CREATE TABLE songs (title TEXT)").unwrap();
     drop(theirs);
-    for args in [&["status"][..], &["db", "backup", "copy.db"]] {
-        let refused = test_env.run(args);
-        assert_eq!(code(&refused), 1, "{args:?}: {}", err(&refused));
-        assert!(err(&refused).contains("is not a tsuzuki database"), "{args:?}: {}", err(&refused));
+    for line in ["status", "db backup copy.db"] {
+        assert!(test_env.ends(line, 1).contains("is not a tsuzuki database"), "{line}");
     }
     assert_eq!(test_env.files(), ["notes.txt", "tsuzuki.toml"]);
 }
@@ -619,10 +554,8 @@ fn a_file_of_somebody_else_is_named_as_such_and_never_copied() {
 fn an_address_of_this_machine_is_refused_with_the_key_that_allows_it() {
     let test_env = TestEnv::new(&BLOGS.replace("https://example.com", "http://127.0.0.1:18009/"));
     let allow = "add `allow_private = [\"127.0.0.1\"]` where its address stands in the config: [[job]],";
-    let ran = test_env.run(&["run", "blogs"]);
-    assert!(code(&ran) == 1 && out(&ran).contains(allow), "{}", out(&ran));
-    let why = test_env.run(&["why", "example"]);
-    assert!(out(&why).contains(allow), "{}{}", out(&why), err(&why));
+    assert!(test_env.ends("run blogs", 1).contains(allow));
+    assert!(test_env.ends("why example", 0).contains(allow));
 }
 
 #[test]
@@ -637,15 +570,8 @@ fn the_first_interrupt_ends_a_command_that_only_looks() {
         &["doctor"],
         &["inspect", "feed", &address, "--allow-private", "127.0.0.1"],
     ] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
-            .current_dir(test_env.path())
-            .args(args)
-            .env_clear()
-            .env("TZ", "Asia/Tokyo")
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = test_env.command(args);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let _call = listener.accept().unwrap();
         let asked_at = std::time::Instant::now();
         send_signal(child.id(), Signal::INT);
@@ -672,7 +598,7 @@ fn catches(pid: u32, signal: Signal) -> bool {
 fn the_end_of_a_terminal_ends_a_command_unless_it_runs_under_nohup() {
     let test_env = TestEnv::new("");
     let waiting = |how: &str| {
-        let piped = std::process::Stdio::piped;
+        let piped = Stdio::piped;
         let mut command = Command::new("env");
         command
             .args([how, env!("CARGO_BIN_EXE_tsuzuki"), "inspect", "feed", "-"])
@@ -705,7 +631,7 @@ fn the_first_signal_ends_a_command_that_waits_for_its_input() {
     ] {
         for signal in [Signal::TERM, Signal::INT] {
             let mut command = test_env.command(args);
-            let piped = std::process::Stdio::piped;
+            let piped = Stdio::piped;
             let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
             let open_input = child.stdin.take();
             wait_until_caught(child.id(), signal);
@@ -728,17 +654,19 @@ fn a_closed_pipe_is_nobodys_fault() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "{}", err(&output));
 }
 
+/// Starts the daemon; with the lines that it says.
+fn serve(test_env: &TestEnv) -> (Child, Lines<BufReader<ChildStderr>>) {
+    let mut command = test_env.command(&["serve"]);
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    (child, lines)
+}
+
 #[test]
 fn the_daemon_stops_cleanly_on_sigterm() {
     let test_env = TestEnv::new("");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
-        .current_dir(test_env.path())
-        .arg("serve")
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
     // It says that it serves once everything is open.
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    let (mut child, mut lines) = serve(&test_env);
     assert!(lines.any(|line| line.unwrap().contains("Serving 0 jobs")));
     assert!(lines.any(|line| line.unwrap().contains("No job starts by itself")));
     send_signal(child.id(), Signal::TERM);
@@ -750,10 +678,7 @@ fn the_daemon_stops_cleanly_on_sigterm() {
 #[test]
 fn the_daemon_reads_its_config_again_on_sighup() {
     let test_env = TestEnv::new("");
-    let mut command = test_env.command(&["serve"]);
-    command.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    let (mut child, mut lines) = serve(&test_env);
     assert!(lines.any(|line| line.unwrap().contains("No job starts by itself")));
     wait_until_caught(child.id(), Signal::HUP);
     send_signal(child.id(), Signal::HUP);
@@ -767,9 +692,7 @@ fn the_daemon_reads_its_config_again_on_sighup() {
 fn the_daemon_warns_of_a_new_job_that_sends_nowhere() {
     // An address of this machine is refused, so nothing leaves it.
     let test_env = TestEnv::new(&BLOGS.replace("https://example.com", "http://127.0.0.1:18009/"));
-    let mut command = test_env.command(&["serve"]);
-    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    let (mut child, mut lines) = serve(&test_env);
     let warned = lines.any(|line| line.unwrap().contains("job `blogs` sends nowhere: results are kept"));
     send_signal(child.id(), Signal::TERM);
     assert!(warned);
@@ -780,10 +703,7 @@ fn the_daemon_warns_of_a_new_job_that_sends_nowhere() {
 #[test]
 fn the_command_line_speaks_the_language_of_the_option_the_config_or_the_locale() {
     let test_env = TestEnv::new(BLOGS);
-    let with = |args: &[&str], lang: &str| {
-        let output = test_env.command(args).env("LANG", lang).output().unwrap();
-        format!("{}{}", out(&output), err(&output))
-    };
+    let with = |args: &[&str], lang: &str| said(&test_env.command(args).env("LANG", lang).output().unwrap());
     for said in [with(&["status"], "ja_JP.UTF-8"), with(&["status", "--lang", "ja"], "en_US.UTF-8")] {
         for words in ["ジョブ", "○ 未実行", "まだ実行されていません"] {
             assert!(said.contains(words), "{words}: {said}");
@@ -888,7 +808,7 @@ fn config_show_says_where_the_zone_the_language_and_every_value_come_from() {
 #[test]
 fn backups_are_kept_by_number() {
     let test_env = TestEnv::new(BLOGS);
-    assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
+    test_env.ends("db migrate", 0);
     for second in 1..=4 {
         let mut command = test_env.command(&["db", "backup", "--keep", "2"]);
         command.env("TSUZUKI_NOW", format!("2026-01-15T00:00:0{second}Z"));
@@ -912,7 +832,7 @@ fn backups_are_kept_by_number() {
 #[test]
 fn a_copy_is_kept_before_the_schema_changes() {
     let test_env = TestEnv::new(BLOGS);
-    assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
+    test_env.ends("db migrate", 0);
     assert!(!test_env.files().iter().any(|file| file.contains(".before-v")), "a new file needs no copy");
     let known = tsuzuki::db::known_migrations();
     let newest = known.last().unwrap();
@@ -933,7 +853,7 @@ fn a_copy_is_kept_before_the_schema_changes() {
     let undone: String = statements.filter_map(undo).collect();
     let undone = format!("DELETE FROM schema_migrations WHERE version = {}; {undone}", newest.version);
     rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap().execute_batch(&undone).unwrap();
-    assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
+    test_env.ends("db migrate", 0);
     let copy = format!("tsuzuki.db.before-v{}", newest.version);
     assert!(test_env.files().contains(&copy), "{:?}", test_env.files());
 }
@@ -941,8 +861,7 @@ fn a_copy_is_kept_before_the_schema_changes() {
 #[tokio::test]
 async fn a_part_of_a_title_or_a_bare_number_is_enough_for_why() {
     let test_env = TestEnv::new(BLOGS);
-    let db = db_of(&test_env).await;
-    db.write(|tx| {
+    write_rows(&test_env, |tx| {
         for (url, title) in [("https://a.example/1", "家計調査（月報）の公表"), ("https://a.example/2", "家計 Survey")] {
             tx.execute(
                 sql!("INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at, job_name) VALUES (?1, ?2, ?3, 0, 0, 0, ?3, ?3, 'mic')"),
@@ -951,20 +870,15 @@ async fn a_part_of_a_title_or_a_bare_number_is_enough_for_why() {
         }
         Ok(())
     })
-    .await
-    .unwrap();
-    db.close().await;
-    let told = ends_with(&test_env.run(&["why", "survey"]), 0);
+    .await;
+    let told = test_env.ends("why survey", 0);
     assert!(told.contains("item 2 of job mic: 家計 Survey"), "{told}");
     let several = ends_with(&test_env.run(&["why", "家計 "]), 0);
     assert!(several.contains("item 2") && !several.contains("item 1"), "{several}");
     let several = test_env.run(&["why", "家計調査"]);
     assert!(ends_with(&several, 0).contains("item 1 of job mic"));
-    assert!(ends_with(&test_env.run(&["why", "2"]), 0).contains("item 2 of job mic"));
-    assert!(
-        ends_with(&test_env.run(&["why", "家計"]), 2).contains("`家計` can be 2 things"),
-        "two letters are a word"
-    );
+    assert!(test_env.ends("why 2", 0).contains("item 2 of job mic"));
+    assert!(test_env.ends("why 家計", 2).contains("`家計` can be 2 things"), "two letters are a word");
     for short in ["家", "su"] {
         assert!(
             ends_with(&test_env.run(&["why", short]), 1).contains("nothing is known"),

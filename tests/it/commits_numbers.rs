@@ -1,7 +1,6 @@
 //! Statistics that can be defended: merges apart, people brought together, robots left out, and the commits behind a number.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use tsuzuki::commits::people::People;
@@ -11,6 +10,7 @@ use tsuzuki::config::{self, Env};
 use tsuzuki::demo::gitlab::{Change, Fault, GitLab, History};
 
 use crate::commits::world::{TOKEN, World, config_text, rows};
+use crate::test_env::{TestEnv, err, out};
 
 const PROJECT: &str = "projects = [\"team/app\"]\nbranches = [\"*\"]";
 
@@ -204,68 +204,49 @@ on_both_databases! {
         let gitlab = GitLab::start().await.unwrap();
         gitlab.add_history(7, "team/app", history());
         let keys = format!("{PROJECT}\nexclude_authors = [\"*[bot]*\"]");
-        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), config_text(&gitlab.url(), TOKEN, &keys)).unwrap();
-        let run = |arguments: &[&str]| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-            command.args(arguments).current_dir(fixture.dir.path()).env_clear().env("TZ", "Asia/Tokyo");
-            command.env("TSUZUKI_STORE_URL", fixture.address());
-            async move {
-                let ended = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-                (ended.status.code(), ended.stdout, String::from_utf8(ended.stderr).unwrap())
-            }
-        };
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        assert_eq!(run(&["bulk", "start"]).await.0, Some(0));
-        let (_, csv, words) = run(&["commits", "stats", "--by", "person", "--format", "csv"]).await;
-        assert_eq!(text(csv), "author,commits,merges,additions,deletions\r\nAnn,2,0,510,1\r\nAnn Other,1,0,3,0\r\nBob,2,1,29,11\r\n");
+        let test_env = TestEnv::on(&fixture, &config_text(&gitlab.url(), TOKEN, &keys));
+        test_env.ends("bulk start", 0);
+        let ended = test_env.run(&["commits", "stats", "--by", "person", "--format", "csv"]);
+        let (csv, words) = (out(&ended), err(&ended));
+        assert_eq!(csv, "author,commits,merges,additions,deletions\r\nAnn,2,0,510,1\r\nAnn Other,1,0,3,0\r\nBob,2,1,29,11\r\n");
         assert!(words.contains("5 commits, 1 merge (lines left out), 1 left out by author; days begin in UTC"), "{words}");
-        for name in [["why", "person:Bob", "2026-01"].as_slice(), &["why", "person:bob@2026-01"], &["why", "Bob", "2026-01"]] {
-            let (code, told, words) = run(name).await;
-            let told = text(told);
-            assert_eq!(code, Some(0), "{words}");
+        for line in ["why person:Bob 2026-01", "why person:bob@2026-01", "why Bob 2026-01"] {
+            let told = test_env.ends(line, 0);
             assert!(told.contains("Bob in 2026-01 (UTC)") && told.contains("+20 -2"), "{told}");
             assert!(told.contains("+20 -2 Work of Bob") && told.contains("merge Work of Bob"), "{told}");
             assert!(!told.contains("chore(release)") && !told.contains('@'), "{told}");
         }
-        let (_, json, _) = run(&["why", "person:Ann@2026-W02", "--json"]).await;
-        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let json = test_env.json("why person:Ann@2026-W02");
         assert_eq!((&json[0]["person"]["commits"].as_array().unwrap().len(), &json[0]["person"]["additions"]), (&2, &510.into()));
-        assert_eq!(run(&["why", "person:Nobody", "2026-01"]).await.0, Some(1));
-        let (_, listed, _) = run(&["commits", "ls", "--json"]).await;
-        let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
+        test_env.ends("why person:Nobody 2026-01", 1);
+        let listed = test_env.json("commits ls");
         let sha = listed[0]["sha"].as_str().unwrap();
         for name in [sha, &sha[..7], &format!("commit:{sha}")] {
-            let (code, told, words) = run(&["why", name]).await;
-            let told = text(told);
-            assert_eq!(code, Some(0), "{name}: {words}");
+            let told = test_env.ends(&format!("why {name}"), 0);
             assert!(told.starts_with(&format!("● commit {}: ", &sha[..8])) && told.contains("team/app main"), "{told}");
             assert!(!told.contains('@'), "{told}");
         }
-        assert_eq!(run(&["why", &sha[..6]]).await.0, Some(1), "too short to mean one commit");
-        assert_eq!(run(&["commits", "stats", "--output", "stats.xlsx"]).await.0, Some(0));
-        let book = std::fs::read(fixture.dir.path().join("stats.xlsx")).unwrap();
+        let too_short = &sha[..6];
+        test_env.ends(&format!("why {too_short}"), 1);
+        test_env.ends("commits stats --output stats.xlsx", 0);
+        let book = std::fs::read(test_env.file("stats.xlsx")).unwrap();
         let has = |text: &str| book.windows(text.len()).any(|window| window == text.as_bytes());
         assert!(book.starts_with(b"PK") && has("xl/worksheets/sheet1.xml"), "{} bytes", book.len());
-        let (code, _, words) = run(&["commits", "stats", "--output", "stats.xlsx"]).await;
-        assert!(code == Some(2) && words.contains("--force"), "{words}");
-        let (_, shown, _) = run(&["commits", "stats", "--by", "week", "--timezone", "Asia/Tokyo"]).await;
-        assert!(text(shown).starts_with("WEEK (Asia/Tokyo)  AUTHOR"));
+        assert!(test_env.ends("commits stats --output stats.xlsx", 2).contains("--force"));
+        assert!(test_env.ends("commits stats --by week --timezone Asia/Tokyo", 0).starts_with("WEEK (Asia/Tokyo)  AUTHOR"));
         for (by, columns) in [
             ("month", "month (UTC),author"), ("week", "week (UTC),author"), ("day", "day (UTC),author"),
             ("person", "author"), ("project", "project,people"), ("branch", "project,branch,people"),
         ] {
             let columns = format!("{columns},commits,merges,additions,deletions");
-            let ask = |format: &'static str| run(&["commits", "stats", "--by", by, "--format", format]);
-            let (_, csv, _) = ask("csv").await;
-            let csv = text(csv);
+            let ask = |format: &str| test_env.run(&["commits", "stats", "--by", by, "--format", format]);
+            let csv = out(&ask("csv"));
             assert_eq!(csv.lines().next(), Some(columns.as_str()), "{csv}");
-            let (_, tsv, _) = ask("tsv").await;
-            assert_eq!(text(tsv).replace('\r', ""), csv.replace(',', "\t").replace('\r', ""), "{by}");
-            let (_, json, _) = ask("json").await;
-            let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+            assert_eq!(out(&ask("tsv")).replace('\r', ""), csv.replace(',', "\t").replace('\r', ""), "{by}");
+            let json: serde_json::Value = serde_json::from_str(&out(&ask("json"))).unwrap();
             let rows = json["rows"].as_array().unwrap().len();
             assert_eq!((&json["by"], &json["timezone"], rows), (&by.into(), &"UTC".into(), csv.lines().count() - 1), "{json}");
-            assert!(ask("xlsx").await.1.starts_with(b"PK"), "{by}");
+            assert!(ask("xlsx").stdout.starts_with(b"PK"), "{by}");
         }
     }
 }

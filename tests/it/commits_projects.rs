@@ -1,7 +1,6 @@
 //! Which projects and branches are collected, what is said of those that cannot be, and how far a run is.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
@@ -13,7 +12,7 @@ use tsuzuki::config::{self, Env};
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 
 use crate::commits::world::{Repo, TOKEN, World, config_text, rows};
-use crate::databases::Fixture;
+use crate::test_env::TestEnv;
 
 /// The paths of the projects that were found.
 async fn found(world: &World) -> Vec<String> {
@@ -233,35 +232,20 @@ on_both_databases! {
     async fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused(fixture) {
         let gitlab = GitLab::start().await.unwrap();
         gitlab.add_synthetic(1, "team/app", 2_500);
-        std::fs::write(
-            fixture.dir.path().join("tsuzuki.toml"),
-            config_text(&gitlab.url(), TOKEN, "group = \"team\""),
-        )
-        .unwrap();
-        let run = async |arguments: &[&str]| run(&fixture, arguments).await;
-        assert_eq!(run(&["bulk", "start", "--project", "app", "--branch", "main"]).await.0, Some(0));
+        let test_env = TestEnv::on(&fixture, &config_text(&gitlab.url(), TOKEN, "group = \"team\""));
+        test_env.ends("bulk start --project app --branch main", 0);
         for again in ["retry-failed", "resume", "cancel", "show"] {
-            let (code, words) = run(&["bulk", again, "550e8400-e29b-41d4-a716-446655440000"]).await;
-            assert!(code == Some(2) && words.contains("there is no run 550e8400"), "{words}");
+            let said = test_env.ends(&format!("bulk {again} 550e8400-e29b-41d4-a716-446655440000"), 2);
+            assert!(said.contains("there is no run 550e8400"), "{said}");
         }
-        let (code, words) = run(&["branch", "rm", "team/app", "main", "--data"]).await;
-        assert!(code == Some(2) && words.contains("2500 commits") && words.contains("--yes"), "{words}");
-        let (code, words) = run(&["branch", "rm", "team/app", "main", "--data", "--yes"]).await;
-        assert!(code == Some(0) && words.contains("Deleted 2500 commits"), "{words}");
-        let (_, words) = run(&["commits", "stats"]).await;
-        assert!(words.contains("0 commits"), "{words}");
-        assert_eq!(run(&["bulk", "start"]).await.0, Some(1), "it is not collected any more");
-        assert_eq!(run(&["branch", "add", "team/app", "main"]).await.0, Some(0));
-        assert_eq!(run(&["bulk", "start"]).await.0, Some(0));
-        let (_, words) = run(&["commits", "stats"]).await;
-        assert!(words.contains("2250 commits, 250 merges"), "{words}");
+        let said = test_env.ends("branch rm team/app main --data", 2);
+        assert!(said.contains("2500 commits") && said.contains("--yes"), "{said}");
+        assert!(test_env.ends("branch rm team/app main --data --yes", 0).contains("Deleted 2500 commits"));
+        assert!(test_env.ends("commits stats", 0).contains("0 commits"));
+        // It is not collected any more.
+        test_env.ends("bulk start", 1);
+        test_env.ends("branch add team/app main", 0);
+        test_env.ends("bulk start", 0);
+        assert!(test_env.ends("commits stats", 0).contains("2250 commits, 250 merges"));
     }
-}
-
-pub(crate) async fn run(fixture: &Fixture, arguments: &[&str]) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    command.args(arguments).current_dir(fixture.dir.path()).env_clear().env("TZ", "Asia/Tokyo");
-    command.env("TSUZUKI_STORE_URL", fixture.address());
-    let ended = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-    (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
 }

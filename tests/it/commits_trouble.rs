@@ -14,8 +14,8 @@ use tsuzuki::engine::Failure;
 use tsuzuki::id::{Owner, RunId};
 
 use crate::commits::world::{TOKEN, World, config_text};
-use crate::commits_projects::run;
 use crate::commits_runs::tick;
+use crate::test_env::{TestEnv, err};
 
 const GROUP: &str = "group = \"team\"";
 
@@ -106,18 +106,17 @@ on_both_databases! {
             let status = 428 + id.max(2);
             (asked.segments.len() > 3).then(|| Fault::Status(status, vec![], "{\"message\":\"no\"}"))
         });
-        let text = config_text(&gitlab.url(), TOKEN, "group = \"team\"");
-        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), text).unwrap();
-        assert_eq!(run(&fixture, &["bulk", "start"]).await.0, Some(3));
-        let (_, said) = run(&fixture, &["status"]).await;
+        let test_env = TestEnv::on(&fixture, &config_text(&gitlab.url(), TOKEN, "group = \"team\""));
+        test_env.ends("bulk start", 3);
+        let said = err(&test_env.run(&["status"]));
         let lines: Vec<&str> = said.lines().filter(|line| line.contains("cannot be collected since")).collect();
         assert_eq!(lines.len(), 5, "{said}");
         assert!(lines.iter().filter(|line| line.contains(" and 1 more ")).all(|line| line.contains("HTTP 430") && line.contains("`tsuzuki branch ls`")), "{said}");
         assert!(said.contains("… and 1 more"), "{said}");
         assert!(!said.contains("--failing"), "that lists jobs, and none fails: {said}");
-        assert!(run(&fixture, &["status", "--failing"]).await.1.contains("No job fails or waits."));
+        assert!(test_env.ends("status --failing", 0).contains("No job fails or waits."));
         for name in ["team/p3/main", "team/p3 main"] {
-            assert_eq!(run(&fixture, &["why", name]).await.0, Some(0), "{name}");
+            assert!(test_env.run(&["why", name]).status.success(), "{name}");
         }
     }
 

@@ -119,33 +119,19 @@ fn desk_with_items(count: usize) -> TestEnv {
     let test_env = TestEnv::new("[app]\ntimezone = \"Asia/Tokyo\"\n");
     let rows: String = (0..count).map(|n| format!("INSERT INTO items (url, title, published_at, status, retry_count, created_at, last_checked_at) VALUES ('https://a.example/{n}', '=1+1', '2025-01-01T00:00:00Z', 0, 0, '2025-01-01', '2025-01-01');")).collect();
     crate::import::source(test_env.path(), "mic.db", &format!("{} {rows}", crate::import::MIC_BOT));
-    let imported = test_env.run(&["import", "mic-bot", "mic.db", "--job", "mic", "-q"]);
-    assert_eq!(code(&imported), 0, "{}", err(&imported));
+    test_env.ends("import mic-bot mic.db --job mic -q", 0);
     test_env
 }
 
 #[test]
 fn a_file_is_written_whole_and_never_over_another() {
     let test_env = desk_with_items(3);
-    let written = test_env.run(&["export", "items", "--output", "items.tsv"]);
-    assert_eq!(code(&written), 0, "{}", err(&written));
-    assert!(err(&written).contains("Wrote 3 rows to items.tsv"), "{}", err(&written));
+    let written = test_env.ends("export items --output items.tsv", 0);
+    assert!(written.contains("Wrote 3 rows to items.tsv"), "{written}");
     assert!(test_env.read("items.tsv").starts_with("id\tjob_name\turl\ttitle\t"));
-    let again = test_env.run(&["export", "items", "--output", "items.tsv"]);
-    assert_eq!(code(&again), 2);
-    assert!(err(&again).contains("items.tsv is there already\nhint: --force replaces it"), "{}", err(&again));
-    let forced = test_env.run(&[
-        "export",
-        "items",
-        "--output",
-        "items.tsv",
-        "--force",
-        "--raw",
-        "--bom",
-        "--format",
-        "csv",
-    ]);
-    assert_eq!(code(&forced), 0);
+    let again = test_env.ends("export items --output items.tsv", 2);
+    assert!(again.contains("items.tsv is there already\nhint: --force replaces it"), "{again}");
+    test_env.ends("export items --output items.tsv --force --raw --bom --format csv", 0);
     assert!(test_env.read("items.tsv").starts_with("\u{feff}id,job_name"));
     assert!(test_env.read("items.tsv").contains(",=1+1,"));
     let env: Vec<_> = std::fs::read_dir(test_env.path())
@@ -157,31 +143,25 @@ fn a_file_is_written_whole_and_never_over_another() {
     let ndjson = test_env.run(&["export", "items", "--output", "x.ndjson"]);
     assert_eq!(code(&ndjson), 0);
     assert_eq!(test_env.read("x.ndjson").lines().count(), 3);
-    assert_eq!(code(&test_env.run(&["export", "items", "--output", "no/such/dir.csv"])), 1);
-    assert_eq!(code(&test_env.run(&["export", "items", "--output", "x.opml"])), 2);
-    assert_eq!(code(&test_env.run(&["export", "items", "--json", "--bom"])), 2);
-    let json = test_env.run(&["export", "items", "--json", "--since", "2025-01-01", "--until", "2025-01-02"]);
-    let read: serde_json::Value = serde_json::from_str(&out(&json)).unwrap();
+    test_env.ends("export items --output no/such/dir.csv", 1);
+    test_env.ends("export items --output x.opml", 2);
+    test_env.ends("export items --json --bom", 2);
+    let read = test_env.json("export items --since 2025-01-01 --until 2025-01-02");
     assert_eq!(read.as_array().unwrap().len(), 3, "the day begins at midnight of the configured zone");
     let none = test_env.run(&["export", "items", "--until", "2025-01-01"]);
     assert_eq!(out(&none).lines().count(), 1);
-    assert_eq!(code(&test_env.run(&["export", "commits", "--job", "nobody"])), 2);
+    test_env.ends("export commits --job nobody", 2);
 }
 
 #[test]
 fn a_file_that_promises_another_format_is_not_written() {
     let test_env = desk_with_items(1);
-    let wrong = test_env.run(&["export", "items", "-o", "items.xlsx"]);
-    assert_eq!(code(&wrong), 2);
-    assert!(
-        err(&wrong).contains("by the ending `.xlsx`\nhint: csv, tsv, json and ndjson"),
-        "{}",
-        err(&wrong)
-    );
-    assert!(!test_env.path().join("items.xlsx").exists());
-    assert_eq!(code(&test_env.run(&["export", "items", "-o", "items.txt", "--format", "tsv"])), 0);
-    assert_eq!(code(&test_env.run(&["export", "items", "-o", "items"])), 0);
-    let written = std::fs::read_to_string(test_env.path().join("items")).unwrap();
+    let wrong = test_env.ends("export items -o items.xlsx", 2);
+    assert!(wrong.contains("by the ending `.xlsx`\nhint: csv, tsv, json and ndjson"), "{wrong}");
+    assert!(!test_env.file("items.xlsx").exists());
+    test_env.ends("export items -o items.txt --format tsv", 0);
+    test_env.ends("export items -o items", 0);
+    let written = test_env.read("items");
     assert_eq!(written.lines().count(), 2, "a name without an ending is CSV");
 }
 
@@ -190,14 +170,14 @@ fn a_job_that_nobody_knows_is_an_error_and_not_an_empty_file() {
     let test_env = desk_with_items(1);
     let job =
         "[[job]]\nname = \"mic\"\nkind = \"blogs\"\nblog = [{ id = \"x\", url = \"https://example.com\" }]\n";
-    std::fs::write(test_env.path().join("tsuzuki.toml"), job).unwrap();
+    test_env.write("tsuzuki.toml", job);
     let wrong = test_env.run(&["export", "items", "--job", "mci", "--output", "x.csv"]);
     assert_eq!((code(&wrong), out(&wrong)), (2, String::new()));
     assert!(err(&wrong).contains("there is no job `mci`\nhint: did you mean `mic`?"), "{}", err(&wrong));
-    assert!(!test_env.path().join("x.csv").exists());
-    assert_eq!(code(&test_env.run(&["export", "opml", "--job", "nobody"])), 2);
+    assert!(!test_env.file("x.csv").exists());
+    test_env.ends("export opml --job nobody", 2);
     // What was imported for a job that has left the config is still there to be had.
-    std::fs::write(test_env.path().join("tsuzuki.toml"), "").unwrap();
+    test_env.write("tsuzuki.toml", "");
     assert_eq!(out(&test_env.run(&["export", "items", "--job", "mic"])).lines().count(), 2);
 }
 
@@ -206,11 +186,11 @@ fn a_job_that_nobody_knows_is_an_error_and_not_an_empty_file() {
 fn a_file_that_is_replaced_keeps_its_mode() {
     use std::os::unix::fs::PermissionsExt;
     let test_env = desk_with_items(1);
-    let file = test_env.path().join("x.csv");
+    let file = test_env.file("x.csv");
     for mode in [0o600, 0o666] {
         std::fs::write(&file, "").unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
-        assert_eq!(code(&test_env.run(&["export", "items", "--output", "x.csv", "--force"])), 0);
+        test_env.ends("export items --output x.csv --force", 0);
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, mode);
         assert_eq!(test_env.read("x.csv").lines().count(), 2);
     }

@@ -19,16 +19,16 @@ fn a_first_file_passes_the_check_and_is_never_overwritten() {
     ] {
         let test_env = TestEnv::empty();
         ends_with(&test_env.run(args), 0);
-        assert!(ends_with(&test_env.run(&["check"]), 0).contains(jobs), "{args:?}");
+        assert!(test_env.ends("check", 0).contains(jobs), "{args:?}");
         let before = test_env.config();
         let told = ends_with(&test_env.run(args), 1);
         let words = ["exists already, and was left as it is", "すでにあります。変更していません"];
         assert!(words.iter().any(|words| told.contains(words)), "{told}");
         assert_eq!(test_env.config(), before);
-        ends_with(&test_env.run(&["init", "-c", "other.toml"]), 0);
-        assert!(ends_with(&test_env.run(&["check", "-c", "other.toml"]), 0).contains("0 jobs"));
+        test_env.ends("init -c other.toml", 0);
+        assert!(test_env.ends("check -c other.toml", 0).contains("0 jobs"));
     }
-    assert!(ends_with(&TestEnv::empty().run(&["init", "blog"]), 2).contains("blogs"));
+    assert!(TestEnv::empty().ends("init blog", 2).contains("blogs"));
 }
 
 const OUTSIDE: &str = "# my places\n[llm.gemini] # the model\nkind = \"gemini\"\napi_key = \"${GEMINI_API_KEY}\"\n\n\
@@ -94,11 +94,8 @@ fn jobs_of_every_kind_are_added_by_flags() {
         assert_eq!(out, format!("[[job]]\nname = \"{}\"\nkind = \"{}\"\n{lines}", args[1], args[0]));
         assert!(test_env.config().starts_with(OUTSIDE), "the rest of the file is as it was");
     }
-    assert!(ends_with(&test_env.run(&["check"]), 0).contains("4 jobs"));
-    ends_with(
-        &test_env.run(&["job", "add", "more", "--kind", "blogs", "--blog", "x=https://example.net"]),
-        0,
-    );
+    assert!(test_env.ends("check", 0).contains("4 jobs"));
+    test_env.ends("job add more --kind blogs --blog x=https://example.net", 0);
 }
 
 #[test]
@@ -124,8 +121,8 @@ fn what_would_not_work_is_not_written() {
 #[test]
 fn the_doctor_says_where_to_get_what_is_missing() {
     let test_env = TestEnv::empty();
-    ends_with(&test_env.run(&["init", "press", "books", "blogs", "commits"]), 0);
-    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 4);
+    test_env.ends("init press books blogs commits", 0);
+    let told = test_env.ends("doctor --offline", 4);
     for words in [
         "https://aistudio.google.com/apikey",
         "scopes `read` and `write:statuses`",
@@ -140,7 +137,7 @@ fn the_doctor_says_where_to_get_what_is_missing() {
         assert!(told.contains(words), "{words}: {told}");
     }
     let test_env = TestEnv::new("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"x\"]\n");
-    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 0);
+    let told = test_env.ends("doctor --offline", 0);
     assert!(told.contains("which allows no requests without one"), "{told}");
     assert_eq!(told.matches("https://console.cloud.google.com/apis/credentials").count(), 1, "{told}");
 }
@@ -152,7 +149,7 @@ fn the_doctor_names_its_checks_in_japanese_and_tells_a_missing_secret_once() {
          [channel.hook]\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/\"\n\
          [[job]]\nname = \"p\"\nkind = \"press\"\nllm = \"none\"\nfeed = \"http://127.0.0.1:9/\"\ndeliver = [\"toot\"]\n",
     );
-    let told = ends_with(&test_env.run(&["doctor", "--lang", "ja"]), 4);
+    let told = test_env.ends("doctor --lang ja", 4);
     let names: std::collections::BTreeSet<&str> =
         told.lines().filter_map(|line| line.split("  ").next()).collect();
     for name in [
@@ -173,28 +170,28 @@ fn the_doctor_names_its_checks_in_japanese_and_tells_a_missing_secret_once() {
 #[test]
 fn the_doctor_ends_with_what_has_to_be_mended_first() {
     let test_env = TestEnv::new("[app]\nlangage = \"ja\"\n");
-    ends_with(&test_env.run(&["doctor", "--offline"]), 5);
+    test_env.ends("doctor --offline", 5);
     let without_model = "[[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"https://a.example/\"\n";
-    let told = ends_with(&TestEnv::new(without_model).run(&["doctor", "--offline"]), 5);
+    let told = TestEnv::new(without_model).ends("doctor --offline", 5);
     assert!(told.contains("a press job needs a model to ask"), "{told}");
     let in_file = "[store]\nurl = \"sqlite:tsuzuki.toml/inside.db\"\n";
     let test_env = TestEnv::new(in_file);
-    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 1);
+    let told = test_env.ends("doctor --offline", 1);
     assert!(told.contains("tsuzuki.toml is not a directory"), "{told}");
     let test_env = TestEnv::new("[store]\nurl = \"sqlite:place\"\n");
-    std::fs::create_dir(test_env.path().join("place")).unwrap();
-    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 1);
+    std::fs::create_dir(test_env.file("place")).unwrap();
+    let told = test_env.ends("doctor --offline", 1);
     assert!(told.contains("place is not a file"), "{told}");
     let mail = "[channel.m]\nkind = \"slack\"\nurl = \"${NOT_SET}\"\n";
     let test_env = TestEnv::new(&format!("{in_file}{mail}"));
-    ends_with(&test_env.run(&["doctor", "--offline"]), 4);
+    test_env.ends("doctor --offline", 4);
 }
 
 #[test]
 fn the_doctor_tells_each_problem_of_a_broken_file_in_a_line_of_its_own() {
     let test_env =
         TestEnv::new("[app]\nlangage = \"ja\"\n[[job]]\nname = \"b\"\nkind = \"blog\"\nblog = []\n");
-    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 5);
+    let told = test_env.ends("doctor --offline", 5);
     let lines: Vec<&str> = told.lines().skip(1).collect();
     assert_eq!(lines.len(), 2, "{told}");
     assert_eq!(
@@ -208,13 +205,13 @@ fn the_doctor_tells_each_problem_of_a_broken_file_in_a_line_of_its_own() {
 fn what_cannot_be_written_is_told_without_flags_and_passing_files() {
     // Nobody can make files here, not even root.
     let test_env = TestEnv::new("");
-    std::os::unix::fs::symlink("/proc/self/limits", test_env.path().join("elsewhere.toml")).unwrap();
+    std::os::unix::fs::symlink("/proc/self/limits", test_env.file("elsewhere.toml")).unwrap();
     let mut command = test_env.command(&["-c", "elsewhere.toml", "channel", "add", "slack"]);
     let output = command.output().unwrap();
     assert!(!output.status.success());
     assert!(!said(&output).contains(".tsuzuki-"), "{}", said(&output));
     let test_env = TestEnv::new("[store]\nurl = \"sqlite:/proc/tsuzuki.db\"\n");
-    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 1);
+    let told = test_env.ends("doctor --offline", 1);
     assert!(told.contains("/proc cannot be written to: ") && !told.contains(".tsuzuki-"), "{told}");
 }
 
@@ -240,7 +237,7 @@ fn a_job_that_cannot_be_added_is_told_its_flags() {
 #[test]
 fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
     let job = "[[job]]\nname = \"code\"\nkind = \"commits\"\ngitlab = \"https://gitlab.example\"\n";
-    let told = ends_with(&TestEnv::new(job).run(&["check"]), 0);
+    let told = TestEnv::new(job).ends("check", 0);
     for words in [
         "warning: the job `code` names neither",
         "tsuzuki branch add PROJECT BRANCH --job code",
@@ -248,12 +245,12 @@ fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    let told = ends_with(&TestEnv::new(job).run(&["run-due", "--dry-run"]), 0);
+    let told = TestEnv::new(job).ends("run-due --dry-run", 0);
     assert!(told.contains("nothing: no project, group or branch is named"), "{told}");
-    let told = ends_with(&TestEnv::new(job).run(&["job", "ls"]), 0);
+    let told = TestEnv::new(job).ends("job ls", 0);
     assert!(told.contains("every 1 h by default"), "{told}");
     for key in ["projects = [\"a/b\"]", "group = \"a\""] {
-        let told = ends_with(&TestEnv::new(&format!("{job}{key}\n")).run(&["check"]), 0);
+        let told = TestEnv::new(&format!("{job}{key}\n")).ends("check", 0);
         assert!(!told.contains("names neither"), "{told}");
     }
 }

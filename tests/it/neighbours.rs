@@ -19,7 +19,7 @@ fn jobs(count: usize) -> String {
 #[test]
 fn a_neighbour_that_stalls_in_a_write_is_waited_for_once_and_named() {
     let test_env = TestEnv::new(&jobs(12));
-    ends_with(&test_env.run(&["db", "migrate"]), 0);
+    test_env.ends("db migrate", 0);
     let patience = Duration::from_secs(3);
     let mut waiting = test_env.command(&["run-due"]);
     waiting.env("TSUZUKI_BUSY_MS", patience.as_millis().to_string());
@@ -33,14 +33,14 @@ fn a_neighbour_that_stalls_in_a_write_is_waited_for_once_and_named() {
     let words = format!("process {} (tsuzuki, stopped) keeps the database locked", stalled.pid());
     assert_eq!(said.matches(&words).count(), 12, "every job: {said}");
     stalled.wake();
-    let said = ends_with(&test_env.run(&["run-due", "--force"]), 1);
+    let said = test_env.ends("run-due --force", 1);
     assert!(!said.contains("locked"), "{said}");
 }
 
 #[test]
 fn a_command_that_finds_the_database_locked_says_by_whom() {
     let test_env = TestEnv::new(&jobs(1));
-    ends_with(&test_env.run(&["db", "migrate"]), 0);
+    test_env.ends("db migrate", 0);
     let stalled = Stopped::at("runner.begun", &mut test_env.command(&["run-due"]));
     let mut command = test_env.command(&["job", "pause", "b0"]);
     let said = ends_with(&command.env("TSUZUKI_BUSY_MS", "300").output().unwrap(), 1);

@@ -360,7 +360,7 @@ async fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
     {
         assert!(config.contains(words), "{words}: {config}");
     }
-    assert!(test_env.run(&["check"]).status.success());
+    test_env.ends("check", 0);
 }
 
 #[tokio::test]
@@ -371,10 +371,10 @@ async fn ctrl_c_at_a_question_of_init_leaves_no_file_that_is_in_the_way_of_the_n
     wait_until_written(&test_env, "What do you want to watch?").await;
     writeln!(answers, "blogs").unwrap();
     wait_until_written(&test_env, "the address of a blog").await;
-    assert!(test_env.path().join("tsuzuki.toml").exists());
+    assert!(test_env.file("tsuzuki.toml").exists());
     send_signal(test_env.read("pid").trim().parse().unwrap(), Signal::INT);
     assert_eq!(asking.wait().unwrap().code(), Some(130), "{}", written(&test_env));
-    assert!(!test_env.path().join("tsuzuki.toml").exists());
+    assert!(!test_env.file("tsuzuki.toml").exists());
 }
 
 #[tokio::test]

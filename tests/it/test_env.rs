@@ -5,15 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use tsuzuki::time::Clock;
+
+use crate::databases::Fixture;
+
 /// The directory; it goes with this value.
 pub(crate) struct TestEnv {
     dir: tempfile::TempDir,
+    /// The database and the clock of a test that the program shares.
+    shared: Option<(String, Clock)>,
 }
 
 impl TestEnv {
     /// One without a config.
     pub(crate) fn empty() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self { dir: tempfile::tempdir().unwrap(), shared: None }
     }
 
     /// One with this config.
@@ -21,6 +27,11 @@ impl TestEnv {
         let test_env = Self::empty();
         test_env.write("tsuzuki.toml", config);
         test_env
+    }
+
+    /// One with this config whose program has the database of `fixture`, and the time of its clock.
+    pub(crate) fn on(fixture: &Fixture, config: &str) -> Self {
+        Self { shared: Some((fixture.address(), fixture.clock.clone())), ..Self::new(config) }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -61,6 +72,9 @@ impl TestEnv {
             .env_clear()
             .env("TZ", "Asia/Tokyo")
             .env("HOME", self.path());
+        if let Some((database, clock)) = &self.shared {
+            command.env("TSUZUKI_STORE_URL", database).env("TSUZUKI_NOW", clock.now().to_string());
+        }
         command
     }
 
@@ -68,7 +82,24 @@ impl TestEnv {
         self.command(args).output().unwrap()
     }
 
-    /// The same while the servers of a test go on answering.
+    /// What the command of this line says, whose words stand between blanks, and which ends with `code`.
+    #[track_caller]
+    pub(crate) fn ends(&self, line: &str, code: i32) -> String {
+        let output = self.run(&line.split(' ').collect::<Vec<_>>());
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(code), "{line}: {said}");
+        said
+    }
+
+    /// What the command of this line, which ends well, prints for programs.
+    #[track_caller]
+    pub(crate) fn json(&self, line: &str) -> serde_json::Value {
+        let output = self.run(&line.split(' ').chain(["--json"]).collect::<Vec<_>>());
+        assert!(output.status.success(), "{line}: {}", err(&output));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{line}: {why}: {}", out(&output)))
+    }
+
+    /// The same as `run` while the servers of a test go on answering that runs on one thread.
     pub(crate) async fn run_beside(&self, args: &[&str]) -> Output {
         output_beside(self.command(args)).await
     }

@@ -1,36 +1,18 @@
 //! `why` and the results of runs, as people read them: words, times of their zone, and what to do next.
 
-use std::process::Command;
-
 use tsuzuki::demo::site::{Content, Site};
 use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::ledger::{Subject, event, lease, pause};
 use tsuzuki::{params, sql};
 
-use crate::databases::Fixture;
+use crate::test_env::{TestEnv, code, said};
 
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
 
-/// A config beside the database of the fixture.
-fn write_config(fixture: &Fixture, text: &str) {
-    let store = format!("[store]\nurl = \"{}\"\n", fixture.address());
-    std::fs::write(fixture.dir.path().join("tsuzuki.toml"), format!("{store}{text}")).unwrap();
-}
-
-/// Runs the program at the moment of the fixture; answers its exit code and what it said.
-async fn tsuzuki(fixture: &Fixture, args: &[&str]) -> (i32, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    command
-        .current_dir(fixture.dir.path())
-        .args(args)
-        .env_clear()
-        .env("TZ", "Asia/Tokyo")
-        .env("HOME", fixture.dir.path());
-    command.env("TSUZUKI_NOW", fixture.clock.now().to_string());
-    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-    let said =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    (output.status.code().unwrap_or(-1), said)
+/// Runs the program; answers its exit code and what it said.
+async fn tsuzuki(test_env: &TestEnv, args: &[&str]) -> (i32, String) {
+    let output = test_env.run_beside(args).await;
+    (code(&output), said(&output))
 }
 
 #[track_caller]
@@ -51,17 +33,17 @@ on_both_databases! {
     async fn why_tells_all_about_a_job(fixture) {
         let site = Site::start(Content::with_articles(3, fixture.clock.now())).await.unwrap();
         let hook = WebhookServer::start().await.unwrap();
-        write_config(&fixture, &format!(
+        let test_env = TestEnv::on(&fixture, &format!(
             "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n{ALLOW}\n\
              [[job]]\nname = \"mine\"\nkind = \"blogs\"\nevery = \"3h\"\ndeliver = [\"hook\"]\n{ALLOW}\nblog = [{{ id = \"site\", url = \"{}\" }}]\n",
             hook.url, site.url
         ));
-        let (code, never) = tsuzuki(&fixture, &["why", "mine"]).await;
+        let (code, never) = tsuzuki(&test_env, &["why", "mine"]).await;
         assert_eq!(code, 0, "{never}");
         has(&never, &["job mine: blogs, every 3 h\n", "delivers to     hook", "last run        never", "due: `run-due` or `serve` starts it"]);
 
-        assert_eq!(tsuzuki(&fixture, &["run-due", "-q"]).await.0, 0);
-        let (_, told) = tsuzuki(&fixture, &["why", "mine"]).await;
+        assert_eq!(tsuzuki(&test_env, &["run-due", "-q"]).await.0, 0);
+        let (_, told) = tsuzuki(&test_env, &["why", "mine"]).await;
         // 09:02 in Tokyo; the grid of three hours has its next point at noon.
         has(&told, &[
             "last run        2026-01-15 09:02 +09:00",
@@ -71,7 +53,7 @@ on_both_databases! {
             "events\n",
             "blog site: first run: 3 existing entries recorded, no notification (read by feed)",
         ]);
-        let (_, japanese) = tsuzuki(&fixture, &["why", "mine", "--lang", "ja"]).await;
+        let (_, japanese) = tsuzuki(&test_env, &["why", "mine", "--lang", "ja"]).await;
         has(&japanese, &[
             "ジョブ mine：blogs",
             "2026-01-15 09:02 +09:00  成功：1 件中 1 件を確認：初回 1 件（既存の 3 件を記録、通知なし）",
@@ -95,7 +77,7 @@ on_both_databases! {
         }).await.unwrap();
         fixture.clock.advance(std::time::Duration::from_secs(3 * 3600));
         fixture.db.write(|tx| tx.execute(sql!("UPDATE leases SET expires_at = '2999-01-01T00:00:00.000Z'"), params![])).await.unwrap();
-        let (_, told) = tsuzuki(&fixture, &["why", "mine"]).await;
+        let (_, told) = tsuzuki(&test_env, &["why", "mine"]).await;
         has(&told, &[
             "now             already running (process ",
             "since 2026-01-15 ",
@@ -110,7 +92,7 @@ on_both_databases! {
             "tsuzuki delivery approve --job mine  # send what needs approval",
         ]);
         assert!(!told.contains("not ours"), "{told}");
-        let (_, json) = tsuzuki(&fixture, &["why", "mine", "--json"]).await;
+        let (_, json) = tsuzuki(&test_env, &["why", "mine", "--json"]).await;
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json[0]["job"]["config"]["schedule"], "every 3h");
         assert_eq!(json[0]["job"]["runs"][0]["code"], "success");
@@ -119,35 +101,35 @@ on_both_databases! {
 
     async fn a_word_that_means_several_things_is_asked_back(fixture) {
         let site = Site::start(Content::with_articles(3, fixture.clock.now())).await.unwrap();
-        write_config(&fixture, &format!(
+        let test_env = TestEnv::on(&fixture, &format!(
             "[[job]]\nname = \"twin\"\nkind = \"blogs\"\n{ALLOW}\nblog = [{{ id = \"twin\", url = \"{}\" }}]\n", site.url
         ));
-        let (code, told) = tsuzuki(&fixture, &["run", "twin"]).await;
+        let (code, told) = tsuzuki(&test_env, &["run", "twin"]).await;
         assert_eq!(code, 0, "{told}");
-        let (code, told) = tsuzuki(&fixture, &["why", "twin"]).await;
+        let (code, told) = tsuzuki(&test_env, &["why", "twin"]).await;
         assert_eq!(code, 2);
         has(&told, &["`twin` can be 2 things", "hint: `tsuzuki why blog:twin`", "hint: `tsuzuki why job:twin`"]);
-        has(&tsuzuki(&fixture, &["why", "job:twin"]).await.1, &["job twin: blogs"]);
-        let blog = tsuzuki(&fixture, &["why", "blog:twin"]).await.1;
+        has(&tsuzuki(&test_env, &["why", "job:twin"]).await.1, &["job twin: blogs"]);
+        let blog = tsuzuki(&test_env, &["why", "blog:twin"]).await.1;
         has(&blog, &["blog twin\n", "read by         feed", "checks\n", "nothing new (HTTP 200)", "feed found: http"]);
-        let (code, told) = tsuzuki(&fixture, &["why", "twn"]).await;
+        let (code, told) = tsuzuki(&test_env, &["why", "twn"]).await;
         assert_eq!(code, 1);
         has(&told, &["nothing is known about `twn`", "did you mean `twin`?"]);
     }
 
     async fn what_a_job_without_a_channel_found_was_not_sent(fixture) {
         let site = Site::start(Content::with_articles(3, fixture.clock.now())).await.unwrap();
-        write_config(&fixture, &format!(
+        let test_env = TestEnv::on(&fixture, &format!(
             "[[job]]\nname = \"mine\"\nkind = \"blogs\"\nfirst_run = \"latest:2\"\n{ALLOW}\nblog = [{{ id = \"alpha\", url = \"{}\" }}]\n",
             site.url
         ));
         let silent = "job `mine` sends nowhere: results are kept and shown by `status` and `change ls`; add `deliver` to be notified";
-        let (code, first) = tsuzuki(&fixture, &["run", "mine"]).await;
+        let (code, first) = tsuzuki(&test_env, &["run", "mine"]).await;
         assert_eq!(code, 0, "{first}");
         has(&first, &[&format!("warning: {silent}")]);
-        let (_, again) = tsuzuki(&fixture, &["run", "mine"]).await;
+        let (_, again) = tsuzuki(&test_env, &["run", "mine"]).await;
         assert!(!again.contains("sends nowhere"), "only the first run warns: {again}");
-        let (_, why) = tsuzuki(&fixture, &["why", &format!("{}article-3", site.url)]).await;
+        let (_, why) = tsuzuki(&test_env, &["why", &format!("{}article-3", site.url)]).await;
         has(&why, &["sent            no: the job has no channel in `deliver`", "change 1: 2 new", "3 existing entries recorded, 2 of them announced"]);
         assert!(!why.contains("yes, see below") && !why.contains("2 told"), "{why}");
     }
@@ -155,18 +137,18 @@ on_both_databases! {
     async fn an_address_tells_its_entry_its_blog_and_where_it_was_told(fixture) {
         let site = Site::start(Content::with_articles(3, fixture.clock.now())).await.unwrap();
         let hook = WebhookServer::start().await.unwrap();
-        write_config(&fixture, &format!(
+        let test_env = TestEnv::on(&fixture, &format!(
             "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n{ALLOW}\n\
              [[job]]\nname = \"mine\"\nkind = \"blogs\"\ndeliver = [\"hook\"]\nhold_above = 2\n{ALLOW}\nblog = [{{ id = \"alpha\", url = \"{}\" }}]\n",
             hook.url, site.url
         ));
-        let why = async |slug: &str| tsuzuki(&fixture, &["why", &format!("{}{slug}", site.url)]).await;
-        assert_eq!(tsuzuki(&fixture, &["run", "mine"]).await.0, 0);
+        let why = async |slug: &str| tsuzuki(&test_env, &["why", &format!("{}{slug}", site.url)]).await;
+        assert_eq!(tsuzuki(&test_env, &["run", "mine"]).await.0, 0);
         for number in 0..2 {
             let (count, day) = (1 + number * 3, std::time::Duration::from_secs(24 * 3600));
             fixture.clock.advance(day);
             site.edit(|content| (0..count).for_each(|n| content.publish(&format!("n{number}{n}"), "New", fixture.clock.now())));
-            assert_eq!(tsuzuki(&fixture, &["run", "mine"]).await.0, 0);
+            assert_eq!(tsuzuki(&test_env, &["run", "mine"]).await.0, 0);
         }
 
         let (code, told) = why("n00?utm_source=mail").await;
@@ -178,14 +160,14 @@ on_both_databases! {
         let (code, told) = why("never-seen").await;
         assert_eq!(code, 1);
         has(&told, &["nothing is known about `http://"]);
-        has(&tsuzuki(&fixture, &["why", "alpa"]).await.1, &["did you mean `alpha`?"]);
-        let (_, json) = tsuzuki(&fixture, &["why", &format!("{}n00", site.url), "--json"]).await;
+        has(&tsuzuki(&test_env, &["why", "alpa"]).await.1, &["did you mean `alpha`?"]);
+        let (_, json) = tsuzuki(&test_env, &["why", &format!("{}n00", site.url), "--json"]).await;
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json[0]["entry"]["changes"][0]["deliveries"][0]["state"], "sent");
     }
 
     async fn branches_projects_and_messages_need_no_kind_before_their_name(fixture) {
-        write_config(&fixture, "");
+        let test_env = TestEnv::on(&fixture, "");
         fixture.db.write(|tx| {
             let now = tx.now();
             for (id, host) in [(1, "a.example"), (2, "b.example")] {
@@ -204,15 +186,15 @@ on_both_databases! {
             Ok(())
         }).await.unwrap();
         for thing in ["team/app/release/1.0", "app/release/1.0", "branch:team/app/release/1.0", "project:team/app/release/1.0"] {
-            has(&tsuzuki(&fixture, &["why", thing]).await.1, &["branch release/1.0 of project team/app", "collected: 1 new commit"]);
+            has(&tsuzuki(&test_env, &["why", thing]).await.1, &["branch release/1.0 of project team/app", "collected: 1 new commit"]);
         }
         for thing in ["lib", "project:other/lib", "project:lib"] {
-            has(&tsuzuki(&fixture, &["why", thing]).await.1, &["project other/lib (2) on b.example"]);
+            has(&tsuzuki(&test_env, &["why", thing]).await.1, &["project other/lib (2) on b.example"]);
         }
-        let (code, told) = tsuzuki(&fixture, &["why", "1"]).await;
+        let (code, told) = tsuzuki(&test_env, &["why", "1"]).await;
         assert_eq!(code, 0, "a project and a message have this number, and both are shown: {told}");
         has(&told, &["project team/app (1) on a.example", "▲ delivery 1: s\n"]);
-        has(&tsuzuki(&fixture, &["why", "delivery:1"]).await.1, &["▲ delivery 1: s\n", "state           failed", "last error      refused", "tsuzuki delivery retry 1  # try again"]);
+        has(&tsuzuki(&test_env, &["why", "delivery:1"]).await.1, &["▲ delivery 1: s\n", "state           failed", "last error      refused", "tsuzuki delivery retry 1  # try again"]);
     }
 
     async fn a_job_that_failed_wholly_says_so_and_the_exit_code_agrees(fixture) {
@@ -223,20 +205,20 @@ on_both_databases! {
         };
         let (dead, alive) = (dead_address(), site.url.to_string());
         let config = job("dead", &[&dead]) + &job("half", &[&dead, &alive]) + &job("alive", &[&alive]);
-        write_config(&fixture, &config);
-        let (code, told) = tsuzuki(&fixture, &["run", "dead"]).await;
+        let test_env = TestEnv::on(&fixture, &config);
+        let (code, told) = tsuzuki(&test_env, &["run", "dead"]).await;
         assert_eq!(code, 1, "{told}");
         assert!(told.starts_with("dead: failed: checked 1 of 1 blog") && told.contains("\n  dead0: "), "{told}");
-        has(&tsuzuki(&fixture, &["why", "dead0"]).await.1, &["failures in a row  1\n"]);
-        let (code, told) = tsuzuki(&fixture, &["run", "half"]).await;
+        has(&tsuzuki(&test_env, &["why", "dead0"]).await.1, &["failures in a row  1\n"]);
+        let (code, told) = tsuzuki(&test_env, &["run", "half"]).await;
         assert_eq!(code, 3, "{told}");
         assert!(told.starts_with("half: partly failed: "), "{told}");
-        let (code, told) = tsuzuki(&fixture, &["run-due", "--force"]).await;
+        let (code, told) = tsuzuki(&test_env, &["run-due", "--force"]).await;
         assert_eq!(code, 3, "{told}");
         has(&told, &["3 jobs: 1 success, 1 partly failed, 1 failed."]);
-        let (code, told) = tsuzuki(&fixture, &["run-due"]).await;
+        let (code, told) = tsuzuki(&test_env, &["run-due"]).await;
         assert_eq!(code, 0, "{told}");
         has(&told, &["Nothing is due; the next is `", " +09:00."]);
-        has(&tsuzuki(&fixture, &["why", "dead"]).await.1, &["failures in a row  2", "failed: dead0: "]);
+        has(&tsuzuki(&test_env, &["why", "dead"]).await.1, &["failures in a row  2", "failed: dead0: "]);
     }
 }

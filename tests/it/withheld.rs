@@ -1,7 +1,6 @@
 //! `--no-deliver`, for all four kinds: what is found is saved and stays untold, and the next ordinary run tells it once.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::demo::gemini::{self, Gemini};
@@ -13,7 +12,7 @@ use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::time::Timestamp;
 
 use crate::databases::Fixture;
-use crate::test_env::{ends_with, output_beside};
+use crate::test_env::TestEnv;
 
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
 
@@ -41,12 +40,12 @@ impl World {
         }
     }
 
-    fn config(&self, store: &str) -> String {
+    fn config(&self) -> String {
         let job = |name: &str, kind: &str, keys: &str| {
             format!("[[job]]\nname = \"{name}\"\nkind = \"{kind}\"\ndeliver = [\"hook\"]\n{ALLOW}\n{keys}\n")
         };
         format!(
-            "[app]\nlanguage = \"en\"\n[store]\nurl = \"{store}\"\n[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n{ALLOW}\n\
+            "[app]\nlanguage = \"en\"\n[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n{ALLOW}\n\
              [llm.gemini]\nkind = \"gemini\"\napi_key = \"{}\"\nbase_url = \"{}\"\n{ALLOW}\n",
             self.reader.url,
             gemini::KEY,
@@ -71,13 +70,6 @@ fn day(number: u32) -> Timestamp {
     format!("2026-01-{number:02}T00:00:00Z").parse().unwrap()
 }
 
-async fn run(fixture: &Fixture, at: Timestamp, args: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    command.arg("-c").arg(fixture.dir.path().join("tsuzuki.toml")).arg("run").args(args);
-    command.env_clear().env("TZ", "Asia/Tokyo").env("TSUZUKI_NOW", at.to_string());
-    ends_with(&output_beside(command).await, 0)
-}
-
 /// How many messages each job has, in whatever state.
 async fn messages(fixture: &Fixture) -> BTreeMap<String, usize> {
     let rows = fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 100)).await.unwrap();
@@ -91,14 +83,18 @@ async fn messages(fixture: &Fixture) -> BTreeMap<String, usize> {
 on_both_databases! {
     async fn what_is_found_without_delivery_is_told_once_by_the_next_ordinary_run(fixture) {
         let world = World::start().await;
-        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), world.config(&fixture.address())).unwrap();
-        run(&fixture, day(2), &["mic", "mine", "--no-deliver"]).await;
+        let test_env = TestEnv::on(&fixture, &world.config());
+        let run_on = |number, line: &str| {
+            fixture.clock.set(day(number));
+            test_env.ends(line, 0)
+        };
+        run_on(2, "run mic mine --no-deliver");
         for slug in ["one", "two"] {
             world.ministry.publish(slug, &format!("Release {slug}"), Some(day(3)), Shape::WithFiles(vec![("a.pdf".into(), 2000)]));
             world.site.edit(|content| content.publish(slug, &format!("Post {slug}"), day(3)));
         }
         for number in [4, 5] {
-            let said = run(&fixture, day(number), &["shelf", "mic", "mine", "code", "--no-deliver"]).await;
+            let said = run_on(number, "run shelf mic mine code --no-deliver");
             assert!(said.contains("bottleneck: --no-deliver, 3 wait for a run that delivers"), "{said}");
             assert!(said.contains("2 pending, not posted (--no-deliver)"), "{said}");
             assert!(said.contains("1 change not sent (--no-deliver)"), "{said}");
@@ -108,7 +104,7 @@ on_both_databases! {
         assert_eq!(world.gemini.questions().len(), 2, "two screenings, and no summary that nobody may read");
         assert_eq!(world.reader.posts().len(), 0);
 
-        run(&fixture, day(6), &["shelf", "mic", "mine", "code"]).await;
+        run_on(6, "run shelf mic mine code");
         let told: BTreeMap<String, usize> =
             [("shelf", 1), ("mic", 2), ("mine", 1), ("code", 1)].map(|(job, count)| (job.to_owned(), count)).into();
         assert_eq!(messages(&fixture).await, told);
@@ -116,7 +112,7 @@ on_both_databases! {
         for words in ["headline\":\"Release one", "headline\":\"Release two", "Post one", "Post two", "12 new"] {
             assert_eq!(posts.iter().map(|post| post.matches(words).count()).sum::<usize>(), 1, "{words}: {posts:?}");
         }
-        run(&fixture, day(7), &["shelf", "mic", "mine", "code"]).await;
+        run_on(7, "run shelf mic mine code");
         assert_eq!(messages(&fixture).await, told);
         assert_eq!(world.reader.posts().len(), 5);
     }

@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tsuzuki::channel::outbox;
-use tsuzuki::db::DbUrl;
 use tsuzuki::demo::site::Site;
 use tsuzuki::demo::webhook::WebhookServer;
+use tsuzuki::time::Clock;
 
-use super::{HOUR, World, config_text, feed_only, name_of, read_config, site};
-use crate::databases::Fixture;
+use super::{HOUR, World, config_text, feed_only, name_of, site};
+use crate::test_env::{TestEnv, ends_with, output_beside};
 
 const SITES: usize = 6;
 
@@ -29,47 +29,35 @@ const POINTS: [&str; 10] = [
 ];
 
 /// The program itself, on the database of the test.
-struct Program<'a> {
-    fixture: &'a Fixture,
+struct Program {
+    test_env: TestEnv,
+    clock: Clock,
 }
 
-impl Program<'_> {
+impl Program {
+    /// It runs the job an hour later than before.
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.env("TZ", "Asia/Tokyo");
-        command
-            .args(["--config"])
-            .arg(self.fixture.dir.path().join("tsuzuki.toml"))
-            .args(["run", "blogs"])
-            .env("TSUZUKI_NOW", self.fixture.clock.now().to_string())
-            .env_remove("TSUZUKI_FAIL_AT")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        command
+        self.clock.advance(HOUR);
+        self.test_env.command(&["run", "blogs"])
     }
 
     /// Runs the job to its end.
     async fn run(&self) {
-        self.fixture.clock.advance(HOUR);
-        let mut command = self.command();
-        let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        ends_with(&output_beside(self.command()).await, 0);
     }
 
     /// Runs the job and dies at `point`; `false` if it was never reached.
     async fn die_at(&self, point: &str) -> bool {
-        self.fixture.clock.advance(HOUR);
         let mut command = self.command();
         command.env("TSUZUKI_FAIL_AT", point);
-        let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-        output.status.code().is_none()
+        output_beside(command).await.status.code().is_none()
     }
 
     /// Runs the job and kills it after `span`, wherever it is.
     async fn kill_after(&self, span: Duration) {
-        self.fixture.clock.advance(HOUR);
-        let mut child = tokio::process::Command::from(self.command()).spawn().unwrap();
+        let mut command = self.command();
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = tokio::process::Command::from(command).spawn().unwrap();
         if tokio::time::timeout(span, child.wait()).await.is_err() {
             child.kill().await.unwrap();
         }
@@ -101,17 +89,10 @@ on_both_databases! {
         let blogs: Vec<String> = sites.iter().enumerate().map(|(number, site)| {
             format!("id = \"blog-{number}\"\nurl = \"{0}\"\nfeed = \"{0}feed.xml\"", site.url)
         }).collect();
-        let store = match &fixture.place {
-            DbUrl::Server(url) => url.clone(),
-            other => other.to_string(),
-        };
         let reader = WebhookServer::start().await.unwrap();
-        let jobs = config_text("", &blogs).replace("http://127.0.0.1:9/hook", reader.url.as_str());
-        let text = format!("[store]\nurl = \"{store}\"\n{jobs}");
-        read_config(&text);
-        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), &text).unwrap();
+        let text = config_text("", &blogs).replace("http://127.0.0.1:9/hook", reader.url.as_str());
         let world = World::new(&fixture, &text);
-        let program = Program { fixture: &fixture };
+        let program = Program { test_env: TestEnv::on(&fixture, &text), clock: fixture.clock.clone() };
         program.run().await;
         assert!(world.changes().await.is_empty());
 

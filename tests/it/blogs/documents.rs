@@ -2,7 +2,7 @@
 
 use tsuzuki::demo::site::Site;
 
-use crate::test_env::{TestEnv, output_beside, said};
+use crate::test_env::TestEnv;
 
 use super::{HOUR, World, config_text, feed_only, html_only, site, sitemap_only};
 
@@ -65,10 +65,7 @@ on_both_databases! {
             assert!(line.contains(&format!("1 read in part ({id}: ")) && line.contains(words), "{id}: {line}");
             fixture.clock.advance(HOUR);
             assert!(world.checks(id, 1).await[0].cut.is_some(), "{id}");
-            let env = TestEnv::new(&format!("[store]\nurl = \"{}\"\n{text}", fixture.address()));
-            let mut command = env.command(&["why", id]);
-            command.env("TSUZUKI_NOW", fixture.clock.now().to_string());
-            let told = said(&output_beside(command).await);
+            let told = TestEnv::on(&fixture, &text).ends(&format!("why {id}"), 0);
             assert_eq!(told.matches(words).count(), 3, "a fact, a check, an event: {told}");
             site.edit(|content| drop(content.instead.remove(path)));
             world.run_times(2).await;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use tsuzuki::demo::site::{Content, Site};
 
 use super::{DAY, World, config_text, feed_only, site};
-use crate::test_env::{TestEnv, ends_with, out, output_beside};
+use crate::test_env::{TestEnv, ends_with, out};
 
 fn blog(id: &str, site: &Site, more: &str) -> String {
     format!("id = \"{id}\"\nurl = \"{}\"\n{more}", site.url)
@@ -100,11 +100,9 @@ on_both_databases! {
         world.run_times(1).await;
         broken.edit(|content| content.fault = Some(tsuzuki::demo::faults::Fault::Status(500, vec![])));
         world.run_times(2).await;
-        let env = TestEnv::new(&format!("# mine\n[store]\nurl = \"{}\"\n{text}", fixture.address()));
+        let env = TestEnv::on(&fixture, &format!("# mine\n{text}"));
         let run = async |args: &[&str], code: i32| {
-            let mut command = env.command(args);
-            command.env("TSUZUKI_NOW", fixture.clock.now().to_string());
-            let output = output_beside(command).await;
+            let output = env.run_beside(args).await;
             (ends_with(&output, code), out(&output))
         };
         let (listed, _) = run(&["blog", "ls"], 0).await;
@@ -145,7 +143,7 @@ fn opml_keeps_folders_and_titles_both_ways() {
         </outline></outline></body></opml>";
     let env = TestEnv::new("");
     env.write("in.opml", opml);
-    ends_with(&env.run(&["import", "opml", "in.opml"]), 0);
+    env.ends("import opml in.opml", 0);
     let config = env.config();
     assert!(
         config.contains("title = \"The Rust Blog\"") && config.contains("folder = \"Tech/Rust\""),

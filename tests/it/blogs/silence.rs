@@ -6,7 +6,7 @@ use tsuzuki::demo::site::{Content, Site};
 use tsuzuki::ledger::event;
 
 use super::{DAY, HOUR, World, config_text, feed_only, site};
-use crate::test_env::{TestEnv, output_beside, said};
+use crate::test_env::TestEnv;
 
 fn blog(site: &Site) -> String {
     format!("id = \"b\"\nurl = \"{}\"", site.url)
@@ -105,12 +105,10 @@ on_both_databases! {
         }
         let count = |codes: &[String], code: &str| codes.iter().filter(|known| *known == code).count();
         assert_eq!(count(&codes(&world).await, "silent"), 1);
-        let env = TestEnv::new(&format!("[store]\nurl = \"{}\"\n{text}", fixture.address()));
-        for args in [&["why", "b"][..], &["blog", "ls"], &["blog", "show", "b"]] {
-            let mut command = env.command(args);
-            command.env("TSUZUKI_NOW", fixture.clock.now().to_string());
-            let said = said(&output_beside(command).await);
-            assert!(said.contains("usually something comes every"), "{args:?}: {said}");
+        let env = TestEnv::on(&fixture, &text);
+        for line in ["why b", "blog ls", "blog show b"] {
+            let said = env.ends(line, 0);
+            assert!(said.contains("usually something comes every"), "{line}: {said}");
         }
         site.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run().await;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{BLOG_WATCHER, DRE, GITLAB_ANALYZER, MIC_BOT, source};
-use crate::test_env::{TestEnv, code, err, out};
+use crate::test_env::{TestEnv, code, ends_with, err, out};
 
 const OPML: &str = "<opml version='2.0'><body><outline text='News'>\
     <outline text='Alpha' xmlUrl='https://alpha.example/feed' htmlUrl='https://alpha.example/'/>\
@@ -15,7 +15,7 @@ fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
     let test_env = TestEnv::new(
         "# mine\n[[job]]\nname = \"web\"  # short\nkind = \"blogs\"\n\n# the first\n[[job.blog]]\nid = \"a\"\nurl = \"https://a.example/\"\n\n[app]\nlanguage = \"en\"\n",
     );
-    std::fs::write(test_env.path().join("list.opml"), OPML).unwrap();
+    test_env.write("list.opml", OPML);
     let before = test_env.config();
     let dry = test_env.run(&["import", "opml", "list.opml", "--dry-run"]);
     assert_eq!((code(&dry), test_env.config() == before), (0, true), "{}", err(&dry));
@@ -34,17 +34,16 @@ fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
         ),
         "{config}"
     );
-    assert_eq!(code(&test_env.run(&["check"])), 0);
+    test_env.ends("check", 0);
     let again = test_env.run_with(&["import", "opml", "-"], OPML);
     assert!(err(&again).contains("0 blogs added, 2 known already"), "{}", err(&again));
     assert_eq!(test_env.config(), config);
 
-    let written = test_env.run(&["export", "opml", "--output", "back.opml"]);
-    assert_eq!(code(&written), 0, "{}", err(&written));
+    let written = test_env.ends("export opml --output back.opml", 0);
     let feeds = tsuzuki::parse::opml::parse(test_env.read("back.opml").as_bytes(), None).unwrap().feeds;
     let urls: Vec<&str> = feeds.iter().map(|feed| feed.url.as_str()).collect();
     assert_eq!(urls, ["https://alpha.example/feed", "https://nihon.example/rss"]);
-    assert!(err(&written).contains("1 blog left out: no feed is known"), "{}", err(&written));
+    assert!(written.contains("1 blog left out: no feed is known"), "{written}");
 }
 
 #[test]
@@ -57,13 +56,12 @@ fn a_plain_list_makes_the_job_if_there_is_none() {
     assert_eq!(code(&output), 3, "one line is no address: {}", err(&output));
     assert!(err(&output).contains("2 blogs added, 1 known already, 1 left out"), "{}", err(&output));
     assert!(test_env.config().contains("name = \"friends\"\nkind = \"blogs\"\n\n[[job.blog]]\nid = \"a-friend\"\nurl = \"https://a.example/\"\n"), "{}", test_env.config());
-    assert_eq!(code(&test_env.run(&["check"])), 0);
+    test_env.ends("check", 0);
     let json = test_env.run_with(&["import", "urls", "-", "--dry-run", "--json"], "https://c.example/\n");
     let said: serde_json::Value = serde_json::from_str(&out(&json)).unwrap();
     assert_eq!((&said["dry_run"], &said["blogs"][0]["id"]), (&true.into(), &"c-example".into()));
-    let wrong = test_env.run_with(&["import", "opml", "-"], "<html>");
-    assert_eq!(code(&wrong), 1);
-    assert!(err(&wrong).contains("this is no OPML"), "{}", err(&wrong));
+    let wrong = ends_with(&test_env.run_with(&["import", "opml", "-"], "<html>"), 1);
+    assert!(wrong.contains("this is no OPML"), "{wrong}");
 }
 
 #[test]
@@ -73,7 +71,7 @@ fn an_import_says_everything_in_the_language_of_the_config() {
                   VALUES ('javascript:x', 't', 0, 9, 7, -1, 'soon', 0), ('https://a.example/', '', 'soon', 0, NULL, 0, 0, 0);
                   ALTER TABLE items ADD COLUMN more TEXT;";
     source(test_env.path(), "mic.db", &format!("{MIC_BOT}{insert}"));
-    let home = test_env.path().join("dre/data");
+    let home = test_env.file("dre/data");
     std::fs::create_dir_all(&home).unwrap();
     source(&home, "app.db", DRE);
     for (args, input, wanted) in [
@@ -107,21 +105,11 @@ fn an_import_says_everything_in_the_language_of_the_config() {
 fn a_list_that_is_cut_off_is_refused_unless_a_part_is_wanted() {
     let test_env = TestEnv::new("");
     let cut = OPML.rfind("</opml>").unwrap();
-    let refused = test_env.run_with(&["import", "opml", "-"], &OPML[..cut]);
-    assert_eq!(code(&refused), 1, "{}", err(&refused));
-    assert!(
-        err(&refused).contains("is cut off: it ends before the list does, after 2 feeds"),
-        "{}",
-        err(&refused)
-    );
+    let refused = ends_with(&test_env.run_with(&["import", "opml", "-"], &OPML[..cut]), 1);
+    assert!(refused.contains("is cut off: it ends before the list does, after 2 feeds"), "{refused}");
     assert_eq!(test_env.config(), "");
-    let taken = test_env.run_with(&["import", "opml", "-", "--partial"], &OPML[..cut]);
-    assert_eq!(code(&taken), 0, "{}", err(&taken));
-    assert!(
-        err(&taken).contains("warning: - is cut off") && err(&taken).contains("2 blogs added"),
-        "{}",
-        err(&taken)
-    );
+    let taken = ends_with(&test_env.run_with(&["import", "opml", "-", "--partial"], &OPML[..cut]), 0);
+    assert!(taken.contains("warning: - is cut off") && taken.contains("2 blogs added"), "{taken}");
 }
 
 #[test]
@@ -153,7 +141,7 @@ fn a_directory_of_dre_becomes_jobs_and_rows_and_a_dry_run_creates_nothing() {
     let test_env = TestEnv::new(
         "[channel.me]\nkind = \"email\"\nsmtp = \"127.0.0.1:25\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n",
     );
-    let home = test_env.path().join("dre");
+    let home = test_env.file("dre");
     std::fs::create_dir_all(home.join("data")).unwrap();
     std::fs::create_dir_all(home.join("config")).unwrap();
     let isbn = tsuzuki::demo::google_books::isbn(1);
@@ -170,19 +158,13 @@ fn a_directory_of_dre_becomes_jobs_and_rows_and_a_dry_run_creates_nothing() {
     assert_eq!(code(&dry), 0, "{}", err(&dry));
     assert!(out(&dry).contains("WOULD ADD"), "{}", out(&dry));
     assert_eq!(test_env.config(), before);
-    assert!(!test_env.path().join("tsuzuki.db").exists(), "a dry run creates no database");
-    let output = test_env.run(&["import", "dre", "dre"]);
-    assert_eq!(code(&output), 0, "{}", err(&output));
-    assert!(
-        err(&output).contains("now waiting in the job `ai-books`: 1 undelivered book"),
-        "{}",
-        err(&output)
-    );
+    assert!(!test_env.file("tsuzuki.db").exists(), "a dry run creates no database");
+    let output = test_env.ends("import dre dre", 0);
+    assert!(output.contains("now waiting in the job `ai-books`: 1 undelivered book"), "{output}");
     let config = test_env.config();
     assert!(config.contains("[[job]]\nname = \"ai-books\"\nkind = \"books\"\ndeliver = [\"me\"]\nevery = \"6h\"\nqueries = [\"AI\"]\nmail_limit = 4\n"), "{config}");
-    assert_eq!(code(&test_env.run(&["check"])), 0);
-    let again = test_env.run(&["import", "dre", "dre", "--json"]);
-    let said: serde_json::Value = serde_json::from_str(&out(&again)).unwrap();
+    test_env.ends("check", 0);
+    let said = test_env.json("import dre dre");
     assert_eq!((&said["tables"][0]["added"], &said["tables"][0]["known"]), (&0.into(), &1.into()));
     assert_eq!(test_env.config(), config);
     let csv = test_env.run(&["export", "books"]);
@@ -205,8 +187,7 @@ fn what_an_imported_book_says_cannot_command_a_terminal() {
              INSERT INTO prompts VALUES (1, '{isbn}', {evil} || char(10) || 'more', '2025-01-01')"
         ),
     );
-    let imported = test_env.run(&["import", "dre", "app.db", "--job", "shelf"]);
-    assert_eq!(code(&imported), 0, "{}", err(&imported));
+    test_env.ends("import dre app.db --job shelf", 0);
     let stored = test_env.run(&["book", "show", &isbn, "--json"]);
     let stored: serde_json::Value = serde_json::from_str(&out(&stored)).unwrap();
     assert_eq!(stored["title"], "T[31mitle]0;pwned", "{stored}");
@@ -233,7 +214,7 @@ fn what_an_imported_book_says_cannot_command_a_terminal() {
 #[test]
 fn blogs_of_blog_watcher_keep_the_ids_of_their_states() {
     let test_env = TestEnv::new("");
-    std::fs::write(test_env.path().join("config.toml"), "[[blogs]]\nname = \"A\"\nurl = \"https://a.example\"\n[[blogs]]\nname = \"B\"\nurl = \"https://b.example\"\n").unwrap();
+    test_env.write("config.toml", "[[blogs]]\nname = \"A\"\nurl = \"https://a.example\"\n[[blogs]]\nname = \"B\"\nurl = \"https://b.example\"\n");
     source(
         test_env.path(),
         "state.db",
@@ -241,8 +222,7 @@ fn blogs_of_blog_watcher_keep_the_ids_of_their_states() {
             "{BLOG_WATCHER} INSERT INTO blog_state (blog_id, last_check_at) VALUES ('A', '2025-01-01'), ('https://b.example', '2025-01-01')"
         ),
     );
-    let output = test_env.run(&["import", "blog-watcher", "--blogs", "config.toml", "--db", "state.db"]);
-    assert_eq!(code(&output), 0, "{}", err(&output));
+    test_env.ends("import blog-watcher --blogs config.toml --db state.db", 0);
     let config = test_env.config();
     assert!(config.contains("id = \"A\"\n") && config.contains("id = \"https://b.example\"\n"), "{config}");
     let why = test_env.run(&["why", "A"]);
@@ -259,9 +239,8 @@ fn refusals_and_wrong_files_end_with_words_and_codes() {
             "{MIC_BOT} INSERT INTO items (url, title, published_at, status, retry_count, created_at, last_checked_at) VALUES ('https://a.example/', 't', 'soon', 0, 0, '2025-01-01', '2025-01-01')"
         ),
     );
-    let nameless = test_env.run(&["import", "mic-bot", "mic.db"]);
-    assert_eq!(code(&nameless), 2);
-    assert!(err(&nameless).contains("hint: name it with --job"), "{}", err(&nameless));
+    let nameless = test_env.ends("import mic-bot mic.db", 2);
+    assert!(nameless.contains("hint: name it with --job"), "{nameless}");
     let refused = test_env.run(&["import", "mic-bot", "mic.db", "--job", "mic"]);
     assert_eq!(code(&refused), 3, "{}", err(&refused));
     assert!(
@@ -269,17 +248,11 @@ fn refusals_and_wrong_files_end_with_words_and_codes() {
         "{}",
         err(&refused)
     );
-    let other = test_env.run(&["import", "dre", "mic.db"]);
-    assert_eq!(code(&other), 1);
-    assert!(
-        err(&other).contains("mic.db is not a database of dre: it has no table `books`"),
-        "{}",
-        err(&other)
-    );
+    let other = test_env.ends("import dre mic.db", 1);
+    assert!(other.contains("mic.db is not a database of dre: it has no table `books`"), "{other}");
     let ours = test_env.run(&["import", "mic-bot", "tsuzuki.db", "--job", "mic"]);
     assert!(err(&ours).contains("is a database of tsuzuki itself"), "{}", err(&ours));
-    let zone = test_env.run(&["import", "mic-bot", "mic.db", "--job", "mic", "--timezone", "Mars"]);
-    assert_eq!(code(&zone), 2);
+    test_env.ends("import mic-bot mic.db --job mic --timezone Mars", 2);
     assert!(file.exists());
 }
 
@@ -294,16 +267,12 @@ fn blocks(page: &str) -> Vec<String> {
 #[test]
 fn every_shell_block_of_the_pages_works_on_files_of_these_names() {
     let test_env = TestEnv::new("");
-    std::fs::write(test_env.path().join("subscriptions.opml"), OPML).unwrap();
-    std::fs::write(test_env.path().join("blogs.txt"), "https://c.example/\n").unwrap();
-    std::fs::write(
-        test_env.path().join("config.toml"),
-        "[[blogs]]\nid = \"w\"\nurl = \"https://w.example\"\n",
-    )
-    .unwrap();
-    std::fs::create_dir_all(test_env.path().join("dre/data")).unwrap();
+    test_env.write("subscriptions.opml", OPML);
+    test_env.write("blogs.txt", "https://c.example/\n");
+    test_env.write("config.toml", "[[blogs]]\nid = \"w\"\nurl = \"https://w.example\"\n");
+    std::fs::create_dir_all(test_env.file("dre/data")).unwrap();
     source(test_env.path(), "mic.db", MIC_BOT);
-    source(&test_env.path().join("dre/data"), "app.db", DRE);
+    source(&test_env.file("dre/data"), "app.db", DRE);
     source(test_env.path(), "state.db", BLOG_WATCHER);
     source(test_env.path(), "gitlab.db", GITLAB_ANALYZER);
     let program = Path::new(env!("CARGO_BIN_EXE_tsuzuki")).parent().unwrap();

@@ -101,7 +101,7 @@ async fn a_move_that_is_killed_goes_on_where_it_stopped() {
             }
         }
         // Between the two last steps of a move the old place is closed already: nothing can happen twice.
-        assert!(ends_with(&test_env.run(&["run-due"]), 1).contains("was moved to"));
+        assert!(test_env.ends("run-due", 1).contains("was moved to"));
         ends_with(&test_env.run(&args), 0);
         assert_eq!(survey(&place_at(&target)).await, before);
         ends_with(&test_env.run_on(&target, &["db", "info"]), 0);
@@ -155,13 +155,10 @@ async fn it_is_refused_while_a_job_runs_and_where_rows_are() {
     let owner = Owner::this_process();
     let claim =
         db.claim(move |tx| lease::claim(tx, "job:slow", &owner, Duration::from_secs(600))).await.unwrap();
-    let words = ends_with(&test_env.run(&["db", "move", "--to", "new.db"]), 6);
+    let words = test_env.ends("db move --to new.db", 6);
     assert!(words.contains("jobs are running: job:slow (process "), "{words}");
     assert!(!test_env.file("new.db").exists(), "nothing is made");
-    assert!(
-        ends_with(&test_env.run(&["db", "move", "--to", "new.db", "--dry-run"]), 0)
-            .contains("would be refused now")
-    );
+    assert!(test_env.ends("db move --to new.db --dry-run", 0).contains("would be refused now"));
     let lease::Claim::Taken(held) = claim else { panic!("{claim:?}") };
     db.write(move |tx| held.release(tx)).await.unwrap();
     db.write(|tx| {
@@ -176,14 +173,11 @@ async fn it_is_refused_while_a_job_runs_and_where_rows_are() {
     .await
     .unwrap();
     db.close().await;
-    assert!(ends_with(&test_env.run(&["db", "move", "--to", "new.db"]), 6).contains("1 message being sent"));
+    assert!(test_env.ends("db move --to new.db", 6).contains("1 message being sent"));
 
     let other = desk_with("");
     filled(&other, 6, 5).await;
-    assert!(
-        ends_with(&other.run(&["db", "move", "--to", "old.db"]), 2)
-            .contains("is the database that everything is in")
-    );
+    assert!(other.ends("db move --to old.db", 2).contains("is the database that everything is in"));
     let full = format!("sqlite:{}", test_env.file("old.db").display());
     let words = ends_with(&other.run(&["db", "move", "--to", &full]), 1);
     assert!(words.contains("is not empty: the table"), "{words}");
@@ -195,8 +189,8 @@ async fn it_is_refused_while_a_job_runs_and_where_rows_are() {
     assert!(words.contains("holds an unfinished move from sqlite:"), "{words}");
     std::fs::write(third.file("text.db"), "not a database, but long enough to be taken for one".repeat(30))
         .unwrap();
-    ends_with(&third.run(&["db", "move", "--to", "text.db"]), 1);
-    ends_with(&third.run(&["db", "move", "--to", "mysql://x/y"]), 2);
+    third.ends("db move --to text.db", 1);
+    third.ends("db move --to mysql://x/y", 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,7 +199,7 @@ async fn a_dry_run_changes_no_byte_and_the_switch_keeps_comments() {
     filled(&test_env, 8, 10).await;
     let schema = Schema::create();
     let (bytes, config) = (std::fs::read(test_env.file("old.db")).unwrap(), test_env.config());
-    let words = ends_with(&test_env.run(&["db", "move", "--to", "sub/new.db", "--dry-run"]), 0);
+    let words = test_env.ends("db move --to sub/new.db --dry-run", 0);
     assert!(words.contains("which would be made"), "{words}");
     assert!(
         ends_with(&test_env.run(&["db", "move", "--to", &schema.url, "--dry-run"]), 0)
@@ -229,7 +223,7 @@ async fn a_dry_run_changes_no_byte_and_the_switch_keeps_comments() {
         test_env.command(&["db", "move", "--to", "sub/new.db", "--switch"]).env("DB_PASSWORD", "x").output();
     ends_with(&output.unwrap(), 0);
     assert_eq!(test_env.config(), config.replace("old.db", "sub/new.db"));
-    ends_with(&test_env.run(&["db", "info"]), 0);
+    test_env.ends("db info", 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -294,10 +288,10 @@ async fn a_reopened_database_does_not_say_that_it_was_restored() {
     .await
     .unwrap();
     db.close().await;
-    ends_with(&test_env.run(&["db", "move", "--to", "new.db"]), 0);
-    assert!(ends_with(&test_env.run(&["status"]), 0).contains("everything was moved to sqlite:"));
-    ends_with(&test_env.run(&["db", "move", "--reopen", "--yes"]), 0);
-    let words = ends_with(&test_env.run(&["delivery", "show", "1"]), 0);
+    test_env.ends("db move --to new.db", 0);
+    assert!(test_env.ends("status", 0).contains("everything was moved to sqlite:"));
+    test_env.ends("db move --reopen --yes", 0);
+    let words = test_env.ends("delivery show 1", 0);
     assert!(words.contains("moved elsewhere, and is in use again") && !words.contains("restored"), "{words}");
     assert!(words.contains("delivery 1") && words.contains("may or may not have arrived"), "{words}");
 }

@@ -3,10 +3,11 @@
 //! The servers live in this process; the program itself is started, killed at a named point, and started again until
 //! everything is done. Its clock moves on an hour with every start, so that leases end without waiting for them.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use super::*;
-use tsuzuki::db::{DbUrl, Dialect};
+use crate::test_env::output_beside;
+use tsuzuki::db::Dialect;
 
 /// Every point between two steps, in the order in which a run passes them.
 const POINTS: [&str; 15] = [
@@ -29,47 +30,28 @@ const POINTS: [&str; 15] = [
 
 /// The program, as a process of its own, with a folder for temporary files of its own.
 struct Program {
-    config: std::path::PathBuf,
-    temporary: std::path::PathBuf,
+    test_env: TestEnv,
     clock: Clock,
 }
 
 impl Program {
     fn new(world: &World, fixture: &Fixture, more: &More<'_>) -> Self {
-        let url = match &fixture.place {
-            DbUrl::Server(url) => url.clone(),
-            place => place.to_string(),
-        };
-        let store = format!("[store]\nurl = \"{url}\"\n");
-        let more = More { tables: &store, ..*more };
-        let text = config_text(&world.ministry, &world.gemini, &world.mastodon, &more);
-        let config = fixture.dir.path().join("tsuzuki.toml");
-        std::fs::write(&config, text).unwrap();
-        let temporary = fixture.dir.path().join("tmp");
-        std::fs::create_dir(&temporary).unwrap();
-        Self { config, temporary, clock: fixture.clock.clone() }
+        let test_env = world.test_env(fixture, more);
+        std::fs::create_dir(test_env.file("tmp")).unwrap();
+        Self { test_env, clock: fixture.clock.clone() }
     }
 
     /// Runs the job an hour later than before; `point` is where to die.
     async fn run(&self, point: Option<&str>) -> Output {
         self.clock.advance(HOUR);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.env("TZ", "Asia/Tokyo");
-        command
-            .arg("-c")
-            .arg(&self.config)
-            .args(["run", "mic"])
-            .env("TSUZUKI_NOW", self.clock.now().to_string())
-            .env("TMPDIR", &self.temporary)
-            .env_remove("TSUZUKI_FAIL_AT");
-        if let Some(point) = point {
-            command.env("TSUZUKI_FAIL_AT", point);
-        }
-        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+        let mut command = self.test_env.command(&["run", "mic"]);
+        command.env("TMPDIR", self.test_env.file("tmp"));
+        command.envs(point.map(|point| ("TSUZUKI_FAIL_AT", point)));
+        output_beside(command).await
     }
 
     fn left_files(&self) -> usize {
-        std::fs::read_dir(&self.temporary).unwrap().count()
+        std::fs::read_dir(self.test_env.file("tmp")).unwrap().count()
     }
 }
 

@@ -83,14 +83,7 @@ on_both_databases! {
         let words = "more than 10000 entries";
         let line = world.run().await.summary.to_string();
         assert!(line.contains("read in part") && line.contains(words), "{line}");
-        let why = crate::test_env::TestEnv::new(&format!(
-            "[store]\nurl = \"{}\"\n{}",
-            fixture.address(),
-            config_text(&world.ministry, &world.gemini, &world.mastodon, &PLAIN)
-        ));
-        let mut command = why.command(&["why", "mic"]);
-        command.env("TSUZUKI_NOW", world.clock.now().to_string());
-        let said = crate::test_env::said(&crate::test_env::output_beside(command).await);
+        let said = world.test_env(&fixture, &PLAIN).ends("why mic", 0);
         assert_eq!(said.matches(words).count(), 3, "a fact, an event and what the run said: {said}");
         serve(&world, &numbered(&world, "a", 0..3));
         world.clock.advance(5 * MINUTE);

@@ -36,6 +36,7 @@ use tsuzuki::press::{Item, Press};
 use tsuzuki::time::{Clock, Timestamp};
 
 use crate::databases::Fixture;
+use crate::test_env::TestEnv;
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
@@ -111,6 +112,11 @@ impl World {
 
     pub(crate) fn press(&self) -> Press {
         Press::new(&self.config.jobs[0], &self.env).unwrap_or_else(|problems| panic!("{problems}"))
+    }
+
+    /// The program under this config, over the database of the test.
+    pub(crate) fn test_env(&self, fixture: &Fixture, more: &More<'_>) -> TestEnv {
+        TestEnv::on(fixture, &config_text(&self.ministry, &self.gemini, &self.mastodon, more))
     }
 
     /// Runs the job once, now.

@@ -1,18 +1,13 @@
 //! An item whose post was refused, or is suspected, never ends without a reason that `why` tells.
 
 use super::*;
-use crate::test_env::{TestEnv, output_beside, said};
 use tsuzuki::channel::outbox::{self, State, Suspicion};
 use tsuzuki::demo::faults::Fault;
 
 const PLAIN: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9\nmax_retries = 1" };
 
-async fn why(world: &World, fixture: &Fixture, slug: &str) -> String {
-    let text = config_text(&world.ministry, &world.gemini, &world.mastodon, &PLAIN);
-    let env = TestEnv::new(&format!("[store]\nurl = \"{}\"\n{text}", fixture.address()));
-    let mut command = env.command(&["why", &world.ministry.page(slug)]);
-    command.env("TSUZUKI_NOW", world.clock.now().to_string());
-    said(&output_beside(command).await)
+fn why(world: &World, fixture: &Fixture, slug: &str) -> String {
+    world.test_env(fixture, &PLAIN).ends(&format!("why {}", world.ministry.page(slug)), 0)
 }
 
 on_both_databases! {
@@ -22,14 +17,14 @@ on_both_databases! {
         world.mastodon.posts.always(Some(Fault::Status(422, vec![])));
         world.live(1).await;
         assert_eq!(world.standing("a").await, "1/5/1");
-        let told = why(&world, &fixture, "a").await;
+        let told = why(&world, &fixture, "a");
         assert!(told.contains("put off: the model or the post failed") && told.contains("the post failed"), "{told}");
         assert!(told.contains("422"), "the reason of the server: {told}");
         for _ in 0..3 {
             world.clock.advance(DAY);
             world.live(2).await;
         }
-        let told = why(&world, &fixture, "a").await;
+        let told = why(&world, &fixture, "a");
         assert_eq!(world.item("a").await.status.word(), "processed", "{told}");
         assert!(told.contains("closed: too many failed attempts") && told.contains("422"), "{told}");
     }
@@ -40,7 +35,7 @@ on_both_databases! {
         world.run().await;
         let now = world.clock.now();
         world.db.write(move |tx| outbox::suspect(tx, Suspicion::Restored, now)).await.unwrap();
-        let told = why(&world, &fixture, "a").await;
+        let told = why(&world, &fixture, "a");
         assert!(told.contains("the database was restored from a backup"), "{told}");
         assert_eq!(world.standing("a").await, "2/-/0", "it waits");
         // Nobody can tell whether it was sent: at last a person is asked.
@@ -51,13 +46,13 @@ on_both_databases! {
         }
         let row = world.db.read(|tx| outbox::list(tx, &outbox::DeliveryFilter::default(), 10)).await.unwrap().remove(0);
         assert_eq!(row.state, State::Held);
-        let told = why(&world, &fixture, "a").await;
+        let told = why(&world, &fixture, "a");
         let error = row.last_error.clone().map(|why| why.to_string()).unwrap_or_default();
         assert!(!error.is_empty() && told.contains(&error) && told.contains("delivery skip"), "{told}");
         let (id, now) = (row.id, world.clock.now());
         world.db.write(move |tx| outbox::skip(tx, id, &app::topics(), now)).await.unwrap();
         assert_eq!(world.standing("a").await, "3/0/0");
-        let told = why(&world, &fixture, "a").await;
+        let told = why(&world, &fixture, "a");
         assert!(told.contains("skipped (delivery 1)"), "{told}");
     }
 
@@ -66,13 +61,13 @@ on_both_databases! {
         world.publish("a", files(&[2000]));
         world.gemini.next(tsuzuki::demo::gemini::Reply::Status(503));
         world.run().await;
-        let told = why(&world, &fixture, "a").await;
+        let told = why(&world, &fixture, "a");
         assert!(told.contains("paused") && told.contains("gemini until") && told.contains("HTTP 503"), "{told}");
         assert!(told.contains("item skip"), "{told}");
         world.mastodon.posts.always(Some(Fault::Status(403, vec![])));
         world.clock.advance(5 * MINUTE);
         world.live(1).await;
-        let told = why(&world, &fixture, "a").await;
+        let told = why(&world, &fixture, "a");
         assert!(told.contains("toots until its credentials change") && !told.contains("gemini until"), "{told}");
         assert!(!told.contains("item skip"), "its post is under way: {told}");
     }

@@ -1,17 +1,13 @@
 //! See before it is public: one item whole, several feeds, words that decide before the model, and posts without one.
 
 use super::*;
-use crate::test_env::{TestEnv, ends_with, output_beside};
+use crate::test_env::ends_with;
 
 const PLAIN: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9" };
 
 /// The program beside the servers, over the database of the test.
 async fn tsuzuki(world: &World, fixture: &Fixture, more: &More<'_>, args: &[&str]) -> String {
-    let text = config_text(&world.ministry, &world.gemini, &world.mastodon, more);
-    let env = TestEnv::new(&format!("[store]\nurl = \"{}\"\n{text}", fixture.address()));
-    let mut command = env.command(args);
-    command.env("TSUZUKI_NOW", world.clock.now().to_string());
-    ends_with(&output_beside(command).await, 0)
+    ends_with(&world.test_env(fixture, more).run_beside(args).await, 0)
 }
 
 on_both_databases! {
@@ -124,7 +120,7 @@ on_both_databases! {
 fn a_pattern_that_is_none_is_told_at_its_place() {
     let text = "[[job]]\nname = \"p\"\nkind = \"press\"\nfeed = []\nllm = \"none\"\ninclude = [\"/(/\"]\n";
     let env = TestEnv::new(text);
-    let told = ends_with(&env.run(&["check"]), 5);
+    let told = env.ends("check", 5);
     for part in ["is not a regular expression", "tsuzuki.toml:6", "the list is empty", "tsuzuki.toml:4"] {
         assert!(told.contains(part), "{part} in {told}");
     }

@@ -28,17 +28,7 @@ on_both_databases! {
             world.clock.advance(DAY);
         }
         assert_eq!(silence_codes(&world).await, ["feed_silent"], "once");
-        let why = crate::test_env::TestEnv::new(&format!(
-            "[store]\nurl = \"{}\"\n{}",
-            fixture.address(),
-            config_text(&world.ministry, &world.gemini, &world.mastodon, &PLAIN)
-        ));
-        let mut command = why.command(&["why", "mic"]);
-        let output = crate::test_env::output_beside({
-            command.env("TSUZUKI_NOW", world.clock.now().to_string());
-            command
-        }).await;
-        let said = crate::test_env::said(&output);
+        let said = world.test_env(&fixture, &PLAIN).ends("why mic", 0);
         assert!(said.contains("nothing new since") && said.contains("usually something comes every"), "{said}");
 
         world.publish("again", Shape::Bare);
