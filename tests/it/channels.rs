@@ -4,21 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::channel::outbox::{self, Added, NewMessage, Row, SendReport, Sender, State, Topics};
+use tsuzuki::channel::outbox::{self, Row, SendReport, Sender, State, Topics};
 use tsuzuki::channel::{ChannelEnv, ChannelSet, MailBody, News, Notice, NoticeEntry};
-use tsuzuki::db::Db;
+use tsuzuki::db::{Db, Tx};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
 use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble, USER};
 use tsuzuki::demo::webhook::WebhookServer;
-use tsuzuki::id::JobName;
 use tsuzuki::ledger::{Subject, pause};
 use tsuzuki::text::Language;
 use tsuzuki::time::{Clock, Timestamp};
 
 use crate::databases::Fixture;
-use crate::outbox::{channels_at, clients};
-use crate::test_env::{Daemon, TestEnv, send_signal};
+use crate::outbox::{add_rendered, channels_at, clients, hook};
+use crate::test_env::{Daemon, TestEnv, code, err, out, send_signal};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -27,7 +26,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 pub(crate) struct Post {
     db: Db,
     channels: Arc<ChannelSet>,
-    channel_env: ChannelEnv,
+    pub(crate) channel_env: ChannelEnv,
     sender: Sender,
 }
 
@@ -47,36 +46,27 @@ impl Post {
     pub(crate) async fn add(&self, channel: &str, subject: &str, news: &News) -> Vec<i64> {
         let rendered = self.channels.find(channel).unwrap().render(&self.channel_env, news).await.unwrap();
         let subject = subject.to_owned();
-        self.db
-            .write(move |tx| {
-                let job: JobName = "press".parse().unwrap();
-                let now = tx.now();
-                let mut ids = Vec::new();
-                for one in &rendered {
-                    let message = NewMessage {
-                        job: &job,
-                        channel: &one.channel,
-                        recipient: &one.recipient,
-                        topic: "test",
-                        subject: &subject,
-                        generation: 0,
-                        payload: &one.payload,
-                        hold: false,
-                        not_before: None,
-                        found: tsuzuki::channel::outbox::Provenance::Since(Some(tx.now())),
-                    };
-                    match outbox::add(tx, &message, now)? {
-                        Added::Added(id) | Added::Known(id) => ids.push(id),
-                    }
-                }
-                Ok(ids)
-            })
-            .await
-            .unwrap()
+        let add_all =
+            move |tx: &mut Tx<'_>| rendered.iter().map(|one| add_rendered(tx, one, &subject)).collect();
+        self.db.write(add_all).await.unwrap()
     }
 
     pub(crate) async fn send(&self) -> SendReport {
         self.sender.send_due(&CancellationToken::new()).await.unwrap()
+    }
+
+    pub(crate) fn start_sending(&self) -> tokio::task::JoinHandle<SendReport> {
+        let sender = self.sender.clone();
+        tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await.unwrap() })
+    }
+
+    /// Forgets every message, and the pause of a channel, for the next case.
+    pub(crate) async fn clear(&self, channel: &'static str) {
+        let clear = move |tx: &mut Tx<'_>| {
+            outbox::resume_channel(tx, channel, tx.now())?;
+            tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![])
+        };
+        self.db.write(clear).await.unwrap();
     }
 
     pub(crate) async fn row(&self, id: i64) -> Row {
@@ -99,14 +89,14 @@ pub(crate) fn news(number: u32) -> News {
     .into()
 }
 
-fn mastodon(server: &MastodonServer, more: &str) -> String {
+pub(crate) fn mastodon(server: &MastodonServer, more: &str) -> String {
     format!(
         "[channel.toot]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"{TOKEN}\"\nallow_private = [\"127.0.0.1\"]\n{more}",
         server.url
     )
 }
 
-fn email(server: &SmtpServer, more: &str) -> String {
+pub(crate) fn email(server: &SmtpServer, more: &str) -> String {
     format!(
         "[channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nfrom = \"続き <bot@example.com>\"\n\
          allow_private = [\"127.0.0.1\"]\n{more}",
@@ -116,10 +106,23 @@ fn email(server: &SmtpServer, more: &str) -> String {
 
 pub(crate) const TO_ONE: &str = "to = [\"reader@example.com\"]";
 
+/// A Mastodon server, and the channel `toot` to it.
+async fn toots(fixture: &Fixture, more: &str) -> (MastodonServer, Post) {
+    let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+    let post = post_office(fixture, &mastodon(&server, more));
+    (server, post)
+}
+
+/// A mail server, and the channel `mail` to it.
+async fn mails(fixture: &Fixture, more: &str) -> (SmtpServer, Post) {
+    let server = SmtpServer::start().await.unwrap();
+    let post = post_office(fixture, &email(&server, more));
+    (server, post)
+}
+
 on_both_databases! {
     async fn a_post_reaches_mastodon_once_with_everything_it_needs(fixture) {
-        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
-        let post = post_office(&fixture, &mastodon(&server, "hashtags = [\"報道\"]\ncontent_warning = \"自動投稿\""));
+        let (server, post) = toots(&fixture, "hashtags = [\"報道\"]\ncontent_warning = \"自動投稿\"").await;
         let ids = post.add("toot", "u1", &news(1)).await;
         assert_eq!(post.send().await.sent, 1);
         let toots = server.toots();
@@ -139,9 +142,8 @@ on_both_databases! {
     }
 
     async fn the_limit_of_the_instance_is_read_and_kept(fixture) {
-        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let (server, post) = toots(&fixture, "").await;
         server.allow_characters(60);
-        let post = post_office(&fixture, &mastodon(&server, ""));
         post.add("toot", "u1", &news(1)).await;
         assert_eq!(post.send().await.sent, 1);
         let text = server.toots()[0].request["status"].as_str().unwrap().to_owned();
@@ -167,14 +169,13 @@ on_both_databases! {
                 assert_eq!(server.toots().len(), 1, "{what}");
                 assert_eq!(post.row(ids[0]).await.remote_id.as_deref(), Some("1"), "{what}");
                 // The next server begins to count again, and so must the outbox.
-                fixture.db.write(|tx| tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![])).await.unwrap();
+                post.clear("toot").await;
             }
         }
     }
 
     async fn a_post_that_cannot_be_looked_up_is_covered_by_its_key_for_an_hour_and_then_held(fixture) {
-        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
-        let post = post_office(&fixture, &mastodon(&server, ""));
+        let (server, post) = toots(&fixture, "").await;
         let ids = [post.add("toot", "u1", &news(1)).await[0], post.add("toot", "u2", &news(2)).await[0]];
         server.posts.next(Fault::DoneThenCut);
         server.posts.next(Fault::DoneThenCut);
@@ -192,8 +193,7 @@ on_both_databases! {
     }
 
     async fn looking_that_fails_is_repeated_and_nothing_is_sent_meanwhile(fixture) {
-        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
-        let post = post_office(&fixture, &mastodon(&server, ""));
+        let (server, post) = toots(&fixture, "").await;
         let ids = post.add("toot", "u1", &news(1)).await;
         server.posts.next(Fault::DoneThenCut);
         post.send().await;
@@ -207,8 +207,7 @@ on_both_databases! {
     }
 
     async fn an_instance_that_cannot_post_for_an_hour_costs_no_post(fixture) {
-        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
-        let post = post_office(&fixture, &mastodon(&server, ""));
+        let (server, post) = toots(&fixture, "").await;
         let id = post.add("toot", "u1", &news(1)).await[0];
         server.posts.always(Some(Fault::Status(503, vec![])));
         for _ in 0..60 {
@@ -227,8 +226,7 @@ on_both_databases! {
     }
 
     async fn looks_at_an_instance_that_never_answers_grow_rare_and_end_with_a_person(fixture) {
-        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
-        let post = post_office(&fixture, &mastodon(&server, "max_attempts = 4"));
+        let (server, post) = toots(&fixture, "max_attempts = 4").await;
         let id = post.add("toot", "u1", &news(1)).await[0];
         server.posts.next(Fault::DoneThenCut);
         post.send().await;
@@ -250,9 +248,8 @@ on_both_databases! {
     }
 
     async fn two_posts_with_the_same_link_are_told_apart(fixture) {
-        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let (server, post) = toots(&fixture, "").await;
         server.ignore_keys();
-        let post = post_office(&fixture, &mastodon(&server, ""));
         post.add("toot", "u1", &news(1)).await;
         let ids = post.add("toot", "u2", &news(1)).await;
         server.posts.next_well();
@@ -275,8 +272,7 @@ on_both_databases! {
             (429, vec![("x-ratelimit-reset", reset.to_string())], State::Ready, 0, Some(Some(reset))),
             (502, vec![], State::Unknown, 1, None),
         ] {
-            let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
-            let post = post_office(&fixture, &mastodon(&server, ""));
+            let (server, post) = toots(&fixture, "").await;
             let ids = post.add("toot", &status.to_string(), &news(1)).await;
             server.posts.next(Fault::Status(status, headers));
             post.send().await;
@@ -284,10 +280,7 @@ on_both_databases! {
             assert_eq!((row.state, row.attempts), (state, attempts), "{status}");
             let now = fixture.clock.now();
             assert_eq!(post.rest("toot", now).await.map(|rest| rest.paused_until), rest, "{status}");
-            fixture.db.write(|tx| {
-                outbox::resume_channel(tx, "toot", tx.now())?;
-                tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![])
-            }).await.unwrap();
+            post.clear("toot").await;
         }
     }
 
@@ -330,17 +323,13 @@ on_both_databases! {
             let row = post.row(ids[0]).await;
             assert_eq!((row.state, row.attempts), (state, attempts), "{what}: {:?}", row.last_error);
             assert_eq!(server.mails().len(), kept, "{what}");
-            fixture.db.write(|tx| {
-                outbox::resume_channel(tx, "mail", tx.now())?;
-                tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![])
-            }).await.unwrap();
+            post.clear("mail").await;
         }
     }
 
     /// Gmail calls it a permanent failure of the mail; it passes, and it is about every mail.
     async fn an_account_that_has_sent_all_that_it_may_pauses_the_channel_and_loses_no_mail(fixture) {
-        let server = SmtpServer::start().await.unwrap();
-        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let (server, post) = mails(&fixture, TO_ONE).await;
         let first = post.add("mail", "first", &news(1)).await[0];
         post.add("mail", "second", &news(2)).await;
         server.next(Phase::End, Trouble::Say("550 5.4.5 Daily user sending limit exceeded."));
@@ -372,8 +361,7 @@ on_both_databases! {
     }
 
     async fn a_mail_that_may_have_arrived_is_sent_again_with_the_same_message_id(fixture) {
-        let server = SmtpServer::start().await.unwrap();
-        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let (server, post) = mails(&fixture, TO_ONE).await;
         post.add("mail", "u1", &news(1)).await;
         server.next(Phase::Kept, Trouble::Cut);
         assert_eq!(post.send().await.unknown, 1);
@@ -387,12 +375,10 @@ on_both_databases! {
 
     /// RFC 5321 gives a server ten minutes to answer the end of the text: whoever gives up earlier makes copies.
     async fn a_mail_server_that_thinks_for_long_gets_a_mail_once(fixture) {
-        let server = SmtpServer::start().await.unwrap();
-        let post = post_office(&fixture, &email(&server, &format!("{TO_ONE}\ntimeout = \"600ms\"")));
+        let (server, post) = mails(&fixture, &format!("{TO_ONE}\ntimeout = \"600ms\"")).await;
         let ids = post.add("mail", "u1", &news(1)).await;
         server.next(Phase::Kept, Trouble::Wait);
-        let sender = post.sender.clone();
-        let sending = tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await });
+        let sending = post.start_sending();
         // The lease is renewed three times in 900 ms: more than `timeout` has passed then.
         let mut lease = None;
         for renewal in 0..4 {
@@ -409,15 +395,14 @@ on_both_databases! {
         }
         assert_eq!(post.send().await, SendReport { next_at: lease, ..SendReport::default() }, "nobody else takes it");
         server.release();
-        assert_eq!(sending.await.unwrap().unwrap().sent, 1);
+        assert_eq!(sending.await.unwrap().sent, 1);
         let row = post.row(ids[0]).await;
         assert_eq!((row.state, row.attempts, row.resent_at), (State::Sent, 1, None));
         assert_eq!(server.mails().len(), 1);
     }
 
     async fn a_mail_that_never_gets_an_answer_is_sent_twice_and_then_left_to_a_person(fixture) {
-        let server = SmtpServer::start().await.unwrap();
-        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let (server, post) = mails(&fixture, TO_ONE).await;
         let id = post.add("mail", "u1", &news(1)).await[0];
         for (copies, state) in [(1, State::Unknown), (2, State::Unknown), (2, State::Held), (2, State::Held)] {
             server.next(Phase::Kept, Trouble::Cut);
@@ -441,12 +426,10 @@ on_both_databases! {
     /// The clock is set, or the machine slept, while the server thought: it has accepted, and that is the last word.
     async fn a_mail_that_is_accepted_after_its_lease_is_written_down_as_sent(fixture) {
         for is_given_up in [false, true] {
-            let server = SmtpServer::start().await.unwrap();
-            let post = post_office(&fixture, &email(&server, TO_ONE));
+            let (server, post) = mails(&fixture, TO_ONE).await;
             let id = post.add("mail", &is_given_up.to_string(), &news(1)).await[0];
             server.next(Phase::Kept, Trouble::Wait);
-            let sender = post.sender.clone();
-            let sending = tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await });
+            let sending = post.start_sending();
             while server.mails().is_empty() {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
@@ -458,7 +441,7 @@ on_both_databases! {
                 assert_eq!(post.row(id).await.state, State::Unknown);
             }
             server.release();
-            assert_eq!(sending.await.unwrap().unwrap().sent, 1, "{is_given_up}");
+            assert_eq!(sending.await.unwrap().sent, 1, "{is_given_up}");
             fixture.clock.advance(HOUR);
             assert_eq!(post.send().await, SendReport::default(), "{is_given_up}");
             let row = post.row(id).await;
@@ -468,12 +451,10 @@ on_both_databases! {
     }
 
     async fn a_sender_whose_mail_was_taken_over_writes_nothing(fixture) {
-        let server = SmtpServer::start().await.unwrap();
-        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let (server, post) = mails(&fixture, TO_ONE).await;
         let id = post.add("mail", "u1", &news(1)).await[0];
         server.next(Phase::Kept, Trouble::Wait);
-        let sender = post.sender.clone();
-        let sending = tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await });
+        let sending = post.start_sending();
         while server.mails().is_empty() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
@@ -481,7 +462,7 @@ on_both_databases! {
         assert_eq!(post.send().await.sent, 1, "a mail server cannot be asked, so it is sent again");
         let taken = post.row(id).await;
         server.release();
-        let report = sending.await.unwrap().unwrap();
+        let report = sending.await.unwrap();
         assert_eq!((report.sent, report.lost), (0, 1));
         assert_eq!(post.row(id).await, taken, "the first sender wrote something");
         assert_eq!(taken.remote_id.as_deref(), Some("2.0.0 kept as 2"));
@@ -507,14 +488,13 @@ on_both_databases! {
             }
             post.send().await;
             assert_eq!((post.row(id).await.state, server.toots().len()), (State::Sent, 1), "{what}");
-            fixture.db.write(|tx| tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![])).await.unwrap();
+            post.clear("toot").await;
         }
     }
 
     async fn a_link_calls_nobody_and_its_post_is_found_again(fixture) {
-        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let (server, post) = toots(&fixture, "").await;
         server.ignore_keys();
-        let post = post_office(&fixture, &mastodon(&server, ""));
         let entry = |link: &str| NoticeEntry { title: "題".into(), link: Some(link.parse().unwrap()), date: None, note: None };
         let notice = Notice {
             link: Some("https://evil.example/x)@victim@mastodon.social".parse().unwrap()),
@@ -532,8 +512,7 @@ on_both_databases! {
     }
 
     async fn one_bad_recipient_does_not_keep_the_mail_from_the_others(fixture) {
-        let server = SmtpServer::start().await.unwrap();
-        let post = post_office(&fixture, &email(&server, "to = [\"a@example.com\", \"b@example.com\", \"C <c@example.com>\"]"));
+        let (server, post) = mails(&fixture, "to = [\"a@example.com\", \"b@example.com\", \"C <c@example.com>\"]").await;
         let ids = post.add("mail", "u1", &news(1)).await;
         assert_eq!(ids.len(), 3);
         server.next(Phase::Rcpt, Trouble::Say("550 5.1.1 no such user"));
@@ -546,8 +525,7 @@ on_both_databases! {
 
     async fn a_connection_that_dies_between_two_mails_costs_nothing(fixture) {
         for trouble in [Trouble::Say("421 4.4.2 idle for too long"), Trouble::Cut] {
-            let server = SmtpServer::start().await.unwrap();
-            let post = post_office(&fixture, &email(&server, "to = [\"a@example.com\", \"b@example.com\", \"c@example.com\"]"));
+            let (server, post) = mails(&fixture, "to = [\"a@example.com\", \"b@example.com\", \"c@example.com\"]").await;
             server.next(Phase::Mail, Trouble::Say("250 2.1.0 ok"));
             server.next(Phase::Mail, trouble.clone());
             let ids = post.add("mail", &format!("{trouble:?}"), &news(1)).await;
@@ -560,8 +538,7 @@ on_both_databases! {
     }
 
     async fn a_first_connection_that_is_closed_at_once_is_not_opened_again_at_once(fixture) {
-        let server = SmtpServer::start().await.unwrap();
-        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let (server, post) = mails(&fixture, TO_ONE).await;
         server.next(Phase::Mail, Trouble::Say("421 4.3.2 closing"));
         let ids = post.add("mail", "u1", &news(1)).await;
         assert_eq!(post.send().await.deferred, 1);
@@ -613,12 +590,9 @@ on_both_databases! {
 fn saving_the_config_cuts_off_no_message_and_holds_up_no_channel() {
     let sqlite = tsuzuki::db::Dialect::Sqlite;
     crate::databases::run_with_clock(sqlite, Clock::system(), async |fixture: Fixture| {
-        let (smtp, hook) = (SmtpServer::start().await.unwrap(), WebhookServer::start().await.unwrap());
+        let (smtp, reader) = (SmtpServer::start().await.unwrap(), WebhookServer::start().await.unwrap());
         let before = format!("[store]\nurl = \"{}\"\n{}\n", fixture.address(), email(&smtp, TO_ONE));
-        let after = format!(
-            "{before}[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n",
-            hook.url
-        );
+        let after = format!("{before}{}", hook("hook", &reader));
         let post = post_office(&fixture, &after);
         let mail = post.add("mail", "u1", &news(1)).await[0];
         smtp.next(Phase::Kept, Trouble::Wait);
@@ -635,7 +609,7 @@ fn saving_the_config_cuts_off_no_message_and_holds_up_no_channel() {
         }
         test_env.write("tsuzuki.toml", &after);
         post.add("hook", "u1", &news(1)).await;
-        while hook.posts().is_empty() {
+        while reader.posts().is_empty() {
             pause().await;
         }
         assert_eq!(post.row(mail).await.state, State::Sending, "it was cut off, or the other waited for it");
@@ -835,67 +809,52 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
         let smtp = SmtpServer::start().await.unwrap();
         let toots = MastodonServer::start(fixture.clock.clone()).await.unwrap();
         let config = format!(
-            "[store]\nurl = \"sqlite:tsuzuki.db\"\n{}\n{}\n[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n",
+            "{}\n{}\n[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n",
             mastodon(&toots, ""),
             email(&smtp, TO_ONE),
             hook.url
         );
-        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), &config).unwrap();
+        let test_env = TestEnv::on(&fixture, &config);
         let post = post_office(&fixture, &config);
         hook.script.next(Fault::Status(400, vec![]));
         let failed = post.add("hook", "https://example.com/<evil>", &news(1)).await[0];
         post.send().await;
-        let run = async |args: &str| {
-            let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-            command.env("TZ", "Asia/Tokyo");
-            command
-                .current_dir(fixture.dir.path())
-                .args(args.split(' '))
-                .env_remove("TSUZUKI_CONFIG")
-                .env("LANG", "C");
-            let out = command.output().await.unwrap();
-            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-            (out.status.code().unwrap(), text(&out.stdout), text(&out.stderr))
+        let run = |line: &str| {
+            let output = test_env.run(&line.split(' ').collect::<Vec<_>>());
+            (code(&output), out(&output), err(&output))
         };
 
-        let (code, listed, _) = run("delivery ls --state failed --json").await;
-        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
-        assert_eq!((code, &listed[0]["id"], &listed[0]["state"]), (0, &failed.into(), &"failed".into()));
-        let (_, table, words) = run("delivery ls").await;
+        let listed = test_env.json("delivery ls --state failed");
+        assert_eq!((&listed[0]["id"], &listed[0]["state"]), (&failed.into(), &"failed".into()));
+        let (_, table, words) = run("delivery ls");
         assert!(table.contains("failed") && words.contains("delivery retry"), "{table}{words}");
-        let (code, shown, _) = run(&format!("delivery show {failed}")).await;
-        assert!(code == 0 && shown.contains("last error      HTTP 400 from the webhook"), "{shown}");
-        let (code, _, words) = run("delivery show 999").await;
-        assert!(code == 1 && words.contains("hint:"), "{words}");
-        let (code, _, words) = run(&format!("delivery approve {failed}")).await;
-        assert!(code == 1 && words.contains("only a held message"), "{words}");
-        let (code, _, words) = run(&format!("delivery retry {failed}")).await;
-        assert!(code == 0 && words.contains(": queued"), "{words}");
-        let (code, _, words) = run(&format!("delivery skip {failed}")).await;
-        assert!(code == 0 && words.contains(": discarded"), "{words}");
-        let (code, _, words) = run("delivery ls --state fialed").await;
-        assert!(code == 2 && words.contains("did you mean `failed`?"), "{words}");
-        let (code, _, words) = run("delivery retry --channel hok").await;
-        assert!(code == 2 && words.contains("did you mean `hook`?"), "{words}");
-        let (code, _, words) = run("delivery retry --channel hook").await;
-        assert!(code == 0 && words.contains("was not paused"), "{words}");
+        for (line, code, words) in [
+            (format!("delivery show {failed}"), 0, "last error      HTTP 400 from the webhook"),
+            ("delivery show 999".into(), 1, "hint:"),
+            (format!("delivery approve {failed}"), 1, "only a held message"),
+            (format!("delivery retry {failed}"), 0, ": queued"),
+            (format!("delivery skip {failed}"), 0, ": discarded"),
+            ("delivery ls --state fialed".into(), 2, "did you mean `failed`?"),
+            ("delivery retry --channel hok".into(), 2, "did you mean `hook`?"),
+            ("delivery retry --channel hook".into(), 0, "was not paused"),
+            ("post preview --title T".into(), 2, "--channel NAME"),
+        ] {
+            let said = test_env.ends(&line, code);
+            assert!(said.contains(words), "{line}: {said}");
+        }
 
-        let (code, said, words) = run("mail test").await;
+        let (code, said, words) = run("mail test");
         let sent = "sent a test message to mail (reader@example.com); the server answered: 2.0.0 kept as 1\n";
         assert_eq!((code, said.as_str()), (0, sent), "{words}");
         assert_eq!(smtp.mails().len(), 1);
         let (code, said, words) =
-            run("post preview --channel toot --title T --summary S --link https://example.com/").await;
+            run("post preview --channel toot --title T --summary S --link https://example.com/");
         assert_eq!((code, said.as_str()), (0, "T\n\nS\n\nhttps://example.com/\n"), "{words}");
         assert!(words.contains("29 of 500 characters"), "{words}");
-        let (code, _, words) = run("post preview --title T").await;
-        assert!(code == 2 && words.contains("--channel NAME"), "{words}");
-        let (code, said, words) = run("doctor").await;
-        assert!(code == 0 && said.contains("posts as @bot") && said.contains("takes mail"), "{said}{words}");
+        let said = test_env.ends("doctor", 0);
+        assert!(said.contains("posts as @bot") && said.contains("takes mail"), "{said}");
         assert!(toots.toots().is_empty() && hook.posts().is_empty());
-        for secret in [TOKEN, "s3cret"] {
-            assert!(!said.contains(secret) && !words.contains(secret));
-        }
+        assert!([TOKEN, "s3cret"].iter().all(|secret| !said.contains(secret)), "{said}");
     });
 }
 
@@ -998,11 +957,7 @@ fn mail_goes_out_encrypted_or_not_at_all() {
                     .all(|line| ["clear EHLO", "clear STARTTLS", "clear QUIT"].contains(&line.as_str())),
                 "{what}: {said:?}"
             );
-            fixture
-                .db
-                .write(|tx| tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![]))
-                .await
-                .unwrap();
+            post.clear("mail").await;
         }
     });
 }
@@ -1011,8 +966,7 @@ fn mail_goes_out_encrypted_or_not_at_all() {
 #[test]
 fn a_mail_that_breaks_off_in_its_text_is_simply_tried_again() {
     crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
-        let server = SmtpServer::start().await.unwrap();
-        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let (server, post) = mails(&fixture, TO_ONE).await;
         let body = MailBody {
             subject: "long".into(),
             text: "x".repeat(20_000_000),

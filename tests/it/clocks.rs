@@ -1,22 +1,18 @@
 //! Clocks that are set while a message is under way: with several processes on one machine, too, nothing is sent twice.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use tokio_util::sync::CancellationToken;
-use tsuzuki::channel::outbox::{self, Added, NewMessage, Row, SendReport, Sender, State, Topics};
-use tsuzuki::channel::{ChannelEnv, ChannelSet, Notice};
+use tsuzuki::channel::outbox::{self, SendReport, State};
 use tsuzuki::db::{Db, Dialect, Open};
 use tsuzuki::demo::faults::Fault;
-use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
+use tsuzuki::demo::mastodon::MastodonServer;
 use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble};
-use tsuzuki::id::JobName;
-use tsuzuki::text::Language;
 use tsuzuki::time::Clock;
 
+use crate::channels::{Post, TO_ONE, email, mastodon, news};
 use crate::databases::{self, Fixture};
-use crate::outbox::{channels, clients};
+use crate::outbox::channels;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// How far another process finds the clock from what the sender saw: set ahead and set back.
@@ -29,68 +25,13 @@ const SET: [SignedDuration; 5] = [
 ];
 
 /// One process: a connection and a sender of its own, and the clock as it stands when it looks.
-struct Process {
-    db: Db,
-    channels: Arc<ChannelSet>,
-    sender: Sender,
-    clock: Clock,
-}
-
-impl Process {
-    async fn start(fixture: &Fixture, config: &str, clock: Clock) -> Self {
-        let db = Db::open(fixture.place.clone(), Open::Existing, clock.clone()).await.unwrap();
-        let channels = channels(config);
-        let sender = Sender::new(db.clone(), Arc::clone(&channels), clients(), clock.clone(), Topics::new());
-        Self { db, channels, sender, clock }
-    }
-
-    async fn add(&self, channel: &'static str, subject: &str) -> i64 {
-        let channel_env = ChannelEnv { clients: clients(), clock: self.clock.clone() };
-        let link = format!("https://www.example.go.jp/news/{subject}.html");
-        let news = Notice { link: link.parse().ok(), ..Notice::new(subject.to_owned(), Language::En) }.into();
-        let rendered = self.channels.find(channel).unwrap().render(&channel_env, &news).await.unwrap();
-        let (subject, one) = (subject.to_owned(), rendered.into_iter().next().unwrap());
-        let added = self.db.write(move |tx| {
-            let job: JobName = "press".parse().unwrap();
-            let message = NewMessage {
-                job: &job,
-                channel: &one.channel,
-                recipient: &one.recipient,
-                topic: "test",
-                subject: &subject,
-                generation: 0,
-                payload: &one.payload,
-                hold: false,
-                not_before: None,
-                found: tsuzuki::channel::outbox::Provenance::Since(Some(tx.now())),
-            };
-            outbox::add(tx, &message, tx.now())
-        });
-        match added.await.unwrap() {
-            Added::Added(id) | Added::Known(id) => id,
-        }
-    }
-
-    async fn send(&self) -> SendReport {
-        self.sender.send_due(&CancellationToken::new()).await.unwrap()
-    }
-
-    fn start_sending(&self) -> tokio::task::JoinHandle<SendReport> {
-        let sender = self.sender.clone();
-        tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await.unwrap() })
-    }
-
-    async fn row(&self, id: i64) -> Row {
-        self.db.read(move |tx| outbox::find(tx, id)).await.unwrap().unwrap()
-    }
+async fn start(fixture: &Fixture, config: &str, clock: Clock) -> Post {
+    let db = Db::open(fixture.place.clone(), Open::Existing, clock.clone()).await.unwrap();
+    Post::new(db, clock, channels(config))
 }
 
 fn mail_to(server: &SmtpServer, more: &str) -> String {
-    format!(
-        "[channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nfrom = \"bot@example.com\"\n\
-         to = [\"reader@example.com\"]\nallow_private = [\"127.0.0.1\"]\n{more}",
-        server.address
-    )
+    email(server, &format!("{TO_ONE}\n{more}"))
 }
 
 /// Looks again and again until `is_there`.
@@ -130,18 +71,18 @@ on_one_machine! {
         for set in SET {
             let server = SmtpServer::start().await.unwrap();
             let config = mail_to(&server, "");
-            let first = Process::start(&fixture, &config, Clock::system()).await;
-            let id = first.add("mail", &set.to_string()).await;
+            let first = start(&fixture, &config, Clock::system()).await;
+            let id = first.add("mail", &set.to_string(), &news(1)).await[0];
             server.next(Phase::Kept, Trouble::Wait);
             let sending = first.start_sending();
             until(async || !server.mails().is_empty()).await;
             let held = first.row(id).await;
-            let second = Process::start(&fixture, &config, Clock::set_ahead(set)).await;
+            let second = start(&fixture, &config, Clock::set_ahead(set)).await;
             for _ in 0..3 {
                 let report = second.send().await;
                 assert_eq!(SendReport { next_at: None, ..report }, SendReport::default(), "{set}");
                 // What was put off until after the wait for the other side is due by then, if anything was.
-                second.clock.advance(Duration::from_secs(600));
+                second.channel_env.clock.advance(Duration::from_secs(600));
             }
             assert_eq!(first.row(id).await, held, "{set}: somebody has touched it");
             server.release();
@@ -160,9 +101,9 @@ on_one_machine! {
             let server = SmtpServer::start().await.unwrap();
             let config = mail_to(&server, "timeout = \"4s\"");
             let clock = Clock::set_ahead(SignedDuration::ZERO);
-            let first = Process::start(&fixture, &config, clock.clone()).await;
-            let second = Process::start(&fixture, &config, clock.clone()).await;
-            let id = first.add("mail", &set.to_string()).await;
+            let first = start(&fixture, &config, clock.clone()).await;
+            let second = start(&fixture, &config, clock.clone()).await;
+            let id = first.add("mail", &set.to_string(), &news(1)).await[0];
             server.next(Phase::Kept, Trouble::Wait);
             let sending = first.start_sending();
             until(async || !server.mails().is_empty()).await;
@@ -188,14 +129,14 @@ on_one_machine! {
         for set in SET.into_iter().chain([SignedDuration::ZERO]) {
             let server = SmtpServer::start().await.unwrap();
             let config = mail_to(&server, "timeout = \"600ms\"");
-            let first = Process::start(&fixture, &config, Clock::system()).await;
-            let id = first.add("mail", &set.to_string()).await;
+            let first = start(&fixture, &config, Clock::system()).await;
+            let id = first.add("mail", &set.to_string(), &news(1)).await[0];
             server.next(Phase::Kept, Trouble::Hang);
             let sending = first.start_sending();
             until(async || !server.mails().is_empty()).await;
             sending.abort();
             let _ = sending.await;
-            let second = Process::start(&fixture, &config, Clock::set_ahead(set)).await;
+            let second = start(&fixture, &config, Clock::set_ahead(set)).await;
             until(async || {
                 second.send().await;
                 first.row(id).await.state == State::Sent
@@ -209,12 +150,9 @@ on_one_machine! {
     async fn a_look_under_way_is_not_taken_over_by_a_process_whose_clock_was_set(fixture) {
         for set in SET {
             let server = MastodonServer::start(Clock::system()).await.unwrap();
-            let config = format!(
-                "[channel.toot]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"{TOKEN}\"\nallow_private = [\"127.0.0.1\"]\n",
-                server.url
-            );
-            let first = Process::start(&fixture, &config, Clock::system()).await;
-            let id = first.add("toot", &set.to_string()).await;
+            let config = mastodon(&server, "");
+            let first = start(&fixture, &config, Clock::system()).await;
+            let id = first.add("toot", &set.to_string(), &news(1)).await[0];
             // It waited when the backup was made that is in use now.
             let long_ago = "2001-01-01T00:00:00Z".parse().unwrap();
             let suspect = move |tx: &mut tsuzuki::db::Tx<'_>| outbox::suspect(tx, outbox::Suspicion::Restored, long_ago);
@@ -223,14 +161,13 @@ on_one_machine! {
             let looking = first.start_sending();
             until(async || first.row(id).await.lease_until.is_some()).await;
             let held = first.row(id).await;
-            let second = Process::start(&fixture, &config, Clock::set_ahead(set)).await;
+            let second = start(&fixture, &config, Clock::set_ahead(set)).await;
             let report = second.send().await;
             assert_eq!(SendReport { next_at: None, ..report }, SendReport::default(), "{set}");
             assert_eq!(first.row(id).await, held, "{set}: it resolve_attempts, too");
             looking.abort();
             let _ = looking.await;
-            let clear = tsuzuki::sql!("DELETE FROM outbox");
-            fixture.db.write(move |tx| tx.execute(clear, tsuzuki::params![])).await.unwrap();
+            first.clear("toot").await;
         }
     }
 }

@@ -11,18 +11,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::channel::outbox::{self, DeliveryFilter, NewMessage, Row, Sender, State, Topics};
+use tsuzuki::channel::outbox::{self, DeliveryFilter, Row, Sender, State, Topics};
 use tsuzuki::channel::{ChannelEnv, ChannelSet, News, Notice};
 use tsuzuki::db::{Db, DbUrl, Dialect, Open, Tx};
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
 use tsuzuki::demo::smtp::SmtpServer;
-use tsuzuki::id::JobName;
 use tsuzuki::ledger::{Subject, event};
 use tsuzuki::text::Language;
 use tsuzuki::time::Clock;
 
 use crate::databases::{self, Fixture, place_at};
-use crate::outbox::{channels, clients};
+use crate::outbox::{add_rendered, channels, clients};
 use crate::test_env::Stopped;
 
 /// Every point that a sender passes on its way; named in the code with `fail::point`.
@@ -165,24 +164,7 @@ impl World {
             }
         }
         let add_all = move |tx: &mut Tx<'_>| {
-            let job: JobName = "test".parse().unwrap();
-            let now = tx.now();
-            for (subject, rendered) in &new {
-                let message = NewMessage {
-                    job: &job,
-                    channel: &rendered.channel,
-                    recipient: &rendered.recipient,
-                    topic: "test",
-                    subject,
-                    generation: 0,
-                    payload: &rendered.payload,
-                    hold: false,
-                    not_before: None,
-                    found: tsuzuki::channel::outbox::Provenance::Since(Some(tx.now())),
-                };
-                outbox::add(tx, &message, now)?;
-            }
-            Ok(())
+            new.iter().try_for_each(|(subject, rendered)| add_rendered(tx, rendered, subject).map(drop))
         };
         self.fixture.db.write(add_all).await.unwrap();
     }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::channel::ChannelSet;
 use tsuzuki::channel::outbox::{
-    self, Added, Answer, DeliveryFilter, DeliveryOutcome, NewMessage, Row, Sender, State, Topics,
+    self, Added, Answer, DeliveryFilter, DeliveryOutcome, NewMessage, Provenance, Row, Sender, State, Topics,
 };
+use tsuzuki::channel::{ChannelSet, Rendered};
 use tsuzuki::config::{self, Env};
-use tsuzuki::db::Db;
+use tsuzuki::db::{Db, Tx};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::fetch::{ClientConfig, Clients};
@@ -41,6 +41,25 @@ pub(crate) fn clients() -> Clients {
     Clients::new(ClientConfig { user_agent: "tsuzuki-test".into(), ..ClientConfig::default() }).unwrap()
 }
 
+/// Adds what a channel has made of news; answers its number, also when it was known.
+pub(crate) fn add_rendered(tx: &mut Tx<'_>, one: &Rendered, subject: &str) -> tsuzuki::db::Result<i64> {
+    let message = NewMessage {
+        job: &"press".parse().unwrap(),
+        channel: &one.channel,
+        recipient: &one.recipient,
+        topic: "test",
+        subject,
+        generation: 0,
+        payload: &one.payload,
+        hold: false,
+        not_before: None,
+        found: Provenance::Since(Some(tx.now())),
+    };
+    match outbox::add(tx, &message, tx.now())? {
+        Added::Added(id) | Added::Known(id) => Ok(id),
+    }
+}
+
 /// A server, a channel `hook` that posts to it, and a sender.
 struct World {
     server: WebhookServer,
@@ -52,10 +71,7 @@ struct World {
 
 async fn world(fixture: &Fixture, more: &str) -> World {
     let server = WebhookServer::start().await.unwrap();
-    let channels = channels(&format!(
-        "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n{more}",
-        server.url
-    ));
+    let channels = channels(&(hook("hook", &server) + more));
     let told = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&told);
     let topics = Topics::new().on("test", move |tx, row, outcome| {
@@ -79,7 +95,7 @@ async fn world(fixture: &Fixture, more: &str) -> World {
 }
 
 /// The config of a channel that posts to `server`.
-fn hook(name: &str, server: &WebhookServer) -> String {
+pub(crate) fn hook(name: &str, server: &WebhookServer) -> String {
     format!(
         "[channel.{name}]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n",
         server.url
@@ -110,7 +126,7 @@ async fn add(db: &Db, channel: &'static str, subject: &str, hold: bool, generati
             payload: &format!("{{\"text\":\"{subject}\"}}"),
             hold,
             not_before: None,
-            found: tsuzuki::channel::outbox::Provenance::Since(Some(tx.now())),
+            found: Provenance::Since(Some(tx.now())),
         };
         outbox::add(tx, &message, tx.now())
     })
@@ -363,9 +379,7 @@ on_both_databases! {
         for number in 0..40 {
             world.add(&number.to_string()).await;
         }
-        let other = Sender::new(fixture.open_again().await, channels(&format!(
-            "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]", world.server.url
-        )), clients(), fixture.clock.clone(), Topics::new());
+        let other = Sender::new(fixture.open_again().await, channels(&hook("hook", &world.server)), clients(), fixture.clock.clone(), Topics::new());
         let stop = CancellationToken::new();
         let (mine, theirs) = tokio::join!(world.sender.send_due(&stop), other.send_due(&stop));
         assert_eq!(mine.unwrap().sent + theirs.unwrap().sent, 40);
@@ -540,9 +554,7 @@ on_both_databases! {
             // What a defect in a pipeline looks like.
             _ => Err(tsuzuki::db::Error::Constraint("no".into())),
         });
-        let sender = Sender::new(fixture.db.clone(), channels(&format!(
-            "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]", world.server.url
-        )), clients(), fixture.clock.clone(), topics);
+        let sender = Sender::new(fixture.db.clone(), channels(&hook("hook", &world.server)), clients(), fixture.clock.clone(), topics);
         let stop = CancellationToken::new();
         assert_eq!(sender.send_due(&stop).await.unwrap().sent, 1);
         let row = world.row(message).await;

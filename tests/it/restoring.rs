@@ -262,9 +262,7 @@ on_both_databases! {
     /// It may have been approved, and sent, after the backup was made.
     async fn what_a_backup_holds_is_looked_into_when_it_is_approved(fixture) {
         let server = WebhookServer::start().await.unwrap();
-        let channels = crate::outbox::channels(&format!(
-            "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n", server.url
-        ));
+        let channels = crate::outbox::channels(&crate::outbox::hook("hook", &server));
         let sender = outbox::Sender::new(
             fixture.db.clone(), channels, crate::outbox::clients(), fixture.clock.clone(), outbox::Topics::new(),
         );

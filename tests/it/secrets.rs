@@ -1,12 +1,12 @@
 //! What other programs repeat of our secrets is nowhere to be seen: not in logs, listings, exports or the database.
 
 use axum::http::{HeaderMap, StatusCode, Uri};
-use tsuzuki::channel::outbox::{self, NewMessage};
+use tsuzuki::channel::Rendered;
 use tsuzuki::db::{Db, DbUrl, Open};
 use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble, USER};
-use tsuzuki::id::JobName;
 use tsuzuki::time::Clock;
 
+use crate::outbox::add_rendered;
 use crate::test_env::{TestEnv, output_beside, said};
 
 const PATH: &str = "/hooks/T0SECRET/B0SECRET/xyzSECRET";
@@ -31,24 +31,9 @@ async fn queue(test_env: &TestEnv, channels: &[(&'static str, &'static str, &'st
     let place = DbUrl::File(test_env.file("tsuzuki.db"));
     let db = Db::open(place, Open::Create, Clock::system()).await.unwrap();
     for (channel, recipient, payload) in channels.iter().copied() {
-        db.write(move |tx| {
-            let job: JobName = "blogs".parse().unwrap();
-            let message = NewMessage {
-                job: &job,
-                channel,
-                recipient,
-                topic: "test",
-                subject: channel,
-                generation: 0,
-                payload,
-                hold: false,
-                not_before: None,
-                found: tsuzuki::channel::outbox::Provenance::Since(Some(tx.now())),
-            };
-            outbox::add(tx, &message, tx.now())
-        })
-        .await
-        .unwrap();
+        let [name, recipient, payload] = [channel, recipient, payload].map(str::to_owned);
+        let message = Rendered { channel: name, recipient, payload };
+        db.write(move |tx| add_rendered(tx, &message, channel)).await.unwrap();
     }
 }
 

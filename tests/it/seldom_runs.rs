@@ -1,20 +1,19 @@
 //! Runs that are a day apart, and copies of the database: time is no evidence that somebody else has sent, a copy is.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{Sender, State, Topics};
 use tsuzuki::db::{Db, DbUrl, Dialect, Open};
 use tsuzuki::demo::faults::Fault;
-use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
+use tsuzuki::demo::mastodon::MastodonServer;
 use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble};
 use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::{params, sql};
 
-use crate::channels::{TO_ONE, news, post_office};
+use crate::channels::{TO_ONE, email, mastodon, news, post_office};
 use crate::databases::{self, Fixture};
-use crate::outbox::clients;
+use crate::outbox::{channels, clients, hook};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -24,22 +23,22 @@ on_both_databases! {
         for on_unknown in ["resend", "hold"] {
             let toots = MastodonServer::start(fixture.clock.clone()).await.unwrap();
             let smtp = SmtpServer::start().await.unwrap();
-            let (slack, hook) = (WebhookServer::start().await.unwrap(), WebhookServer::start().await.unwrap());
-            let common = format!("allow_private = [\"127.0.0.1\"]\non_unknown = \"{on_unknown}\"");
-            let config = format!(
-                "[channel.toot]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"{TOKEN}\"\nallow_private = [\"127.0.0.1\"]\n\
-                 [channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nfrom = \"bot@example.com\"\n{TO_ONE}\n{common}\n\
-                 [channel.slack]\nkind = \"slack\"\nurl = \"{}\"\n{common}\n\
-                 [channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n{common}\n",
-                toots.url, smtp.address, slack.url, hook.url
-            );
+            let (slack, reader) = (WebhookServer::start().await.unwrap(), WebhookServer::start().await.unwrap());
+            let on_unknown = format!("on_unknown = \"{on_unknown}\"\n");
+            let config = [
+                mastodon(&toots, ""),
+                email(&smtp, &format!("{TO_ONE}\n{on_unknown}")),
+                hook("slack", &slack).replace("webhook", "slack") + &on_unknown,
+                hook("hook", &reader) + &on_unknown,
+            ]
+            .concat();
             let post = post_office(&fixture, &config);
             let mut ids = Vec::new();
             for channel in ["toot", "mail", "slack", "hook"] {
                 ids.extend(post.add(channel, &format!("{channel} {on_unknown}"), &news(1)).await);
             }
             for _ in 0..2 {
-                for script in [&toots.posts, &slack.script, &hook.script] {
+                for script in [&toots.posts, &slack.script, &reader.script] {
                     script.next(Fault::Status(503, vec![]));
                 }
                 smtp.next(Phase::Rcpt, Trouble::Say("451 4.7.1 greylisted"));
@@ -57,7 +56,7 @@ on_both_databases! {
                 let row = post.row(id).await;
                 assert_eq!((row.state, row.attempts), (State::Sent, 3), "{on_unknown}: {row:?}");
             }
-            let arrived = (toots.toots().len(), smtp.mails().len(), slack.posts().len(), hook.posts().len());
+            let arrived = (toots.toots().len(), smtp.mails().len(), slack.posts().len(), reader.posts().len());
             assert_eq!(arrived, (1, 1, 1, 1), "{on_unknown}");
         }
     }
@@ -65,12 +64,8 @@ on_both_databases! {
     /// What waits for its day has not failed, and nobody else has sent it.
     async fn mails_that_wait_for_their_day_are_sent_on_it(fixture) {
         let smtp = SmtpServer::start().await.unwrap();
-        let config = format!(
-            "[channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nfrom = \"bot@example.com\"\n{TO_ONE}\n\
-             allow_private = [\"127.0.0.1\"]\non_unknown = \"hold\"\nmax_per_day = 1\n",
-            smtp.address
-        );
-        let post = post_office(&fixture, &config);
+        let more = format!("{TO_ONE}\non_unknown = \"hold\"\nmax_per_day = 1\n");
+        let post = post_office(&fixture, &email(&smtp, &more));
         for number in 1..=3 {
             post.add("mail", &number.to_string(), &news(number)).await;
         }
@@ -84,11 +79,7 @@ on_both_databases! {
     /// No answer came twice: a look finds nothing, and the post leaves in the same pass, however long ago that was.
     async fn a_look_that_finds_nothing_is_followed_by_the_send(fixture) {
         let toots = MastodonServer::start(fixture.clock.clone()).await.unwrap();
-        let config = format!(
-            "[channel.toot]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"{TOKEN}\"\nallow_private = [\"127.0.0.1\"]\n",
-            toots.url
-        );
-        let post = post_office(&fixture, &config);
+        let post = post_office(&fixture, &mastodon(&toots, ""));
         let id = post.add("toot", "u1", &news(1)).await[0];
         toots.posts.next(Fault::Status(503, vec![]));
         assert_eq!(post.send().await.unknown, 1);
@@ -103,12 +94,7 @@ on_both_databases! {
 
 /// A sender over a database that was opened anew.
 fn hook_sender(db: &Db, fixture: &Fixture, server: &WebhookServer) -> Sender {
-    let config = format!(
-        "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n",
-        server.url
-    );
-    let channels = crate::outbox::channels(&config);
-    Sender::new(db.clone(), Arc::clone(&channels), clients(), fixture.clock.clone(), Topics::new())
+    Sender::new(db.clone(), channels(&hook("hook", server)), clients(), fixture.clock.clone(), Topics::new())
 }
 
 async fn pass(sender: &Sender) -> (u64, u64) {
