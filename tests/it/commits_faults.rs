@@ -18,7 +18,7 @@ use tsuzuki::engine::Failure;
 use tsuzuki::id::{Owner, RunId};
 use tsuzuki::phrase::Phrase;
 
-use crate::commits::world::{Repo, TOKEN, World, rows};
+use crate::commits::world::{TOKEN, World, rows};
 use crate::commits_runs::tick;
 
 /// What GitLab says of the limits that single endpoints have.
@@ -36,9 +36,7 @@ async fn count(db: &Db, scope: Scope, by: By, zone: &str) -> Stats {
 
 on_both_databases! {
     async fn pages_end_where_gitlab_says_and_not_where_they_are_short(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, PROJECT).await;
         world.gitlab.set_most_per_page(30);
         // Either sign of a next page is enough.
         for (missing, commits) in [("x-next-page", 100), ("link", 70)] {
@@ -127,9 +125,7 @@ on_both_databases! {
     }
 
     async fn a_list_with_a_hole_is_never_taken_for_complete(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, PROJECT).await;
         repo.commit_many(3);
         world.start().await.unwrap();
         let before = world.branch("main").await.complete_head;
@@ -158,9 +154,7 @@ on_both_databases! {
     }
 
     async fn a_list_of_something_else_is_not_stored_as_the_branch(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, PROJECT).await;
         repo.commit_many(3);
         world.gitlab.set_fault(|asked| asked.is_for_commits().then_some(Fault::Edit(|page| {
             if let Some(commits) = page.as_array_mut() {
@@ -174,9 +168,7 @@ on_both_databases! {
     }
 
     async fn a_page_that_is_gone_when_a_walk_goes_on_means_the_whole_history(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, PROJECT).await;
         repo.commit_many(250);
         let seen = AtomicUsize::new(0);
         world.gitlab.set_fault(move |asked| {
@@ -213,9 +205,7 @@ on_both_databases! {
     }
 
     async fn a_first_walk_that_was_cut_off_is_not_forgotten_when_since_changes(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let mut world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, mut world) = World::over_repo(&fixture, PROJECT).await;
         repo.commit_many(250);
         let stop = CancellationToken::new();
         let cut = stop.clone();
@@ -233,9 +223,7 @@ on_both_databases! {
     }
 
     async fn a_project_that_goes_away_during_a_run_is_told_and_its_commits_are_kept(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, PROJECT).await;
         repo.commit_many(2);
         world.start().await.unwrap();
         let removed = || fixture.db.read(|tx| Ok(projects::find(tx, 7)?.and_then(|project| project.removed_at)));
@@ -256,9 +244,7 @@ on_both_databases! {
     }
 
     async fn statistics_follow_the_branch_and_take_the_name_that_was_used_last(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, PROJECT).await;
         // In Tokyo the second is of February and the fourth of the eleventh.
         for date in ["2024-01-30T20:00:00Z", "2024-01-31T20:00:00Z", "2024-02-10T10:00:00Z", "2024-02-10T20:00:00Z"] {
             repo.commit(date);
@@ -306,9 +292,7 @@ on_both_databases! {
     }
 
     async fn since_includes_its_own_moment(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, &format!("{PROJECT}\nsince = \"2024-01-01\"")).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, &format!("{PROJECT}\nsince = \"2024-01-01\"")).await;
         repo.commit("2023-12-31T23:59:59Z");
         let first = repo.commit("2024-01-01T00:00:00Z");
         world.start().await.unwrap();
@@ -316,9 +300,7 @@ on_both_databases! {
     }
 
     async fn an_old_date_on_one_page_does_not_end_the_walk(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, &format!("{PROJECT}\nsince = \"2010-01-01\"")).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, &format!("{PROJECT}\nsince = \"2010-01-01\"")).await;
         repo.commit_many(150);
         repo.commit("2001-01-01T00:00:00Z");
         assert_eq!(world.start().await.unwrap().run.new_commits_count, 150);
@@ -326,9 +308,7 @@ on_both_databases! {
     }
 
     async fn what_was_left_out_for_its_age_is_known_and_not_read_again(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, &format!("{PROJECT}\nsince = \"2024-01-01\"")).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, &format!("{PROJECT}\nsince = \"2024-01-01\"")).await;
         let old = repo.commit("2020-01-01T00:00:00Z");
         repo.commit("2024-03-01T00:00:00Z");
         world.start().await.unwrap();
@@ -344,9 +324,7 @@ on_both_databases! {
     }
 
     async fn what_became_readable_is_no_longer_counted_as_unreadable(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let mut world = World::new(&fixture.db, &format!("{PROJECT}\nsince = \"2001-01-01\"")).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, mut world) = World::over_repo(&fixture, &format!("{PROJECT}\nsince = \"2001-01-01\"")).await;
         repo.commit_many(3);
         world.gitlab.set_fault(|asked| {
             asked.is_for_commits().then_some(Fault::Edit(|page| page[1]["committed_date"] = "soon".into()))

@@ -1,7 +1,6 @@
 //! Runs: shared, interrupted, killed, cancelled and taken up again, with the books balanced at every moment.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,7 +17,7 @@ use tsuzuki::phrase::Phrase;
 use tsuzuki::time::Clock;
 
 use crate::commits::world::{Repo, TOKEN, World, config_text, rows};
-use crate::test_env::send_signal;
+use crate::test_env::{TestEnv, ends_with, err, out, output_beside, send_signal};
 use rustix::process::Signal;
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -483,308 +482,250 @@ pub(crate) fn tick(clock: &Clock) -> tokio::task::JoinHandle<()> {
     })
 }
 
-fn tsuzuki(dir: &Path, arguments: &[&str], fail_at: Option<&str>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    command.env("TZ", "Asia/Tokyo");
-    command.arg("-c").arg(dir.join("tsuzuki.toml")).args(arguments).current_dir(dir);
-    command.env_remove("TSUZUKI_STORE_URL").env_remove("TSUZUKI_CONFIG").env("TEST_TOKEN", TOKEN);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    if let Some(point) = fail_at {
-        command.env("TSUZUKI_FAIL_AT", point);
+/// The program with a job for a GitLab of the test's own, and a database in a file.
+struct Program {
+    gitlab: GitLab,
+    test_env: TestEnv,
+}
+
+impl Program {
+    async fn new(keys: &str) -> Self {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.set_token(TOKEN);
+        let test_env = TestEnv::new(&config_text(&gitlab.url(), "${TEST_TOKEN}", keys));
+        Self { gitlab, test_env }
     }
-    command
-}
 
-async fn output(mut command: Command) -> Output {
-    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
-}
+    fn command(&self, line: &str) -> Command {
+        let mut command = self.test_env.command(&line.split(' ').collect::<Vec<_>>());
+        command.env("TEST_TOKEN", TOKEN).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
 
-fn on_runtime<F: Future<Output = ()>>(test: impl FnOnce(std::path::PathBuf) -> F) {
-    let dir = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(test(dir.path().to_owned()));
-}
+    async fn run(&self, line: &str) -> Output {
+        output_beside(self.command(line)).await
+    }
 
-async fn open(dir: &Path) -> Db {
-    Db::open(DbUrl::File(dir.join("tsuzuki.db")), Open::Existing, Clock::system()).await.unwrap()
-}
+    async fn ends(&self, line: &str, code: i32) -> String {
+        ends_with(&self.run(line).await, code)
+    }
 
-/// The program dies at a named point, again and again at different ones, and every next start goes on.
-#[test]
-fn a_process_that_dies_at_any_point_leaves_a_run_that_the_next_one_finishes() {
-    on_runtime(|dir| async move {
-        let gitlab = GitLab::start().await.unwrap();
-        gitlab.set_token(TOKEN);
-        let repo = Repo::create(&dir, "app");
-        repo.commit_many(330);
-        gitlab.add_repository(99, "team/app", &repo.dir);
-        // More than the nine lives below can finish, however their workers take turns.
-        add_team(&gitlab, 20, 320);
-        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", GROUP)).unwrap();
-        let points = [
-            "commits.page",
-            "commits.page:3",
-            "commits.stored:1",
-            "commits.stored:4",
-            "commits.collected",
-            "commits.settled",
-            "commits.collected:1",
-            "commits.page:5",
-            "commits.settled:1",
-        ];
-        let mut ids = std::collections::BTreeSet::new();
-        let mut died = 0;
-        for point in points {
-            let ended = output(tsuzuki(&dir, &["bulk", "start", "-q"], Some(point))).await;
-            died += usize::from(ended.status.code().is_none());
-            let db = open(&dir).await;
-            let runs = check_books(&db).await;
-            ids.insert(runs[0].run_id.to_string());
-            let stored = rows(&db).await;
-            let unique: std::collections::BTreeSet<_> =
-                stored.iter().map(|row| (row.project_id, row.branch.clone(), row.sha.clone())).collect();
-            assert_eq!(unique.len(), stored.len());
-            db.close().await;
-        }
-        assert!(died >= 5, "only {died} of {} points were reached", points.len());
-        let ended = output(tsuzuki(&dir, &["bulk", "resume"], None)).await;
-        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-        let db = open(&dir).await;
-        let runs = check_books(&db).await;
-        assert_eq!(ids.len(), 1, "one run, however often it was cut off");
-        assert_eq!((runs.len(), runs[0].status, runs[0].success_count), (1, RunStatus::Completed, 21));
-        let id = runs[0].run_id;
-        let summary = db.read(move |tx| run::find_summary(tx, &id)).await.unwrap().unwrap();
-        assert_eq!(summary.new_commits_count, 330 + 20 * 320, "counted once each over all lives");
-        let mine: std::collections::BTreeSet<String> =
-            rows(&db).await.into_iter().filter(|row| row.project_id == 99).map(|row| row.sha).collect();
-        assert_eq!(mine, repo.rev_list("main"));
-        db.close().await;
-    });
-}
+    /// Runs a command that dies at a point; answers whether it has.
+    async fn dies_at(&self, point: &str, line: &str) -> bool {
+        let mut command = self.command(line);
+        command.env("TSUZUKI_FAIL_AT", point);
+        output_beside(command).await.status.code().is_none()
+    }
 
-/// The program dies between two steps of marking what a rewind has lost.
-#[test]
-fn a_process_that_dies_while_it_marks_lost_commits_is_continued() {
-    on_runtime(|dir| async move {
-        let gitlab = GitLab::start().await.unwrap();
-        gitlab.set_token(TOKEN);
-        let repo = Repo::create(&dir, "app");
-        let root = repo.commit("2024-01-01T00:00:00Z");
-        repo.commit_many(2_200);
-        gitlab.add_repository(99, "team/app", &repo.dir);
-        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", GROUP)).unwrap();
-        assert!(output(tsuzuki(&dir, &["bulk", "start", "-q"], None)).await.status.success());
-        repo.git(&["reset", "--quiet", "--hard", &root]);
-        let died = output(tsuzuki(&dir, &["bulk", "start", "-q"], Some("commits.marked:1"))).await;
-        assert_eq!(died.status.code(), None, "it died at the point");
-        let db = open(&dir).await;
-        let marked = rows(&db).await.iter().filter(|row| !row.reachable).count();
-        assert_eq!(marked, 2_000, "two steps are saved");
-        db.close().await;
+    async fn open(&self) -> Db {
+        let place = DbUrl::File(self.test_env.file("tsuzuki.db"));
+        Db::open(place, Open::Existing, Clock::system()).await.unwrap()
+    }
 
-        let ended = output(tsuzuki(&dir, &["bulk", "resume"], None)).await;
-        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-        let db = open(&dir).await;
-        let left: Vec<String> =
-            rows(&db).await.into_iter().filter(|row| row.reachable).map(|row| row.sha).collect();
-        assert_eq!(left, [root.trim()]);
-        let subject = tsuzuki::commits::events::branch("team/app", "main");
-        let events = db.read(move |tx| tsuzuki::ledger::event::list_about(tx, &subject, 99)).await.unwrap();
-        let lost: Vec<_> = events
-            .iter()
-            .filter(|event| event.code == "history_rewritten")
-            .map(|event| event.detail["unreachable"].as_i64())
-            .collect();
-        assert_eq!(lost, [Some(2_200)], "told once, with all of them");
-        db.close().await;
-    });
-}
-
-/// SIGKILL from outside while pages are on their way.
-#[test]
-fn a_process_that_is_killed_is_replaced_at_once() {
-    on_runtime(|dir| async move {
-        let gitlab = GitLab::start().await.unwrap();
-        gitlab.set_token(TOKEN);
-        add_team(&gitlab, 4, 300);
-        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", GROUP)).unwrap();
+    /// A command that has asked twice for a page which never comes.
+    async fn hang(&self, line: &str, page: &'static str) -> Child {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
-        gitlab.set_fault(move |request| {
-            let late = request.is_for_commits() && request.parameter("page") == Some("3");
+        self.gitlab.set_fault(move |request| {
+            let late = request.is_for_commits() && request.parameter("page") == Some(page);
             if late {
                 count.fetch_add(1, Ordering::SeqCst);
             }
             late.then_some(Fault::Hang)
         });
-        let mut child = tsuzuki(&dir, &["bulk", "start", "-q"], None).spawn().unwrap();
+        let child = self.command(line).spawn().unwrap();
         while asked.load(Ordering::SeqCst) < 2 {
             tokio::task::yield_now().await;
         }
-        // While it lives, another start is refused and told who and since when.
-        let refused = output(tsuzuki(&dir, &["bulk", "start"], None)).await;
-        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert_eq!(refused.status.code(), Some(6), "{words}");
-        assert!(words.contains(&format!("process {}", child.id())) && words.contains("since 20"), "{words}");
-        assert!(words.contains("--join"), "{words}");
-        for command in [&["bulk", "retry-failed"][..], &["run", "code"]] {
-            let refused = output(tsuzuki(&dir, command, None)).await;
-            assert_eq!(refused.status.code(), Some(6), "{command:?}: {refused:?}");
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        gitlab.reset_fault();
-        let ended = output(tsuzuki(&dir, &["bulk", "start", "--json"], None)).await;
-        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-        let told: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
-        assert_eq!(told["new_commits_count"], 1200);
-        let db = open(&dir).await;
-        assert_eq!(check_books(&db).await.len(), 1);
-        assert_eq!(rows(&db).await.len(), 1200);
+        child
+    }
+}
+
+/// The program dies at a named point, again and again at different ones, and every next start goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_dies_at_any_point_leaves_a_run_that_the_next_one_finishes() {
+    let program = Program::new(GROUP).await;
+    let repo = Repo::create(program.test_env.path(), "app");
+    repo.commit_many(330);
+    program.gitlab.add_repository(99, "team/app", &repo.dir);
+    // More than the nine lives below can finish, however their workers take turns.
+    add_team(&program.gitlab, 20, 320);
+    let points = [
+        "commits.page",
+        "commits.page:3",
+        "commits.stored:1",
+        "commits.stored:4",
+        "commits.collected",
+        "commits.settled",
+        "commits.collected:1",
+        "commits.page:5",
+        "commits.settled:1",
+    ];
+    let mut ids = std::collections::BTreeSet::new();
+    let mut died = 0;
+    for point in points {
+        died += usize::from(program.dies_at(point, "bulk start -q").await);
+        let db = program.open().await;
+        let runs = check_books(&db).await;
+        ids.insert(runs[0].run_id.to_string());
+        let stored = rows(&db).await;
+        let unique: std::collections::BTreeSet<_> =
+            stored.iter().map(|row| (row.project_id, row.branch.clone(), row.sha.clone())).collect();
+        assert_eq!(unique.len(), stored.len());
         db.close().await;
-        let all = [ended.stdout, ended.stderr].concat();
-        assert!(!String::from_utf8_lossy(&all).contains(TOKEN));
-    });
+    }
+    assert!(died >= 5, "only {died} of {} points were reached", points.len());
+    program.ends("bulk resume", 0).await;
+    let db = program.open().await;
+    let runs = check_books(&db).await;
+    assert_eq!(ids.len(), 1, "one run, however often it was cut off");
+    assert_eq!((runs.len(), runs[0].status, runs[0].success_count), (1, RunStatus::Completed, 21));
+    let id = runs[0].run_id;
+    let summary = db.read(move |tx| run::find_summary(tx, &id)).await.unwrap().unwrap();
+    assert_eq!(summary.new_commits_count, 330 + 20 * 320, "counted once each over all lives");
+    let mine: std::collections::BTreeSet<String> =
+        rows(&db).await.into_iter().filter(|row| row.project_id == 99).map(|row| row.sha).collect();
+    assert_eq!(mine, repo.rev_list("main"));
+    db.close().await;
+}
+
+/// The program dies between two steps of marking what a rewind has lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_dies_while_it_marks_lost_commits_is_continued() {
+    let program = Program::new(GROUP).await;
+    let repo = Repo::create(program.test_env.path(), "app");
+    let root = repo.commit("2024-01-01T00:00:00Z");
+    repo.commit_many(2_200);
+    program.gitlab.add_repository(99, "team/app", &repo.dir);
+    program.ends("bulk start -q", 0).await;
+    repo.git(&["reset", "--quiet", "--hard", &root]);
+    assert!(program.dies_at("commits.marked:1", "bulk start -q").await);
+    let db = program.open().await;
+    let marked = rows(&db).await.iter().filter(|row| !row.reachable).count();
+    assert_eq!(marked, 2_000, "two steps are saved");
+    db.close().await;
+
+    program.ends("bulk resume", 0).await;
+    let db = program.open().await;
+    let left: Vec<String> =
+        rows(&db).await.into_iter().filter(|row| row.reachable).map(|row| row.sha).collect();
+    assert_eq!(left, [root.trim()]);
+    let subject = tsuzuki::commits::events::branch("team/app", "main");
+    let events = db.read(move |tx| tsuzuki::ledger::event::list_about(tx, &subject, 99)).await.unwrap();
+    let lost: Vec<_> = events
+        .iter()
+        .filter(|event| event.code == "history_rewritten")
+        .map(|event| event.detail["unreachable"].as_i64())
+        .collect();
+    assert_eq!(lost, [Some(2_200)], "told once, with all of them");
+    db.close().await;
+}
+
+/// SIGKILL from outside while pages are on their way.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_killed_is_replaced_at_once() {
+    let program = Program::new(GROUP).await;
+    add_team(&program.gitlab, 4, 300);
+    let mut child = program.hang("bulk start -q", "3").await;
+    // While it lives, another start is refused and told who and since when.
+    let words = program.ends("bulk start", 6).await;
+    assert!(words.contains(&format!("process {}", child.id())) && words.contains("since 20"), "{words}");
+    assert!(words.contains("--join"), "{words}");
+    for line in ["bulk retry-failed", "run code"] {
+        program.ends(line, 6).await;
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    program.gitlab.reset_fault();
+    let ended = program.run("bulk start --json").await;
+    assert!(!ends_with(&ended, 0).contains(TOKEN));
+    let told: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!(told["new_commits_count"], 1200);
+    let db = program.open().await;
+    assert_eq!(check_books(&db).await.len(), 1);
+    assert_eq!(rows(&db).await.len(), 1200);
+    db.close().await;
 }
 
 /// A worker that was killed is not named as one, and its run is not shown as running, by any command.
-#[test]
-fn after_a_kill_no_run_is_shown_as_running_and_no_dead_process_as_its_worker() {
-    on_runtime(|dir| async move {
-        let gitlab = GitLab::start().await.unwrap();
-        gitlab.set_token(TOKEN);
-        add_team(&gitlab, 4, 300);
-        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", GROUP)).unwrap();
-        let asked = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&asked);
-        gitlab.set_fault(move |request| {
-            let late = request.is_for_commits() && request.parameter("page") == Some("3");
-            if late {
-                count.fetch_add(1, Ordering::SeqCst);
-            }
-            late.then_some(Fault::Hang)
-        });
-        let shown = |arguments: &'static [&'static str]| {
-            let command = tsuzuki(&dir, arguments, None);
-            async move {
-                let shown = output(command).await;
-                assert!(shown.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&shown.stderr));
-                String::from_utf8([shown.stdout, shown.stderr].concat()).unwrap()
-            }
-        };
-        for command in [&["bulk", "start", "-q"][..], &["run", "code", "-q"]] {
-            asked.store(0, Ordering::SeqCst);
-            let mut child = tsuzuki(&dir, command, None).spawn().unwrap();
-            while asked.load(Ordering::SeqCst) < 2 {
-                tokio::task::yield_now().await;
-            }
-            let (pid, worker) = (child.id().to_string(), format!("process {} on", child.id()));
-            let alive = shown(&["bulk", "status"]).await;
-            assert!(alive.contains(" running: ") && alive.contains(&worker), "{command:?}: {alive}");
-            child.kill().unwrap();
-            child.wait().unwrap();
-            for listing in [
-                &["bulk", "status"][..],
-                &["bulk", "status", "--json"],
-                &["bulk", "ls"],
-                &["bulk", "show"],
-                &["bulk", "show", "--json"],
-            ] {
-                let dead = shown(listing).await;
-                assert!(dead.contains("interrupted"), "{command:?} {listing:?}: {dead}");
-                let is_named = dead.contains(&worker) || dead.contains(&format!("/{pid}/"));
-                assert!(!is_named && !dead.contains(" running"), "{command:?} {listing:?}: {dead}");
-            }
-            let status = shown(&["status"]).await;
-            assert!(!status.contains("Running") && !status.contains(&worker), "{command:?}: {status}");
-            let says_how =
-                ["▷ Due: its last run was cut off", "○ Not run yet"].iter().any(|how| status.contains(how));
-            assert!(says_how, "{command:?}: {status}");
-            let how = shown(&["bulk", "status"]).await;
-            assert!(how.contains("`tsuzuki bulk resume` continues"), "{how}");
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_kill_no_run_is_shown_as_running_and_no_dead_process_as_its_worker() {
+    let program = Program::new(GROUP).await;
+    add_team(&program.gitlab, 4, 300);
+    for command in ["bulk start -q", "run code -q"] {
+        let mut child = program.hang(command, "3").await;
+        let (pid, worker) = (child.id().to_string(), format!("process {} on", child.id()));
+        let alive = program.ends("bulk status", 0).await;
+        assert!(alive.contains(" running: ") && alive.contains(&worker), "{command}: {alive}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for listing in ["bulk status", "bulk status --json", "bulk ls", "bulk show", "bulk show --json"] {
+            let dead = program.ends(listing, 0).await;
+            assert!(dead.contains("interrupted"), "{command} {listing}: {dead}");
+            let is_named = dead.contains(&worker) || dead.contains(&format!("/{pid}/"));
+            assert!(!is_named && !dead.contains(" running"), "{command} {listing}: {dead}");
         }
-    });
+        let status = program.ends("status", 0).await;
+        assert!(!status.contains("Running") && !status.contains(&worker), "{command}: {status}");
+        let says_how =
+            ["▷ Due: its last run was cut off", "○ Not run yet"].iter().any(|how| status.contains(how));
+        assert!(says_how, "{command}: {status}");
+        let how = program.ends("bulk status", 0).await;
+        assert!(how.contains("`tsuzuki bulk resume` continues"), "{how}");
+    }
 }
 
 /// Ctrl-C: within seconds, exit 130, with the command that continues.
 #[cfg(unix)]
-#[test]
-fn ctrl_c_says_how_to_continue() {
-    on_runtime(|dir| async move {
-        let gitlab = GitLab::start().await.unwrap();
-        gitlab.set_token(TOKEN);
-        add_team(&gitlab, 2, 300);
-        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", GROUP)).unwrap();
-        let asked = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&asked);
-        gitlab.set_fault(move |request| {
-            let late = request.is_for_commits() && request.parameter("page") == Some("2");
-            if late {
-                count.fetch_add(1, Ordering::SeqCst);
-            }
-            late.then_some(Fault::Hang)
-        });
-        let child = tsuzuki(&dir, &["bulk", "start"], None).spawn().unwrap();
-        while asked.load(Ordering::SeqCst) < 2 {
-            tokio::task::yield_now().await;
-        }
-        send_signal(child.id(), Signal::INT);
-        let began = std::time::Instant::now();
-        let ended = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap();
-        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
-        assert_eq!(ended.status.code(), Some(130));
-        assert!(String::from_utf8_lossy(&ended.stderr).contains("tsuzuki bulk resume"));
-        let status = output(tsuzuki(&dir, &["bulk", "status"], None)).await;
-        let status = String::from_utf8_lossy(&status.stdout).into_owned();
-        assert!(status.contains(" interrupted: ") && !status.contains("process "), "{status}");
-        let db = open(&dir).await;
-        assert_eq!(rows(&db).await.len(), 200, "the page before is saved");
-        check_books(&db).await;
-        db.close().await;
-    });
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_says_how_to_continue() {
+    let program = Program::new(GROUP).await;
+    add_team(&program.gitlab, 2, 300);
+    let child = program.hang("bulk start", "2").await;
+    send_signal(child.id(), Signal::INT);
+    let began = std::time::Instant::now();
+    let ended = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_eq!(ended.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("tsuzuki bulk resume"));
+    let status = program.ends("bulk status", 0).await;
+    assert!(status.contains(" interrupted: ") && !status.contains("process "), "{status}");
+    let db = program.open().await;
+    assert_eq!(rows(&db).await.len(), 200, "the page before is saved");
+    check_books(&db).await;
+    db.close().await;
 }
 
 /// A new database, a branch added by hand, and the listings around it.
-#[test]
-fn a_single_branch_is_collected_into_an_empty_database() {
-    on_runtime(|dir| async move {
-        let gitlab = GitLab::start().await.unwrap();
-        gitlab.set_token(TOKEN);
-        let repo = Repo::create(&dir, "app");
-        repo.commit("2024-01-01T00:00:00Z");
-        repo.commit("2024-02-01T00:00:00Z");
-        gitlab.add_repository(9, "team/app", &repo.dir);
-        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", "")).unwrap();
-        let run = |arguments: &'static [&'static str]| {
-            let command = tsuzuki(&dir, arguments, None);
-            async move {
-                let ended = output(command).await;
-                let words = String::from_utf8_lossy(&ended.stderr).into_owned();
-                (ended.status.code(), String::from_utf8(ended.stdout).unwrap(), words)
-            }
-        };
-        let (code, _, words) = run(&["bulk", "start"]).await;
-        assert_eq!(code, Some(1), "{words}");
-        assert!(words.contains("tsuzuki branch add"), "{words}");
-        assert_eq!(run(&["branch", "add", "team/app", "main"]).await.0, Some(0));
-        assert_eq!(run(&["run", "code"]).await.0, Some(0));
-        let (_, listed, _) = run(&["branch", "ls", "--json"]).await;
-        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
-        assert_eq!((&listed[0]["commits"], &listed[0]["closed"]), (&2.into(), &true.into()));
-        let (_, tsv, words) = run(&["commits", "stats", "--by", "month", "--format", "tsv"]).await;
-        assert!(words.contains("2 commits; days begin in UTC"), "{words}");
-        assert_eq!(
-            tsv,
-            "month (UTC)\tauthor\tcommits\tmerges\tadditions\tdeletions\n2024-01\tAnn Author\t1\t0\t2\t0\n2024-02\tAnn Author\t1\t0\t2\t0\n"
-        );
-        let (_, shown, _) = run(&["commits", "ls"]).await;
-        assert!(shown.contains("team/app") && !shown.contains('@'), "{shown}");
-        assert_eq!(run(&["branch", "rm", "app", "main"]).await.0, Some(0));
-        assert_eq!(run(&["bulk", "start"]).await.0, Some(1), "nothing is left to collect");
-        assert_eq!(run(&["bulk", "show"]).await.0, Some(0));
-        assert_eq!(run(&["bulk", "status"]).await.0, Some(0));
-        assert_eq!(run(&["project", "sync"]).await.0, Some(0));
-        assert!(run(&["project", "ls"]).await.1.contains("team/app"));
-    });
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_branch_is_collected_into_an_empty_database() {
+    let program = Program::new("").await;
+    let repo = Repo::create(program.test_env.path(), "app");
+    repo.commit("2024-01-01T00:00:00Z");
+    repo.commit("2024-02-01T00:00:00Z");
+    program.gitlab.add_repository(9, "team/app", &repo.dir);
+    assert!(program.ends("bulk start", 1).await.contains("tsuzuki branch add"));
+    program.ends("branch add team/app main", 0).await;
+    program.ends("run code", 0).await;
+    let listed: serde_json::Value = serde_json::from_str(&program.ends("branch ls --json", 0).await).unwrap();
+    assert_eq!((&listed[0]["commits"], &listed[0]["closed"]), (&2.into(), &true.into()));
+    let ended = program.run("commits stats --by month --format tsv").await;
+    assert!(err(&ended).contains("2 commits; days begin in UTC"), "{ended:?}");
+    assert_eq!(
+        out(&ended),
+        "month (UTC)\tauthor\tcommits\tmerges\tadditions\tdeletions\n2024-01\tAnn Author\t1\t0\t2\t0\n2024-02\tAnn Author\t1\t0\t2\t0\n"
+    );
+    let shown = program.ends("commits ls", 0).await;
+    assert!(shown.contains("team/app") && !shown.contains('@'), "{shown}");
+    // Nothing is left to collect.
+    for (line, code) in [
+        ("branch rm app main", 0),
+        ("bulk start", 1),
+        ("bulk show", 0),
+        ("bulk status", 0),
+        ("project sync", 0),
+    ] {
+        program.ends(line, code).await;
+    }
+    assert!(program.ends("project ls", 0).await.contains("team/app"));
 }

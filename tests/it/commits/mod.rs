@@ -33,9 +33,7 @@ async fn collect_and_compare(world: &World, repo: &Repo, step: &str) {
 
 on_both_databases! {
     async fn every_kind_of_history_is_collected_step_by_step(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, PROJECT).await;
 
         let root = repo.commit("2024-01-01T00:00:00Z");
         repo.commit("2024-01-02T00:00:00+09:00");
@@ -86,9 +84,7 @@ on_both_databases! {
     }
 
     async fn a_large_rewind_is_written_in_steps_that_let_others_write(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, PROJECT).await;
         let root = repo.commit("2024-01-01T00:00:00Z");
         repo.commit_many(2_300);
         world.start().await.unwrap();
@@ -103,9 +99,7 @@ on_both_databases! {
     }
 
     async fn parents_that_the_version_before_kept_in_a_table_are_found_beside_their_commits(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, &format!("{PROJECT}\nsince = \"2020-01-01\"")).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, &format!("{PROJECT}\nsince = \"2020-01-01\"")).await;
         let root = repo.commit("2024-01-01T00:00:00Z");
         let before_since = repo.commit("2019-01-01T00:00:00Z");
         repo.git(&["checkout", "--quiet", "-b", "side", &root]);
@@ -157,9 +151,7 @@ on_both_databases! {
     }
 
     async fn a_deleted_branch_is_told_once_and_found_again_when_it_comes_back(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, PROJECT).await;
         repo.commit("2024-01-01T00:00:00Z");
         repo.commit("2024-01-02T00:00:00Z");
         world.start().await.unwrap();
@@ -234,9 +226,7 @@ on_both_databases! {
     }
 
     async fn what_gitlab_leaves_out_is_flagged_and_what_cannot_be_read_is_told(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, world) = World::over_repo(&fixture, PROJECT).await;
         repo.commit("2024-01-01T00:00:00Z");
         let unreadable = repo.commit("2024-01-02T00:00:00Z");
         repo.commit("2024-01-03T00:00:00Z");
@@ -322,9 +312,7 @@ on_both_databases! {
     }
 
     async fn hidden_addresses_are_never_stored_and_people_stay_the_same(fixture) {
-        let repo = Repo::create(fixture.dir.path(), "app");
-        let mut world = World::new(&fixture.db, PROJECT).await;
-        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let (repo, mut world) = World::over_repo(&fixture, PROJECT).await;
         repo.commit("2024-01-01T00:00:00Z");
         world.start().await.unwrap();
         world.set_keys(world::TOKEN, &format!("{PROJECT}\nhide_emails = true"));

@@ -16,6 +16,8 @@ use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::GitLab;
 use tsuzuki::engine::{Failure, JobEnv, Progress};
 
+use crate::databases::Fixture;
+
 pub(crate) const TOKEN: &str = "glpat-not-a-real-token";
 
 /// A git repository of the test's own.
@@ -125,6 +127,13 @@ impl World {
         gitlab.set_token(TOKEN);
         let (env, sources) = read_job(db, &gitlab, TOKEN, keys);
         Self { gitlab, env, sources, db: db.clone() }
+    }
+
+    /// The same over a repository of the test's own, which is the project `team/app`.
+    pub(crate) async fn over_repo(fixture: &Fixture, keys: &str) -> (Repo, Self) {
+        let (repo, world) = (Repo::create(fixture.dir.path(), "app"), Self::new(&fixture.db, keys).await);
+        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        (repo, world)
     }
 
     /// The same world with another config.
