@@ -11,10 +11,11 @@ use tsuzuki::engine::alert::{self, AlertKind};
 use tsuzuki::engine::{Failure, Progress, Report, RunContext, Runner, Selection};
 use tsuzuki::ledger::{Subject, pause};
 
-use crate::books_world::{parse, send};
+use crate::books_world::send;
 use crate::databases::{Fixture, test_start};
 use crate::outbox::add_to_hook;
 use crate::running::job;
+use crate::test_env::read_config;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -41,7 +42,7 @@ impl World {
             channel("hook", &readers),
             channel("ops", &operators)
         );
-        let app = App::new(&parse(&text), fixture.db.clone()).unwrap();
+        let app = App::new(&read_config(&text), fixture.db.clone()).unwrap();
         Self { readers, operators, app }
     }
 

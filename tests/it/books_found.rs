@@ -11,7 +11,8 @@ use tsuzuki::engine::RunOutcome;
 use tsuzuki::time::Timestamp;
 use tsuzuki::{params, sql};
 
-use crate::books_world::{self, World, parse};
+use crate::books_world::{self, World};
+use crate::test_env::read_config;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const RECIPE: &str = "max_per_run = 40\nalso_newest = true\nrecheck_after = \"30d\"\ndeliver = []";
@@ -139,7 +140,7 @@ on_both_databases! {
         let sent = world.delivered().await;
         let keys = format!("{keys}\ninclude = {{ words = [\"都市計画\", \"機械学習\"] }}");
         let app = world.app(&keys);
-        let books = Books::new(&parse(&world.text(&keys)).jobs[0], &app.env).unwrap();
+        let books = Books::new(&read_config(&world.text(&keys)).jobs[0], &app.env).unwrap();
         let (limits, now) = (books.deliver_plan().limits.clone(), fixture.clock.now());
         let next = fixture.db.read(move |tx| select::choose(tx, &"shelf".parse().unwrap(), &limits, now)).await.unwrap();
         let titles: Vec<&str> = next.books().iter().map(|book| book.title.as_str()).collect();

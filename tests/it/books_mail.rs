@@ -10,6 +10,7 @@ use tsuzuki::engine::{Progress, Runner, Selection};
 use tsuzuki::sql;
 
 use crate::books_world::{self, World};
+use crate::test_env::read_config;
 
 on_both_databases! {
     async fn a_mail_has_both_parts_and_its_acceptance_is_the_delivery(fixture) {
@@ -21,7 +22,7 @@ on_both_databases! {
              to = [\"a@example.com\", \"b@example.com\"]\nallow_private = [\"127.0.0.1\"]\n",
             smtp.address
         );
-        let app = App::new(&books_world::parse(&text), world.db.clone()).unwrap();
+        let app = App::new(&read_config(&text), world.db.clone()).unwrap();
         let runner = Runner::new(world.db.clone(), Progress::default());
         runner.run(app.jobs.clone(), Selection::Forced, &CancellationToken::new()).await;
         assert_eq!(world.count(sql!("SELECT COUNT(*) FROM outbox WHERE topic = 'books.digest'")).await, 2, "one per recipient");

@@ -17,8 +17,9 @@ use tsuzuki::text::Language;
 use tsuzuki::web::{self, Pages};
 use tsuzuki::{params, sql};
 
-use crate::books_world::{World, parse};
+use crate::books_world::World;
 use crate::databases::Fixture;
+use crate::test_env::read_config;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -62,7 +63,7 @@ async fn serve(
     more: &str,
 ) -> (Vec<SocketAddr>, CancellationToken, tokio::task::JoinHandle<()>) {
     let text = format!("[web]\nlisten = \"127.0.0.1:0\"\nprompt_listen = \"127.0.0.1:0\"\n{more}");
-    let web: Web = parse(&text).web.keys().cloned().unwrap();
+    let web: Web = read_config(&text).web.keys().cloned().unwrap();
     let bound = web::bind(&web, &Pages::new(fixture.db.clone(), Language::Ja)).await.unwrap();
     let (addresses, stop) = (bound.addresses(), CancellationToken::new());
     let stopping = stop.clone();

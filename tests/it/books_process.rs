@@ -17,6 +17,7 @@ use tsuzuki::time::Clock;
 
 use crate::books_world::{self, World};
 use crate::databases::{Fixture, place_at};
+use crate::test_env::read_config;
 
 /// Runs every job of `$BOOKS_CHILD_CONFIG` once, sends what is due, and ends.
 #[test]
@@ -29,7 +30,7 @@ fn the_program() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let db = Db::open(place, Open::Existing, Clock::starting_at(start)).await.unwrap();
-        let app = App::new(&books_world::parse(&text), db.clone()).unwrap();
+        let app = App::new(&read_config(&text), db.clone()).unwrap();
         let runner = Runner::new(db, Progress::default());
         std::io::stderr().write_all(b"!").unwrap();
         runner.run(app.jobs.clone(), Selection::Forced, &CancellationToken::new()).await;

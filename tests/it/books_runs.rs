@@ -14,6 +14,7 @@ use tsuzuki::{params, sql};
 
 use crate::books_world::{self, World};
 use crate::databases::Fixture;
+use crate::test_env::read_config;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -50,7 +51,7 @@ on_both_databases! {
         let world = World::new(&fixture, volumes(0, 3)).await;
         let options = "langRestrict = \"ja\", country = \"JP\", filter = \"paid-ebooks\", order_by = \"newest\", api_key = \"k\"";
         let text = world.text("also_newest = true").replace("printType = \"books\"", options);
-        let app = tsuzuki::app::App::new(&books_world::parse(&text), world.db.clone()).unwrap();
+        let app = tsuzuki::app::App::new(&read_config(&text), world.db.clone()).unwrap();
         Runner::new(world.db.clone(), Progress::default()).run(app.jobs, Selection::Forced, &CancellationToken::new()).await;
         let asked = world.google.asked();
         assert_eq!(asked.len(), 2, "the newest, and the search");
@@ -224,7 +225,7 @@ on_both_databases! {
         let keys = "max_per_run = 1\nfallback_limit = 0\ndeliver = []\nquota = \"two\"";
         let text = format!("[app]\ntimezone = \"America/New_York\"\n{}[quota.two]\nper_day = 2\n", world.text(keys));
         let run = async || {
-            let app = tsuzuki::app::App::new(&crate::books_world::parse(&text), world.db.clone()).unwrap();
+            let app = tsuzuki::app::App::new(&read_config(&text), world.db.clone()).unwrap();
             let usual = &app.env.quotas["google_books"].rule.zone;
             assert_eq!(usual.name(), "Asia/Tokyo", "whatever the zone of the program is, also without a table");
             let runner = tsuzuki::engine::Runner::new(world.db.clone(), tsuzuki::engine::Progress::default());
@@ -244,7 +245,7 @@ on_both_databases! {
         let world = World::new(&fixture, volumes(0, 100)).await;
         let keys = "max_per_run = 1\nfallback_limit = 0\ndeliver = []\nquota = \"one\"";
         let text = world.text(keys) + "[quota.one]\nper_day = 1\ntimezone = \"America/New_York\"\n";
-        let app = tsuzuki::app::App::new(&crate::books_world::parse(&text), world.db.clone()).unwrap();
+        let app = tsuzuki::app::App::new(&read_config(&text), world.db.clone()).unwrap();
         let runner = tsuzuki::engine::Runner::new(world.db.clone(), tsuzuki::engine::Progress::default());
         for (now, requests) in [
             ("2026-03-08T05:00:00.000Z", 1), // the short day begins
@@ -335,7 +336,7 @@ on_both_databases! {
         let text = world.text("max_per_run = 10\ndeliver = [\"hook\", \"other\"]")
             + &format!("[channel.other]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n", other.url);
         other.script.always(Some(Fault::Status(400, Vec::new())));
-        let app = tsuzuki::app::App::new(&crate::books_world::parse(&text), world.db.clone()).unwrap();
+        let app = tsuzuki::app::App::new(&read_config(&text), world.db.clone()).unwrap();
         let runner = tsuzuki::engine::Runner::new(world.db.clone(), tsuzuki::engine::Progress::default());
         runner.run(app.jobs.clone(), tsuzuki::engine::Selection::Forced, &tokio_util::sync::CancellationToken::new()).await;
         assert_eq!(world.count(sql!("SELECT COUNT(*) FROM outbox")).await, 2);

@@ -5,9 +5,9 @@ use std::sync::Once;
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tsuzuki::app::{self, App};
+use tsuzuki::app::App;
 use tsuzuki::channel::outbox::SendReport;
-use tsuzuki::config::{self, Config, Env};
+use tsuzuki::config;
 use tsuzuki::db::{Db, Tx};
 use tsuzuki::demo::google_books::{GoogleBooks, Reply};
 use tsuzuki::demo::webhook::WebhookServer;
@@ -18,6 +18,7 @@ use tsuzuki::ledger::quota::Quota;
 use tsuzuki::{params, sql};
 
 use crate::databases::Fixture;
+use crate::test_env::read_config;
 
 /// The search and the reader.
 pub(crate) struct World {
@@ -52,7 +53,7 @@ impl World {
     }
 
     pub(crate) fn app(&self, keys: &str) -> App {
-        App::new(&parse(&self.text(keys)), self.db.clone()).unwrap()
+        App::new(&read_config(&self.text(keys)), self.db.clone()).unwrap()
     }
 
     /// Runs the job once, whatever its schedule says.
@@ -95,13 +96,6 @@ impl World {
             .await
             .unwrap()
     }
-}
-
-/// Reads a config file, or says what is wrong with it.
-pub(crate) fn parse(text: &str) -> Config {
-    let path = std::path::Path::new("tsuzuki.toml");
-    config::parse(text, path, app::kinds(), &Env::of([]))
-        .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
 /// Sends what is in the outbox, as `serve` does.

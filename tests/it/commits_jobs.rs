@@ -1,12 +1,9 @@
 //! `commits` jobs as the runner runs them: several at once, told at the end, planned without a trace.
 
-use std::path::Path;
-
 use tokio_util::sync::CancellationToken;
-use tsuzuki::app::{self, App};
+use tsuzuki::app::App;
 use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::commits::run::{self, RunStatus};
-use tsuzuki::config::{self, Config, Env};
 use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 use tsuzuki::engine::newest;
@@ -14,6 +11,7 @@ use tsuzuki::engine::{Finished, Progress, Runner, Selection};
 use tsuzuki::ledger::event;
 
 use crate::commits::world::rows;
+use crate::test_env::read_config;
 
 /// A GitLab with projects `team/p1` and on.
 async fn gitlab(projects: i64, commits: usize) -> GitLab {
@@ -32,13 +30,8 @@ fn job(name: &str, gitlab: &GitLab, more: &str) -> String {
     )
 }
 
-fn config(text: &str) -> Config {
-    let config = config::parse(text, Path::new("test.toml"), app::kinds(), &Env::of([]));
-    config.unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
-}
-
 pub(crate) fn app(db: &Db, text: &str) -> App {
-    App::new(&config(text), db.clone()).unwrap()
+    App::new(&read_config(text), db.clone()).unwrap()
 }
 
 async fn run_all(app: &App) -> Vec<Finished> {
@@ -91,7 +84,7 @@ on_both_databases! {
         let failed = queued().await.unwrap();
         assert_eq!(failed.len(), 2);
         assert!(failed[0].payload.contains("team/p2"), "{}", failed[0].payload);
-        let finder = app.finder(&config(&text), 10);
+        let finder = app.finder(&read_config(&text), 10);
         let newest = fixture.db.read(move |tx| newest::list(&finder, tx, 10)).await.unwrap();
         let about: Vec<_> = newest.iter().map(|one| one.about.as_str()).collect();
         assert!(!about.is_empty() && about.iter().all(|about| !about.starts_with("run:")), "things, not runs: {about:?}");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use tsuzuki::config::{self, Config, Env};
 use tsuzuki::time::Clock;
 
 use crate::databases::Fixture;
@@ -116,6 +117,12 @@ impl TestEnv {
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     }
+}
+
+/// Reads a config file, or says what is wrong with it.
+pub(crate) fn read_config(text: &str) -> Config {
+    config::parse(text, Path::new("tsuzuki.toml"), tsuzuki::app::kinds(), &Env::of([]))
+        .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
 /// Runs a command while the servers of a test go on answering.

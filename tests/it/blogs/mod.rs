@@ -18,12 +18,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::app::{self, App};
+use tsuzuki::app::App;
 use tsuzuki::blogs::decide::Code;
 use tsuzuki::blogs::store::{self, ChangeRow};
 use tsuzuki::blogs::{self, Blogs};
 use tsuzuki::channel::outbox;
-use tsuzuki::config::{self, Config, Env};
+use tsuzuki::config::Config;
 use tsuzuki::db::Db;
 use tsuzuki::demo::site::{Content, Site};
 use tsuzuki::engine::{Finished, Job, JobEnv, Progress, Report, Runner, Schedule, Selection};
@@ -31,6 +31,7 @@ use tsuzuki::fetch::{FetchConfig, Fetcher, Manners};
 use tsuzuki::time::{Clock, Timestamp};
 
 use crate::databases::{Fixture, test_start};
+use crate::test_env::read_config;
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -48,12 +49,6 @@ pub(crate) fn config_text(job: &str, blogs: &[String]) -> String {
         text.push('\n');
     }
     text
-}
-
-pub(crate) fn read_config(text: &str) -> Config {
-    let path = std::path::Path::new("tsuzuki.toml");
-    config::parse(text, path, app::kinds(), &Env::of([]))
-        .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
 /// A job over sites of the loopback world.

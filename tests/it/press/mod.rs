@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
 use tsuzuki::channel::outbox::Sender;
-use tsuzuki::config::{self, Config, Env};
+use tsuzuki::config::Config;
 use tsuzuki::db::Db;
 use tsuzuki::demo::gemini::{self, Gemini};
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
@@ -36,7 +36,7 @@ use tsuzuki::press::{Item, Press};
 use tsuzuki::time::{Clock, Timestamp};
 
 use crate::databases::Fixture;
-use crate::test_env::TestEnv;
+use crate::test_env::{TestEnv, read_config};
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
@@ -217,12 +217,6 @@ impl World {
 pub(crate) fn told(item: &Item) -> String {
     let reason = item.reason.map_or("-".to_owned(), |reason| reason.code().to_string());
     format!("{}/{reason}/{}", item.status.code(), item.retry_count)
-}
-
-pub(crate) fn read_config(text: &str) -> Config {
-    let path = std::path::Path::new("tsuzuki.toml");
-    config::parse(text, path, app::kinds(), &Env::of([]))
-        .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
 fn fast_parts(config: &Config, fixture: &Fixture) -> JobEnv {
