@@ -9,7 +9,6 @@ use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::chart::{Chart, Figure, FunnelStep};
 use crate::engine::page::{Block, Choice, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow};
-use crate::engine::view::State;
 use crate::engine::walk::{Fit, Walk};
 use crate::id::JobName;
 use crate::phrase;
@@ -135,10 +134,8 @@ impl<'a> ItemQuery<'a> {
 
 fn row(tx: &mut Tx<'_>, item: &Item) -> db::Result<TableRow> {
     let sent = store::list_deliveries(tx, &item.job_name, &item.url)?;
-    let is_over = view::is_over(item);
-    let is_recorded = is_over && !view::is_sent(&sent);
     Ok(TableRow {
-        state: Some(if is_recorded { State::Disabled } else { view::state_of(item) }),
+        state: Some(view::state_of(item, &sent)),
         cells: vec![
             Value::from(&item.title),
             Value::from(&item.job_name),
@@ -149,7 +146,7 @@ fn row(tx: &mut Tx<'_>, item: &Item) -> db::Result<TableRow> {
         about: Some(numbered(item.id).to_string()),
         detail: find_post(tx, item, &sent)?,
         // What is over well can be looked at again from its own page.
-        actions: if is_over { Vec::new() } else { view::actions(item) },
+        actions: if view::is_over(item) { Vec::new() } else { view::actions(item) },
         ..TableRow::default()
     })
 }

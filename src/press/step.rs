@@ -180,6 +180,19 @@ impl Press {
             event = event.code().phrase(),
             title = &item.title
         );
+        let line = match (event, phrase::stored::deserialize(&detail["why"])) {
+            (Event::DownloadFailed | Event::OutOfReach | Event::ModelFailed, Ok(why)) => {
+                phrase!("{line} ({why})", "{line}：{why}")
+            }
+            _ => line,
+        };
+        // It failed once too often; what ends for another reason says so itself.
+        let line = if to.reason == Some(Reason::RetryLimitExceeded) && to.retry_count > item.retry_count {
+            let count = to.retry_count;
+            phrase!("{line}; given up after {count failed attempt}", "{line}。{count} 回失敗したため終了")
+        } else {
+            line
+        };
         let item = item.clone();
         let took = ctx
             .write(move |tx| {

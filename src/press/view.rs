@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::events::{self, ITEM, numbered};
+use super::events::{self, ITEM, ItemCode, numbered};
 use super::model::{Item, Reason, Status};
 use super::store::{self, ItemDelivery};
 use crate::channel::outbox::State as MessageState;
@@ -65,7 +65,7 @@ fn view(finder: &Finder, tx: &mut Tx<'_>, item: Item) -> db::Result<View> {
     );
     let name = format!("{ITEM}:{}", item.id);
     let mut view = View::new(ITEM, name, title, serde_json::to_value(details).unwrap_or_default());
-    view.state = Some(state_of(item));
+    view.state = Some(state_of(item, &details.deliveries));
     view.headline = Some(item.title.clone());
     add_stages(&mut view, details);
     view.fact(phrase!("address", "アドレス"), Value::link(&item.url));
@@ -143,13 +143,15 @@ fn add_stages(view: &mut View, details: &ItemDetails) {
 }
 
 /// Where it stands, in the words of every thing.
-pub(super) fn state_of(item: &Item) -> State {
+pub(super) fn state_of(item: &Item, sent: &[ItemDelivery]) -> State {
     match item.status {
         _ if item.is_held => State::Approval,
         Status::Unprocessed => State::New,
         Status::Deferred => State::Waiting,
         Status::Pending => State::Due,
-        Status::Processed => State::Ok,
+        Status::Processed if is_sent(sent) => State::Ok,
+        // Nothing more happens to it, well or not.
+        Status::Processed => State::Disabled,
     }
 }
 
@@ -226,14 +228,31 @@ fn list_events(tx: &mut Tx<'_>, item: &Item, limit: usize) -> db::Result<Vec<Eve
 
 /// Where an item stands after these events, oldest first.
 fn standing_after(item: &Item, events: &[Event]) -> Phrase {
-    let ended = events.iter().rev().filter(|_| is_over(item)).find_map(|event| match event.code.as_str() {
-        "posted" => Some(phrase!("posted", "投稿済み")),
-        "baseline" => Some(phrase!("recorded at the first run", "初回に記録")),
-        "rewritten" => Some(phrase!("recorded: an old entry at a new address", "記録のみ（アドレスの変更）")),
-        "filtered" => Some(phrase!("left out by a filter", "条件により対象外")),
-        "skipped" | "already_skipped" => Some(phrase!("skipped", "対象外に決定")),
-        _ => None,
-    });
+    let mut codes = events.iter().rev().filter_map(|event| event.code.parse::<ItemCode>().ok());
+    let ended = if is_over(item) {
+        codes.find_map(|code| match code {
+            ItemCode::Posted | ItemCode::AlreadyPosted => Some(phrase!("posted", "投稿済み")),
+            ItemCode::Baseline => Some(phrase!("recorded at the first run", "初回に記録")),
+            ItemCode::Rewritten => {
+                Some(phrase!("recorded: an old entry at a new address", "記録のみ（アドレスの変更）"))
+            }
+            ItemCode::Filtered => Some(phrase!("left out by a filter", "条件により対象外")),
+            ItemCode::Skipped | ItemCode::AlreadySkipped => Some(phrase!("skipped", "対象外に決定")),
+            _ => None,
+        })
+    } else if item.reason == Some(Reason::RetryLimitExceeded) {
+        codes.find_map(|code| match code {
+            ItemCode::Closed | ItemCode::RetryLimitExceeded => None,
+            ItemCode::WaitOver => Some(code.phrase()),
+            _ => Some(phrase!(
+                "closed: too many failed attempts, the last: {what}",
+                "失敗が多いため終了（最後：{what}）",
+                what = code.phrase()
+            )),
+        })
+    } else {
+        None
+    };
     ended.unwrap_or_else(|| standing(item))
 }
 

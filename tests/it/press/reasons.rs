@@ -3,11 +3,16 @@
 use super::*;
 use tsuzuki::channel::outbox::{self, State, Suspicion};
 use tsuzuki::demo::faults::Fault;
+use tsuzuki::phrase::Phrase;
 
 const PLAIN: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9\nmax_retries = 1" };
 
 fn why(world: &World, fixture: &Fixture, slug: &str) -> String {
-    world.test_env(fixture, &PLAIN).ends(&format!("why {}", world.ministry.page(slug)), 0)
+    story(world, fixture, &world.ministry.page(slug))
+}
+
+fn story(world: &World, fixture: &Fixture, name: &str) -> String {
+    world.test_env(fixture, &PLAIN).ends(&format!("why {name}"), 0)
 }
 
 on_both_databases! {
@@ -27,6 +32,31 @@ on_both_databases! {
         let told = why(&world, &fixture, "a");
         assert_eq!(world.item("a").await.status.word(), "processed", "{told}");
         assert!(told.contains("closed: too many failed attempts") && told.contains("422"), "{told}");
+    }
+
+    async fn a_closed_item_says_what_failed_last_or_that_it_was_waited_for_long_enough(fixture) {
+        let world = World::new(&fixture, &More { job: "items_per_run = 9\nmax_retries = 1\nwait_for_page = \"2d\"", ..More::default() }).await;
+        world.publish("lost", files(&[2000]));
+        world.publish("later", Shape::Later);
+        world.ministry.script("/menu_news/s-news/lost.html").always(Some(Fault::Status(404, vec![])));
+        let mut said = Vec::new();
+        for _ in 0..3 {
+            let report = world.live(1).await.remove(0);
+            said.extend(report.problems);
+            said.push(report.summary);
+            world.clock.advance(DAY);
+        }
+        let said = Phrase::list(said).to_string();
+        let failed = "could not be fetched: 報道資料 lost (HTTP 404: the server does not know this address)";
+        assert!(said.contains(&format!("{failed}; given up after 2 failed attempts")), "{said}");
+        assert_eq!(said.matches(failed).count(), 2, "{said}");
+        let told = why(&world, &fixture, "lost");
+        let state = "closed: too many failed attempts, the last: could not be fetched";
+        assert!(told.contains(state) && told.contains("HTTP 404"), "{told}");
+        assert!(told.starts_with('–'), "nothing more happens to it, and nothing is well: {told}");
+        let told = why(&world, &fixture, "later");
+        assert!(told.contains("state            given up: the page did not change for as long as `wait_for_page` says"), "{told}");
+        assert!(!told.contains("too many failed attempts"), "{told}");
     }
 
     async fn a_suspected_post_says_why_it_waits_and_how_it_ended(fixture) {
