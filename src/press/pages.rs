@@ -146,7 +146,7 @@ fn row(tx: &mut Tx<'_>, item: &Item) -> db::Result<TableRow> {
         about: Some(numbered(item.id).to_string()),
         detail: find_post(tx, item, &sent)?,
         // What is over well can be looked at again from its own page.
-        actions: if view::is_over(item) { Vec::new() } else { view::actions(item) },
+        actions: if view::is_over(item) { Vec::new() } else { view::actions(item, &sent) },
         ..TableRow::default()
     })
 }

@@ -93,11 +93,7 @@ fn view(finder: &Finder, tx: &mut Tx<'_>, item: Item) -> db::Result<View> {
     for sent in &details.deliveries {
         delivery::add_actions(&mut view, sent.id, sent.state);
     }
-    // While its post is under way, and once it is out, there is nothing to be decided about the item.
-    let is_decided = |sent: &ItemDelivery| sent.state.is_open() || sent.state == MessageState::Sent;
-    if !details.deliveries.iter().any(is_decided) {
-        view.actions.extend(actions(item));
-    }
+    view.actions.extend(actions(item, &details.deliveries));
     Ok(view)
 }
 
@@ -155,10 +151,13 @@ pub(super) fn state_of(item: &Item, sent: &[ItemDelivery]) -> State {
     }
 }
 
-/// What a person can do about it.
-pub(super) fn actions(item: &Item) -> Vec<Action> {
+/// What a person can do about it: nothing while its post is under way, and once it is out.
+pub(super) fn actions(item: &Item, sent: &[ItemDelivery]) -> Vec<Action> {
     let (id, about) = (item.id, numbered(item.id));
     let mut actions = Vec::new();
+    if sent.iter().any(|sent| sent.state.is_open() || sent.state == MessageState::Sent) {
+        return actions;
+    }
     if item.status != Status::Pending {
         let label = phrase!("look at it again", "もう一度確認する");
         actions.push(Action::new(Verb::Retry, &about, label, format!("item retry {id}")));

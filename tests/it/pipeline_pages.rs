@@ -47,6 +47,22 @@ on_both_databases! {
         }
     }
 
+    async fn a_press_item_that_was_posted_is_not_offered_for_a_retry(fixture) {
+        // Its first post failed, so that it was put off; the post was sent by hand.
+        fixture.db.write(|tx| {
+            add_item(tx, 1, 1, 5, Some("summary"))?;
+            tx.execute(
+                sql!("INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, payload, state, created_at, not_before) VALUES ('k', 'ministry', 'post', 'r', 'press.post', 'https://f.example/1', '{}', 'failed', ?1, ?1)"),
+                params!["2026-01-15T00:00:00.000Z"],
+            )
+        }).await.unwrap();
+        let site = Site::serve(&fixture).await;
+        assert!(site.read("/press", "en").await.contains("look at it again"), "it failed");
+        fixture.db.write(|tx| tx.execute(sql!("UPDATE outbox SET state = 'sent'"), params![])).await.unwrap();
+        let html = site.read("/press", "en").await;
+        assert!(html.contains(" item 1.") && !html.contains("look at it again"), "{html}");
+    }
+
     async fn commits_are_counted_by_year_and_person_and_can_be_taken_away_but_no_address_is_shown(fixture) {
         fixture.db.write(add_project).await.unwrap();
         let site = Site::serve(&fixture).await;
