@@ -157,11 +157,12 @@ pub(super) async fn queue(
 
 /// What becomes of an item when one of its messages has ended; runs in the transaction that marks the outcome.
 ///
-/// The first acceptance closes the item; a failure puts it off only when no other channel has it or may still get it.
-/// The limit of retries is a matter of the config and is applied when the item is looked at next.
+/// The first acceptance closes the item, wherever it stands: a person may send a post that had failed. A failure puts it
+/// off only when no other channel has it or may still get it. The limit of retries is a matter of the config and is
+/// applied when the item is looked at next.
 pub(super) fn on_delivered(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome) -> db::Result<()> {
     let Some(item) = store::find_by_url(tx, row.job_name.as_str(), &row.subject)? else { return Ok(()) };
-    if item.status != Status::Pending {
+    if item.status != Status::Pending && outcome != DeliveryOutcome::Sent {
         return Ok(());
     }
     let others = store::find_messages(tx, row.job_name.as_str(), &row.subject, row.id)?;

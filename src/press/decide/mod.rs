@@ -160,6 +160,10 @@ pub fn after(item: &Item, event: Event, limits: Option<&RetryLimits>, now: Times
         (Processed, Event::Retried) | (Unprocessed | Deferred, Event::Retried) => {
             Some(on_its_way(Unprocessed, 0))
         }
+        // A person sent the post that had failed, or that nobody waited for any more.
+        (Processed, Event::Posted) if item.reason.is_some_and(|reason| reason != Reason::None) => {
+            Some(over(Reason::None, item.retry_count))
+        }
         (Processed, _) => None,
         (_, Event::Skipped) => Some(over(Reason::None, item.retry_count)),
         (_, Event::LimitReached) => Some(over(Reason::RetryLimitExceeded, item.retry_count)),
@@ -192,11 +196,11 @@ pub fn after(item: &Item, event: Event, limits: Option<&RetryLimits>, now: Times
         (Deferred, Event::WaitOver) => Some(over(Reason::RetryLimitExceeded, item.retry_count)),
 
         (Pending, Event::FilesTooLarge) => Some(put_off(Reason::LargeFileSkipped)),
-        (Pending, Event::Posted) => Some(over(Reason::None, item.retry_count)),
+        (_, Event::Posted) => Some(over(Reason::None, item.retry_count)),
         (Pending, Event::PostFailed) => Some(put_off(Reason::ApiFailed)),
         (Pending, Event::Retried) => Some(on_its_way(Pending, 0)),
 
-        (Unprocessed | Deferred, Event::FilesTooLarge | Event::Posted | Event::PostFailed)
+        (Unprocessed | Deferred, Event::FilesTooLarge | Event::PostFailed)
         | (Unprocessed, Event::Unchanged | Event::WaitOver)
         | (Pending, Event::Worth | Event::NotWorth | Event::NotReady | Event::Unchanged | Event::WaitOver) => {
             None

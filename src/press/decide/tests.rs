@@ -52,7 +52,7 @@ const TABLE: &[(Event, [&str; 4])] = &[
     (Event::DownloadFailed, ["1/3/2", "1/3/2", "1/3/2", "-"]),
     (Event::FilesTooLarge, ["-", "-", "1/4/2", "-"]),
     (Event::ModelFailed, ["1/5/2", "1/5/2", "1/5/2", "-"]),
-    (Event::Posted, ["-", "-", "3/0/1", "-"]),
+    (Event::Posted, ["3/0/1", "3/0/1", "3/0/1", "-"]),
     (Event::PostFailed, ["-", "-", "1/5/2", "-"]),
     (Event::Skipped, ["3/0/1", "3/0/1", "3/0/1", "-"]),
     (Event::Retried, ["0/-/0", "0/-/0", "2/-/0", "0/-/0"]),
@@ -173,6 +173,14 @@ fn a_page_that_does_not_change_costs_no_try_while_the_reason_stays() {
     }
     assert_eq!(after(&waiting, Event::Worth, Some(&limits()), now()).unwrap().deferred_since, None);
     assert_eq!(after(&waiting, Event::Retried, None, now()).unwrap().deferred_since, None);
+}
+
+#[test]
+fn a_closed_item_whose_post_is_sent_after_all_is_posted() {
+    let closed = Item { reason: Some(Reason::RetryLimitExceeded), ..item(Status::Processed, 4) };
+    assert_eq!(describe(after(&closed, Event::Posted, None, now())), "3/0/4");
+    let posted = Item { reason: Some(Reason::None), ..closed };
+    assert_eq!(describe(after(&posted, Event::Posted, None, now())), "-");
 }
 
 #[test]

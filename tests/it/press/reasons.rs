@@ -4,6 +4,7 @@ use super::*;
 use tsuzuki::channel::outbox::{self, State, Suspicion};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::phrase::Phrase;
+use tsuzuki::press::Reason;
 
 const PLAIN: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9\nmax_retries = 1" };
 
@@ -32,6 +33,29 @@ on_both_databases! {
         let told = why(&world, &fixture, "a");
         assert_eq!(world.item("a").await.status.word(), "processed", "{told}");
         assert!(told.contains("closed: too many failed attempts") && told.contains("422"), "{told}");
+    }
+
+    async fn a_refused_post_that_a_person_sends_after_all_posts_its_item(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        for (slug, rounds) in [("put-off", 1), ("closed", 4)] {
+            world.publish(slug, files(&[2000]));
+            world.mastodon.posts.always(Some(Fault::Status(422, vec![])));
+            for _ in 0..rounds {
+                world.live(2).await;
+                world.clock.advance(DAY);
+            }
+            assert!(world.item(slug).await.reason.is_some_and(|reason| reason != Reason::None), "{slug}");
+            world.mastodon.posts.always(None);
+            let page = world.ministry.page(slug);
+            let of_page = move |row: &outbox::Row| row.subject == page && row.state == State::Failed;
+            let rows = world.db.read(|tx| outbox::list(tx, &outbox::DeliveryFilter::default(), 20)).await.unwrap();
+            let (id, now) = (rows.into_iter().find(of_page).unwrap().id, world.clock.now());
+            world.db.write(move |tx| outbox::retry(tx, id, false, now)).await.unwrap();
+            world.send().await;
+            assert!(world.standing(slug).await.starts_with("3/0/"), "{slug}");
+            let told = why(&world, &fixture, slug).await;
+            assert!(told.starts_with('●') && told.contains("state            posted"), "{told}");
+        }
     }
 
     async fn a_closed_item_says_what_failed_last_or_that_it_was_waited_for_long_enough(fixture) {
