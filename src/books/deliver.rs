@@ -75,6 +75,9 @@ struct LinkedBook {
 }
 
 /// Chooses books and hands a digest of them to the outbox, one message per recipient.
+///
+/// While the last digest waits for its channel the books gather: a channel that is locked for a week has one digest to
+/// send afterwards, not one of every run.
 pub async fn deliver(plan: &DeliverContext, ctx: &RunContext) -> Result<Queued, Failure> {
     if plan.deliver.is_empty() {
         return Ok(Queued::default());
@@ -85,7 +88,11 @@ pub async fn deliver(plan: &DeliverContext, ctx: &RunContext) -> Result<Queued, 
     for _ in 0..TRIES {
         ctx.check_stop()?;
         let (job, limits, now) = (ctx.job.clone(), plan.limits.clone(), ctx.now());
-        let choice = ctx.db.read(move |tx| choose(tx, &job, &limits, now)).await?;
+        let choice = ctx.db.read(move |tx| {
+            let is_free = !store::has_unsent_digest(tx, &job)?;
+            if is_free { choose(tx, &job, &limits, now) } else { Ok(Selection::Nothing) }
+        });
+        let choice = choice.await?;
         let (is_repeat, books) = match &choice {
             Selection::Nothing => return Ok(Queued::default()),
             Selection::New(books) => (false, books),

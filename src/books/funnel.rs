@@ -35,6 +35,8 @@ pub struct HeldBack {
     pub paused: u64,
     /// When the next digest is made, if none is now because the last one was refused.
     pub next_digest_at: Option<Timestamp>,
+    /// Whether none is made now because the last one is still to be sent.
+    pub has_unsent_digest: bool,
 }
 
 impl HeldBack {
@@ -44,6 +46,7 @@ impl HeldBack {
             on_their_way: u64::try_from(store::count_on_their_way(tx, job)?).unwrap_or(0),
             paused: u64::try_from(store::count_paused(tx, job, now)?).unwrap_or(0),
             next_digest_at: select::next_digest_at(tx, job, now)?,
+            has_unsent_digest: store::has_unsent_digest(tx, job)?,
         })
     }
 }
@@ -100,7 +103,7 @@ impl Funnel {
 
     /// What keeps books that were found from being sent.
     fn after_collecting(&self) -> Option<Phrase> {
-        let HeldBack { on_their_way, paused, next_digest_at } = self.held_back;
+        let HeldBack { on_their_way, paused, next_digest_at, has_unsent_digest } = self.held_back;
         let waiting = self.undelivered.saturating_sub(on_their_way).saturating_sub(paused);
         let sent_before = on_their_way.saturating_sub(self.queued.new);
         if !self.has_channels && self.undelivered > 0 {
@@ -123,6 +126,11 @@ impl Funnel {
             Some(phrase!(
                 "mail_limit, {waiting} more wait for the next digest",
                 "mail_limit（残り {waiting} 件は次のダイジェスト）"
+            ))
+        } else if waiting > 0 && has_unsent_digest {
+            Some(phrase!(
+                "the channel, the last digest is not sent yet and {waiting} more wait for the next",
+                "チャンネル（前のダイジェストが未送信のため、残り {waiting} 件は次のダイジェスト）"
             ))
         } else if waiting > 0 {
             Some(phrase!(
@@ -295,6 +303,14 @@ mod tests {
                 on_their_way(0),
                 true,
                 "collected 5 → with ISBN 5 → new 5 → undelivered 5 → queued 0; bottleneck: no channel could make a digest of the 5 that wait",
+            ),
+            (
+                collected(5, 0, 5, max),
+                10,
+                queued(0, 0),
+                HeldBack { has_unsent_digest: true, ..on_their_way(5) },
+                true,
+                "collected 5 → with ISBN 5 → new 5 → undelivered 10 → queued 0; bottleneck: the channel, the last digest is not sent yet and 5 more wait for the next",
             ),
             (
                 failed,

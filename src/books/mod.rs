@@ -210,10 +210,11 @@ impl Books {
     async fn plan_steps(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
         let (name, key, limits) = (self.name.clone(), self.query_set_hash(), self.deliver.limits.clone());
         let quota = self.quota.clone();
-        let (cursor, used, choice) = db
+        let (cursor, used, choice, has_unsent_digest) = db
             .read(move |tx| {
                 let cursor = cursor::find(tx, name.as_str(), &key)?;
-                Ok((cursor, quota.used(tx, now)?, select::choose(tx, &name, &limits, now)?))
+                let choice = select::choose(tx, &name, &limits, now)?;
+                Ok((cursor, quota.used(tx, now)?, choice, store::has_unsent_digest(tx, &name)?))
             })
             .await?;
         let collect = match collect::start_index(cursor.as_ref(), self.keys.recheck_after.0, now) {
@@ -234,6 +235,10 @@ impl Books {
             names => Value::List(names.iter().map(Value::from).collect()),
         };
         let deliver_step = match choice {
+            _ if has_unsent_digest => phrase!(
+                "notify {channels}: nothing before the last digest is sent",
+                "通知（{channels}）：前のダイジェストが送信されるまでなし"
+            ),
             select::Selection::New(books) => {
                 let count = books.len();
                 phrase!(

@@ -68,10 +68,11 @@ on_both_databases! {
     async fn an_exhausted_search_is_left_alone_and_mail_goes_on(fixture) {
         let world = World::new(&fixture, volumes(0, 12)).await;
         world.run("max_per_run = 40").await;
+        world.send().await;
         let before = world.google.asked().len();
         let report = world.run("max_per_run = 40").await;
         assert_eq!(world.google.asked().len(), before, "no request is made");
-        assert_eq!(report.summary, "collected 0 → with ISBN 0 → new 0 → undelivered 12 → queued 5; bottleneck: mail_limit, 2 more wait for the next digest");
+        assert_eq!(report.summary, "collected 0 → with ISBN 0 → new 0 → undelivered 7 → queued 5; bottleneck: mail_limit, 2 more wait for the next digest");
         assert_eq!(world.count(sql!("SELECT COUNT(*) FROM book_digests")).await, 2);
         assert_eq!(reset_cursors(&fixture).await, 1);
         world.run("max_per_run = 40").await;
@@ -116,6 +117,28 @@ on_both_databases! {
         let report = world.run("max_per_run = 80").await;
         assert_eq!(report.problems.len(), 0);
         assert_eq!(world.cursors().await, [(100, true)]);
+    }
+
+    async fn while_a_digest_waits_for_its_channel_the_books_gather(fixture) {
+        let world = World::new(&fixture, volumes(0, 60)).await;
+        let keys = "max_per_run = 20\nmail_limit = 5\nfallback_limit = 0";
+        let digests = || world.count(sql!("SELECT COUNT(*) FROM book_digests"));
+        world.run(keys).await;
+        for _ in 0..2 {
+            fixture.clock.advance(Duration::from_secs(60 * 60));
+            let report = world.run(keys).await;
+            assert!(report.summary.to_string().contains("the last digest is not sent yet"), "{report:?}");
+        }
+        assert_eq!(digests().await, 1, "a channel that was locked does not flood its readers");
+        let plan = world.app(keys).jobs[0].collector.plan(&world.db, fixture.clock.now()).await.unwrap();
+        assert!(plan.steps.iter().any(|step| step.to_string().contains("nothing before the last digest is sent")), "{plan:?}");
+        assert_eq!(world.send().await.sent, 1);
+        world.run(keys).await;
+        assert_eq!(digests().await, 2);
+        // A person may take any time to decide about a message on hold.
+        fixture.db.write(|tx| tx.execute(sql!("UPDATE outbox SET state = 'held' WHERE state = 'ready'"), params![])).await.unwrap();
+        world.run(keys).await;
+        assert_eq!(digests().await, 3);
     }
 
     async fn a_daily_job_that_met_an_outage_is_tried_again_after_minutes(fixture) {
@@ -211,6 +234,7 @@ on_both_databases! {
     async fn a_refused_key_fails_the_run_after_the_mail_was_queued(fixture) {
         let world = World::new(&fixture, volumes(0, 100)).await;
         world.run("max_per_run = 10").await;
+        world.send().await;
         world.google.reply(books_world::refusal(403, "accessNotConfigured"));
         match world.finish("max_per_run = 10").await {
             Finished::Failed(Failure::Credentials(why)) => assert!(why.to_string().contains("accessNotConfigured"), "{why}"),

@@ -113,6 +113,20 @@ pub fn count_waiting(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     )
 }
 
+/// Whether the newest digest of a job is still to be sent to the first of its readers. One that a person has to decide
+/// about does not count: that may take for ever.
+pub fn has_unsent_digest(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
+    let unsent = tx.count(
+        sql!(
+            "SELECT COUNT(*) FROM outbox WHERE topic = ?2 AND state IN ('ready', 'sending', 'unknown')
+               AND subject = (SELECT CASE WHEN delivery_id IS NULL THEN ?3 || CAST(id AS TEXT) END
+                              FROM book_digests WHERE job_name = ?1 ORDER BY id DESC LIMIT 1)"
+        ),
+        params![job, TOPIC, SUBJECT],
+    )?;
+    Ok(unsent > 0)
+}
+
 /// How many undelivered books of a job are in a digest that is on its way.
 pub fn count_on_their_way(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     let subjects: Vec<String> = tx.list(

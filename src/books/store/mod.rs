@@ -12,8 +12,8 @@ pub use books::{add_job_book, find_book, has_book, has_books, mark_unwanted, put
 pub use covers::{Place, SeenBook, list_books_behind};
 pub use delivery::{
     BookPause, QueuedDigest, add_digest, count_on_their_way, count_paused, count_undelivered, count_waiting,
-    find_digest, last_digest_at, list_pauses, list_repeatable, list_undelivered, mark_delivered,
-    mark_refused, refused_at, reset_deliveries,
+    find_digest, has_unsent_digest, last_digest_at, list_pauses, list_repeatable, list_undelivered,
+    mark_delivered, mark_refused, refused_at, reset_deliveries,
 };
 pub use export::{DeliveryRow, list_books_after, list_deliveries_after};
 pub use import::{
