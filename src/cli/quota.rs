@@ -29,7 +29,7 @@ pub(super) enum Command {
         #[arg(long, default_value_t = 30)]
         limit: usize,
     },
-    /// Reset what was used of a provider on one day
+    /// Reset what was used of a provider on one day, and resume it
     Reset {
         /// The provider
         provider: String,
@@ -125,24 +125,34 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     let date = date.unwrap_or_else(|| day_of(&provider, now, &app::quotas(config), config));
     if !yes {
         let what = phrase!(
-            "resetting forgets what `{provider}` was used on {date}",
-            "`{provider}` の {date} の使用量をリセットします"
+            "resetting forgets what `{provider}` was used on {date}, and resumes it if it is paused",
+            "`{provider}` の {date} の使用量をリセットし、一時停止中なら再開します"
         );
         return Err(Error::unconfirmed(what, format_args!("quota reset {provider} --date {date}")));
     }
     let (name, day) = (provider.clone(), date.clone());
-    let forgotten = db
+    let (forgotten, resumed) = db
         .write(move |tx| {
             let of_models = format!("{name}/");
+            let mut resumed = Vec::new();
             for pause in pause::list(tx, now)? {
                 let paused = pause.name.name_of("provider");
                 if paused.is_some_and(|paused| paused == name || paused.starts_with(&of_models)) {
                     pause::reset(tx, &pause.name)?;
+                    resumed.push(pause);
                 }
             }
-            quota::reset_usage(tx, &name, &day)
+            Ok((quota::reset_usage(tx, &name, &day)?, resumed))
         })
         .await?;
+    for pause in resumed {
+        context.out.note(phrase!(
+            "Resumed {name}, which was paused: {why}",
+            "{name} を再開しました（一時停止の理由：{why}）",
+            name = pause.name.name_of("provider").unwrap_or_default(),
+            why = &pause.reason
+        ));
+    }
     context.out.done(phrase!(
         "Reset {count request} of {provider} on {date}",
         "{provider} の {date} のリクエスト {count} 件をリセットしました",
