@@ -361,6 +361,24 @@ on_both_databases! {
         assert_eq!(world.start().await.unwrap().problems, Vec::<String>::new(), "told once");
     }
 
+    async fn a_branch_that_fails_as_before_is_known_to_whatever_the_figures_say(fixture) {
+        let world = World::new(&fixture.db, PROJECT).await;
+        world.gitlab.add_synthetic(7, "team/app", 5);
+        world.start().await.unwrap();
+        for (why, is_new) in [
+            ("HTTP 503 from git.example; no retry for 46 s, after 5 tries", true),
+            ("HTTP 503 from git.example; no retry for 2 min, after 3 tries", false),
+            ("no connection to git.example: refused, after 3 tries", true),
+            ("no connection to git.example: refused, after 4 tries", false),
+        ] {
+            let now = fixture.clock.now();
+            let noted = fixture.db.write(move |tx| branches::mark_failing(tx, 7, "main", &Phrase::verbatim(why), now)).await.unwrap();
+            assert_eq!(noted, is_new, "{why}");
+            let shown = world.branch("main").await.failing_why.unwrap().to_string();
+            assert_eq!(shown, why, "the newest figures are shown");
+        }
+    }
+
     async fn a_branch_that_was_taken_out_by_hand_stays_out_though_the_config_names_it(fixture) {
         let world = World::new(&fixture.db, "projects = [\"team/app\"]\nbranches = [\"main\"]").await;
         world.gitlab.add_synthetic(7, "team/app", 5);

@@ -194,13 +194,34 @@ pub fn mark_failing(
     why: &Phrase,
     now: Timestamp,
 ) -> db::Result<bool> {
-    tx.execute_one(
+    let known = tx.find(
+        sql!("SELECT failing_why FROM branches WHERE project_id = ?1 AND branch_name = ?2"),
+        params![project_id, branch_name],
+        |row| row.get::<Option<Phrase>>(0),
+    )?;
+    let is_known = known.flatten().is_some_and(|known| without_figures(&known) == without_figures(why));
+    let is_noted = tx.execute_one(
         sql!(
             "UPDATE branches SET failing_why = ?3, failing_since = COALESCE(failing_since, ?4)
-             WHERE project_id = ?1 AND branch_name = ?2 AND (failing_why IS NULL OR failing_why <> ?3)"
+             WHERE project_id = ?1 AND branch_name = ?2"
         ),
-        params![project_id, branch_name, why.to_stored(), now],
-    )
+        params![project_id, branch_name, why, now],
+    )?;
+    Ok(is_noted && !is_known)
+}
+
+/// A reason without its figures and what they count: how long to wait, or how often it was tried, makes no other reason.
+fn without_figures(why: &Phrase) -> String {
+    let mut words = Vec::new();
+    let mut is_counted = false;
+    for word in why.to_string().split_whitespace().map(str::to_owned) {
+        let is_figure = word.starts_with(|c: char| c.is_ascii_digit());
+        if !is_figure && !is_counted {
+            words.push(word);
+        }
+        is_counted = is_figure;
+    }
+    words.join(" ")
 }
 
 /// Notes that a branch can be collected again, if it could not.
