@@ -128,9 +128,9 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
         // 402: nothing is left of what was paid for.
         401..=403 => ProviderPause::Locked { why }.into(),
         404 => ProviderPause::Refused { why: unknown_model(why) }.into(),
-        429 if code == "insufficient_quota" || message.contains("per day") => {
-            ProviderPause::UsedUp { why }.into()
-        }
+        // The same, and no new day brings it back.
+        429 if code == "insufficient_quota" => ProviderPause::Locked { why }.into(),
+        429 if message.contains("per day") => ProviderPause::UsedUp { why }.into(),
         // Of a limit per minute that this question alone exceeds, and every time.
         429 if message.starts_with("Request too large") => {
             CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None }
@@ -234,7 +234,11 @@ mod tests {
         ] {
             assert!(matches!(judged(status, body), CallError::Unusable { .. }), "{body}");
         }
-        assert!(matches!(judged(402, "{}"), CallError::ProviderPause(ProviderPause::Locked { .. })));
+        let spent = r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}"#;
+        for (status, body) in [(402, "{}"), (429, spent)] {
+            let judged = judged(status, body);
+            assert!(matches!(judged, CallError::ProviderPause(ProviderPause::Locked { .. })), "{judged:?}");
+        }
     }
 
     #[test]
