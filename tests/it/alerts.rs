@@ -95,7 +95,9 @@ on_both_databases! {
         let runner = Runner::new(fixture.db.clone(), Progress::default());
         for _ in 0..3 {
             runner.run(vec![refused.clone()], Selection::Forced, &CancellationToken::new()).await;
-            assert_eq!(world.told().await.len(), 1, "{:?}", headlines(&world.operators));
+            let told = world.told().await;
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert!(told[0].contains("job blogs: failed: "), "{told:?}");
         }
     }
 

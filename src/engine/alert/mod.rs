@@ -61,8 +61,13 @@ pub(super) fn note_run(
     let subject = Subject::job(job);
     match outcome {
         RunOutcome::Failed if failures >= FAILURES || !may_pass => {
-            let said =
-                phrase!("failed {failures time} in a row: {message}", "{failures} 回続けて失敗：{message}");
+            let said = match failures {
+                ..=1 => phrase!("failed: {message}", "失敗：{message}"),
+                _ => phrase!(
+                    "failed {failures time} in a row: {message}",
+                    "{failures} 回続けて失敗：{message}"
+                ),
+            };
             raise(tx, AlertKind::Failing, &subject, &said, now)
         }
         RunOutcome::Failed | RunOutcome::Interrupted => Ok(()),

@@ -4,9 +4,11 @@ use crate::channel;
 use crate::channel::outbox::{self, Answer, Row, State};
 use crate::db::{self, Tx};
 use crate::engine::pipeline::Thing;
+use crate::engine::things::external::add_pause;
 use crate::engine::view::{self, Line, View};
 use crate::engine::{Action, ActionOutcome, Deed, Finder, Verb, table};
 use crate::ledger::Subject;
+use crate::ledger::pause::{self, Pause};
 use crate::phrase;
 use crate::phrase::Phrase;
 
@@ -35,7 +37,12 @@ fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
             here,
         );
     }
-    add_facts(&mut view, &row);
+    let channel = Subject::channel(&row.channel);
+    let pause = if row.state.is_open() { pause::find(tx, &channel, finder.now)? } else { None };
+    add_facts(&mut view, &row, pause.as_ref());
+    if let Some(pause) = &pause {
+        add_pause(&mut view, pause, finder);
+    }
     view.text = Some((phrase!("as sent", "送信内容"), channel::as_text(&row.payload)));
     finder.add_events(&mut view, &events);
     add_actions(&mut view, row.id, row.state);
@@ -67,7 +74,7 @@ fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<A
     })
 }
 
-fn add_facts(view: &mut View, row: &Row) {
+fn add_facts(view: &mut View, row: &Row, pause: Option<&Pause>) {
     view.fact(phrase!("state", "状態"), phrase_of(row.state));
     view.fact(phrase!("job", "ジョブ"), row.job_name.as_str());
     let (channel, recipient) = (row.channel.as_str(), row.recipient.as_str());
@@ -82,7 +89,12 @@ fn add_facts(view: &mut View, row: &Row) {
     };
     view.fact(phrase!("attempts", "送信回数"), attempts);
     if matches!(row.state, State::Ready | State::Unknown) {
-        view.fact(phrase!("next attempt", "次の送信"), row.not_before);
+        // Nobody knows when the credentials change.
+        let next = match pause {
+            Some(pause) => pause.paused_until.map(|until| until.max(row.not_before)),
+            None => Some(row.not_before),
+        };
+        view.fact(phrase!("next attempt", "次の送信"), next);
     }
     view.fact(phrase!("server reply", "サーバーの応答"), row.remote_id.as_deref());
     view.fact(phrase!("last error", "最後のエラー"), row.last_error.clone());

@@ -46,7 +46,17 @@ fn find_provider(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec
     let is_used = finder.jobs.iter().any(|job| job.collector.relies_on().contains(&Subject::provider(name)));
     let is_known = is_used || list_providers(&finder.config).iter().any(|known| known == name);
     let title = phrase!("provider {name}", "プロバイダー {name}");
-    find(finder, tx, "provider", &Subject::provider(name), title, is_known)
+    let mut views = find(finder, tx, "provider", &Subject::provider(name), title, is_known)?;
+    if let Some(view) = views.first_mut() {
+        let of_models = format!("{name}/");
+        for pause in pause::list(tx, finder.now)? {
+            if pause.name.name_of("provider").is_some_and(|model| model.starts_with(&of_models)) {
+                view.state = Some(State::Paused);
+                add_pause(view, &pause, finder);
+            }
+        }
+    }
+    Ok(views)
 }
 
 /// The state of a channel, and what keeps it from sending: its wait, or a secret that is `missing`.

@@ -124,5 +124,17 @@ on_both_databases! {
         let told = why(&world, &fixture, "a");
         assert!(told.contains("toots until its credentials change") && !told.contains("gemini until"), "{told}");
         assert!(!told.contains("item skip"), "its post is under way: {told}");
+        let told = story(&world, &fixture, "delivery:1").await;
+        assert!(told.contains("toots until its credentials change") && !told.contains("next attempt"), "{told}");
+        assert!(told.contains("delivery retry --channel toots"), "{told}");
+    }
+
+    async fn a_provider_of_which_one_model_is_paused_says_so(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        world.publish("a", files(&[2000]));
+        world.gemini.next(tsuzuki::demo::gemini::Reply::PerDay);
+        world.run().await;
+        let told = story(&world, &fixture, "gemini").await;
+        assert!(told.starts_with('∥') && told.contains("provider gemini/gemini-flash-lite-latest until"), "{told}");
     }
 }
