@@ -1,5 +1,6 @@
 //! Requests to channels: one answer, or the knowledge of whether the request can have arrived.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reqwest::header::HeaderValue;
@@ -23,7 +24,7 @@ const USUAL_WAIT: Duration = Duration::from_secs(60);
 /// That `name` answered so, with the beginning of the answer on one line.
 pub(super) fn answered(reply: &ApiReply, name: &Phrase) -> Phrase {
     let status = reply.status;
-    match quote(&reply.text(), QUOTE) {
+    match said(reply) {
         text if text.is_empty() => {
             phrase!("HTTP {status} from {name}", "{name}の応答：HTTP {status}")
         }
@@ -31,9 +32,16 @@ pub(super) fn answered(reply: &ApiReply, name: &Phrase) -> Phrase {
     }
 }
 
+/// What an answer says, on one line: of JSON that says one thing only, that, as Mastodon's `{"error": "…"}`.
+fn said(reply: &ApiReply) -> String {
+    let only: Option<BTreeMap<String, String>> = serde_json::from_slice(&reply.body).ok();
+    let only = only.filter(|fields| fields.len() == 1).and_then(|fields| fields.into_values().next());
+    quote(&only.unwrap_or_else(|| reply.text()), QUOTE)
+}
+
 /// What the other side said when it took a message to which it gives no name of its own.
 pub(super) fn accepted(reply: &ApiReply) -> Accepted {
-    let said = match quote(&reply.text(), QUOTE) {
+    let said = match said(reply) {
         text if text.is_empty() => format!("HTTP {}", reply.status),
         text => format!("HTTP {}: {text}", reply.status),
     };
@@ -128,5 +136,28 @@ pub(super) fn check_address(secret: &Secret, ctx: Ctx<'_>) -> Check {
     match ctx.env.clients.client_for(&url, &ctx.channel.settings.allow_private) {
         Ok(_) => Check::fine(Check::ADDRESS, url.host_str().unwrap_or_default()),
         Err(error) => Check::bad(Check::ADDRESS, error.with_its_hint()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_quoted_by_what_it_says() {
+        for (body, expected) in [
+            (r#"{ "error": "The access token is invalid" }"#, "The access token is invalid"),
+            (
+                r#"{"error":"no","details":{"status":["too long"]}}"#,
+                r#"{"error":"no","details":{"status":["too long"]}}"#,
+            ),
+            (r#"{"ok":true}"#, r#"{"ok":true}"#),
+            ("invalid_payload\n", "invalid_payload"),
+            ("<html><title>Down for maintenance</title>", "Down for maintenance"),
+            ("", ""),
+        ] {
+            let reply = ApiReply { status: 400, body: body.to_owned().into(), ..ApiReply::default() };
+            assert_eq!(said(&reply), expected, "{body}");
+        }
     }
 }
