@@ -168,6 +168,25 @@ fn the_doctor_names_its_checks_in_japanese_and_tells_a_missing_secret_once() {
 }
 
 #[test]
+fn the_doctor_says_in_one_way_of_all_servers_that_nobody_listens() {
+    let address = dead_address();
+    let smtp = address.trim_start_matches("http://").trim_end_matches('/');
+    let allow = "allow_private = [\"127.0.0.1\"]\n";
+    let test_env = TestEnv::new(&format!(
+        "[channel.mail]\nkind = \"email\"\nsmtp = \"{smtp}\"\ntls = \"none\"\nfrom = \"a@example.com\"\n\
+         to = [\"b@example.com\"]\n{allow}[[job]]\nname = \"w\"\nkind = \"blogs\"\ndeliver = [\"mail\"]\n{allow}\
+         blog = [{{ id = \"site\", url = \"{address}\" }}]\n"
+    ));
+    for (lang, words) in [
+        ("en", "no connection to 127.0.0.1: connection refused"),
+        ("ja", "127.0.0.1 に接続できません：接続を拒否されました"),
+    ] {
+        let told = ends_with(&test_env.run(&["doctor", "--lang", lang]), 1);
+        assert_eq!(told.matches(words).count(), 2, "{told}");
+    }
+}
+
+#[test]
 fn the_doctor_ends_with_what_has_to_be_mended_first() {
     let test_env = TestEnv::new("[app]\nlangage = \"ja\"\n");
     test_env.ends("doctor --offline", 5);

@@ -109,7 +109,7 @@ pub(super) fn deepest(error: &(dyn StdError + 'static)) -> Phrase {
 }
 
 /// What the system or a library says. What people meet most often has words of ours; the rest stays as it is.
-fn in_words(error: &(dyn StdError + 'static)) -> Phrase {
+pub fn in_words(error: &(dyn StdError + 'static)) -> Phrase {
     let words = match error.downcast_ref::<io::Error>() {
         Some(system) if system.raw_os_error().is_some() => system.kind().to_string(),
         _ => error.to_string(),

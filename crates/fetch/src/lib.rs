@@ -49,6 +49,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 pub use call::{ApiReply, NoAnswer, call, quote};
+pub use cause::in_words;
 pub use client::{ClientConfig, Clients, Names};
 pub use error::Error;
 pub use guard::AllowPrivate;

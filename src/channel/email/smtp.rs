@@ -21,6 +21,7 @@ use crate::channel::error::{Accepted, SendError};
 use crate::channel::kind::Ctx;
 use crate::channel::{ChannelEnv, Progress, Settings, http};
 use crate::config::{Secret, redact};
+use crate::fetch::in_words;
 use crate::phrase::Phrase;
 use crate::{fail, id, phrase, text};
 
@@ -154,7 +155,7 @@ async fn open(addresses: &[SocketAddr], settings: &Settings) -> Result<(TcpStrea
                 let here = stream.local_addr().map_err(|error| error.to_string())?;
                 return Ok((stream, hello_name(id::host_name().as_deref(), here)));
             }
-            Ok(Err(error)) => failed = error.to_string().into(),
+            Ok(Err(error)) => failed = in_words(&error),
             Err(_) => {
                 failed = phrase!(
                     "no answer within {timeout}",

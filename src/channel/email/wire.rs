@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_rustls::TlsConnector;
 
 use super::smtp::quote;
+use crate::fetch::in_words;
 use crate::phrase;
 use crate::phrase::Phrase;
 
@@ -70,7 +71,7 @@ impl From<&Fault> for Phrase {
 
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {
-        Fault::Broken(quote(&error.to_string()).into())
+        Fault::Broken(in_words(&error))
     }
 }
 
