@@ -53,7 +53,7 @@ on_both_databases! {
             world.db.write(move |tx| outbox::retry(tx, id, false, now)).await.unwrap();
             world.send().await;
             assert!(world.standing(slug).await.starts_with("3/0/"), "{slug}");
-            let told = why(&world, &fixture, slug).await;
+            let told = why(&world, &fixture, slug);
             assert!(told.starts_with('●') && told.contains("state            posted"), "{told}");
         }
     }
@@ -124,7 +124,7 @@ on_both_databases! {
         let told = why(&world, &fixture, "a");
         assert!(told.contains("toots until its credentials change") && !told.contains("gemini until"), "{told}");
         assert!(!told.contains("item skip"), "its post is under way: {told}");
-        let told = story(&world, &fixture, "delivery:1").await;
+        let told = story(&world, &fixture, "delivery:1");
         assert!(told.contains("toots until its credentials change") && !told.contains("next attempt"), "{told}");
         assert!(told.contains("delivery retry --channel toots"), "{told}");
     }
@@ -134,7 +134,7 @@ on_both_databases! {
         world.publish("a", files(&[2000]));
         world.gemini.next(tsuzuki::demo::gemini::Reply::PerDay);
         world.run().await;
-        let told = story(&world, &fixture, "gemini").await;
+        let told = story(&world, &fixture, "gemini");
         assert!(told.starts_with('∥') && told.contains("provider gemini/gemini-flash-lite-latest until"), "{told}");
     }
 }
