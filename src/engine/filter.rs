@@ -29,13 +29,13 @@ impl PageFilter {
         value: impl Into<String>,
     ) -> Self {
         let (choices, value) = (choices.into_iter().collect(), value.into());
-        Self { name, label, input: FilterInput::One { choices, value, shown: Shown::List } }
+        Self { name, label, input: FilterInput::One { choices, value, layout: ChoiceLayout::List } }
     }
 
     /// The same with few choices, all of them in view above the form.
     pub fn as_tabs(mut self) -> Self {
-        if let FilterInput::One { shown, .. } = &mut self.input {
-            *shown = Shown::Tabs;
+        if let FilterInput::One { layout, .. } = &mut self.input {
+            *layout = ChoiceLayout::Tabs;
         }
         self
     }
@@ -60,7 +60,7 @@ pub enum FilterInput {
         choices: Vec<Choice>,
         /// What is chosen.
         value: String,
-        shown: Shown,
+        layout: ChoiceLayout,
     },
     /// Any number of choices.
     Many {
@@ -73,7 +73,7 @@ pub enum FilterInput {
 
 /// How choices are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum ChoiceLayout {
     /// In a list that opens.
     List,
     /// Beside each other, above the form.

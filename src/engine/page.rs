@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Finder;
 use super::chart::Chart;
-pub use super::filter::{Choice, FilterInput, PageFilter, Shown};
+pub use super::filter::{Choice, ChoiceLayout, FilterInput, PageFilter};
 use super::table::Cell;
 use super::view::{Action, Fact, State};
 use crate::db::{self, Tx};

@@ -14,7 +14,7 @@ use self::sheet::SheetPart;
 use self::table::{ProgressPart, TablePart};
 use self::timeline::TimelinePart;
 use super::render::{Markup, Renderer};
-use crate::engine::page::{Block, FilterInput, Frame, PageFilter, PageQuery, PageView, Shown};
+use crate::engine::page::{Block, ChoiceLayout, FilterInput, Frame, PageFilter, PageQuery, PageView};
 use crate::engine::view::{Action, Fact};
 use crate::phrase::Phrase;
 
