@@ -54,32 +54,34 @@ pub(super) fn respond(
     title: &str,
     body: &impl Template,
 ) -> Response {
-    match body.render() {
-        Ok(body) => respond_html(pages, finder, visit, StatusCode::OK, title, &body),
-        Err(error) => broken(&error),
-    }
+    respond_with(pages, finder, visit, (StatusCode::OK, title), body)
+}
+
+/// A few words instead of a page.
+#[derive(Template)]
+#[template(path = "pages/message.html")]
+struct MessageBody<'a> {
+    title: &'a str,
+    text: &'a str,
 }
 
 /// A page that says a few words.
 pub(super) fn message(pages: &Pages, visit: &Visit, status: StatusCode, title: &str, text: &str) -> Response {
     let Some(finder) = pages.finder() else { return (status, "not found\n").into_response() };
-    let mut body = Markup::default();
-    body.push_html("<h1>");
-    body.push_text(title);
-    body.push_html("</h1><p class=\"empty\">");
-    body.push_text(text);
-    body.push_html("</p>");
-    respond_html(pages, &finder, visit, status, title, body.as_str())
+    respond_with(pages, &finder, visit, (status, title), &MessageBody { title, text })
 }
 
-fn respond_html(
+fn respond_with(
     pages: &Pages,
     finder: &Finder,
     visit: &Visit,
-    status: StatusCode,
-    title: &str,
-    body: &str,
+    (status, title): (StatusCode, &str),
+    body: &impl Template,
 ) -> Response {
+    let body = match body.render() {
+        Ok(body) => body,
+        Err(error) => return broken(&error),
+    };
     let r = visit.renderer(finder);
     let layout = Layout {
         r: &r,
@@ -87,7 +89,7 @@ fn respond_html(
         title,
         links: list_links(pages, finder, visit, &r),
         flash: visit.flash.as_ref().map(|said| r.phrase(said)),
-        body,
+        body: &body,
         style: &assets::STYLE.path,
         script: &assets::SCRIPT.path,
         icon: &assets::ICON.path,

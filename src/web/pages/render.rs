@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use askama::Template;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub(in crate::web) use super::markup::Markup;
 use crate::engine::view::{Line, Section, Stage};
-use crate::engine::{Action, Standing, State, View};
+use crate::engine::{Action, Standing, State, Verb, View};
 use crate::phrase;
 use crate::phrase::{Phrase, Piece, Speech, Value};
 use crate::text::{Language, width};
@@ -246,30 +247,21 @@ impl Renderer {
 
     /// A button that does it, or the command that shows more; nothing that the reader may not do.
     pub(in crate::web) fn action(&self, action: &Action) -> Markup {
-        let mut out = Markup::default();
         let Some((verb, about)) = &action.deed else {
-            out.push_html("<code>tsuzuki ");
-            out.push_text(&action.command);
-            out.push_html("</code>");
-            return out;
+            let mut command = Markup::default();
+            command.push_html("<code>tsuzuki ");
+            command.push_text(&action.command);
+            command.push_html("</code>");
+            return command;
         };
         if !self.may_act {
-            return out;
+            return Markup::default();
         }
         let same =
             phrase!("same as `tsuzuki {command}`", "`tsuzuki {command}` と同じ", command = &action.command);
-        out.push_html("<form class=\"act\" method=\"post\" action=\"/act\">");
-        for (name, value) in [("about", about.as_str()), ("verb", verb.word()), ("next", &self.address)] {
-            let _ = write!(out.0, "<input type=\"hidden\" name=\"{name}\" value=\"");
-            out.push_text(value);
-            out.push_html("\">");
-        }
-        let _ = write!(out.0, "<button data-verb=\"{verb}\" title=\"");
-        out.push_text(&self.plain(&same));
-        out.push_html("\">");
-        self.push_phrase(&mut out, &action.label);
-        out.push_html("</button></form>");
-        out
+        let form =
+            ActionForm { r: self, action, about: about.as_str(), verb: *verb, same: self.plain(&same) };
+        Markup::from_template(&form).unwrap_or_default()
     }
 
     /// Where a thing is shown: `about` is a word and a name behind a colon.
@@ -285,6 +277,18 @@ impl Renderer {
         out.push_html("</a>");
         out
     }
+}
+
+/// A button that does something to a thing.
+#[derive(Template)]
+#[template(path = "pages/action.html")]
+struct ActionForm<'a> {
+    r: &'a Renderer,
+    action: &'a Action,
+    about: &'a str,
+    verb: Verb,
+    /// The command that does the same.
+    same: String,
 }
 
 /// A name as one part of an address.
