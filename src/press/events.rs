@@ -28,6 +28,7 @@ event_codes! {
     ItemCode on ITEM;
     Baseline = "baseline", "was there at the first run: recorded, not sent", "初回からあったため記録のみ（通知なし）";
     Rewritten = "rewritten", "an old entry at a new address: recorded, not sent", "既存の記事のアドレス変更のため記録のみ（通知なし）";
+    MovedUp = "moved_up", "an older entry came up at the end of the feed: recorded, not sent", "フィードの末尾に現れた以前の記事のため記録のみ（通知なし）";
     Filtered = "filtered", "left out by `include` or `exclude`; no model was asked", "`include`・`exclude` の条件により対象外（モデルには問い合わせなし）";
     Found = "found", "found in the feed", "フィードで発見";
     Worth = "worth", "worth a post", "投稿する価値あり";

@@ -101,6 +101,8 @@ pub enum Recorded {
     Baseline,
     /// The feed tells its old entries under new addresses.
     Rewritten,
+    /// It was behind the end of the feed until one before it was removed, or until the feed listed more.
+    MovedUp,
     /// `include` or `exclude` leave it out.
     Filtered,
 }

@@ -235,6 +235,9 @@ fn standing_after(item: &Item, events: &[Event]) -> Phrase {
             ItemCode::Rewritten => {
                 Some(phrase!("recorded: an old entry at a new address", "記録のみ（アドレスの変更）"))
             }
+            ItemCode::MovedUp => {
+                Some(phrase!("recorded: an older entry of the feed", "記録のみ（以前の記事）"))
+            }
             ItemCode::Filtered => Some(phrase!("left out by a filter", "条件により対象外")),
             ItemCode::Skipped | ItemCode::AlreadySkipped => Some(phrase!("skipped", "対象外に決定")),
             _ => None,

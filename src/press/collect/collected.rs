@@ -16,6 +16,8 @@ pub struct Collected {
     pub baseline: usize,
     /// Items that were recorded because the feed tells its old entries under new addresses.
     pub rewritten: usize,
+    /// Items that were recorded because they are older than what the feed used to list.
+    pub moved_up: usize,
     /// Items that `include` and `exclude` leave out.
     pub filtered: usize,
     /// Entries left alone because their date lies ahead.
@@ -59,7 +61,7 @@ impl Collected {
         if self.is_unchanged {
             return phrase!("feed unchanged", "フィードに変化なし");
         }
-        let (baseline, rewritten) = (self.baseline, self.rewritten);
+        let (baseline, rewritten, moved_up) = (self.baseline, self.rewritten, self.moved_up);
         let mut parts: Vec<Value> =
             vec![phrase!("{count} new", "新着 {count} 件", count = self.added).into()];
         if baseline > 0 {
@@ -67,6 +69,13 @@ impl Collected {
         }
         if rewritten > 0 {
             parts.push(phrase!("{rewritten} at a new address", "アドレス変更 {rewritten} 件").into());
+        }
+        if moved_up > 0 {
+            let older = phrase!(
+                "{moved_up} older at the end of the feed",
+                "フィードの末尾に現れた以前の記事 {moved_up} 件"
+            );
+            parts.push(older.into());
         }
         if self.filtered > 0 {
             let filtered = self.filtered;

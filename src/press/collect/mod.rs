@@ -225,10 +225,23 @@ pub(super) fn find_new(
     if first_success_at.is_none() {
         mark_baseline(&mut items, first_run);
     }
-    let mut unknown = Vec::new();
+    let (mut unknown, mut oldest_known, mut before_last_known) = (Vec::new(), None, 0);
     for item in items {
-        if !store::is_known(tx, job, &item)? {
+        if store::is_known(tx, job, &item)? {
+            oldest_known = Some(oldest_known.map_or(item.published_at, |at| item.published_at.min(at)));
+            before_last_known = unknown.len();
+        } else {
             unknown.push(item);
+        }
+    }
+    if let (Some(first), Some(oldest)) = (first_success_at, oldest_known)
+        && first_run != FirstRun::All
+    {
+        // What stands behind everything known, and is older than all of it and than the first look, was there before: one in
+        // front of it was removed, or the feed lists more than it did.
+        let behind = unknown[before_last_known..].iter_mut();
+        for item in behind.filter(|item| item.published_at < first.min(oldest)) {
+            item.recorded.get_or_insert(Recorded::MovedUp);
         }
     }
     if let Some(last) = known.last_success_at
@@ -289,6 +302,7 @@ async fn write(
             let (count, code) = match item.recorded {
                 Some(Recorded::Baseline) => (&mut collected.baseline, ItemCode::Baseline),
                 Some(Recorded::Rewritten) => (&mut collected.rewritten, ItemCode::Rewritten),
+                Some(Recorded::MovedUp) => (&mut collected.moved_up, ItemCode::MovedUp),
                 Some(Recorded::Filtered) => (&mut collected.filtered, ItemCode::Filtered),
                 None => (&mut collected.added, ItemCode::Found),
             };

@@ -173,6 +173,24 @@ on_both_databases! {
         assert!(world.run().await.summary.to_string().contains("1 new"));
     }
 
+    async fn what_moves_up_at_the_end_of_a_feed_is_not_new(fixture) {
+        let world = World::untouched(&fixture, &PLAIN).await;
+        let told = |name: &'static str, date| (None, format!("{}{name}.html", world.ministry.url), name.to_owned(), date);
+        let (a, b) = (told("a", "2026-01-10T00:00:00Z"), told("b", "2026-01-09T00:00:00Z"));
+        let (older, late) = (told("older", "2025-06-01T00:00:00Z"), told("new", "2026-01-09T12:00:00Z"));
+        serve(&world, &[a.clone(), b.clone()]);
+        world.run().await;
+        world.clock.advance(5 * MINUTE);
+        // One was removed, and one was published late, with the date of its day.
+        serve(&world, &[late.clone(), b, older.clone()]);
+        let report = world.run().await;
+        assert!(report.summary.to_string().contains("1 new, 1 older at the end of the feed"), "{}", report.summary);
+        assert_eq!(codes_about(&world, &older.1).await, ["moved_up"]);
+        assert_eq!(codes_about(&world, &late.1).await[0], "found");
+        world.clock.advance(5 * MINUTE);
+        assert!(!world.run().await.summary.to_string().contains("older"), "{}", "told once");
+    }
+
     async fn more_than_half_of_a_feed_at_once_is_held(fixture) {
         let world = World::untouched(&fixture, &More { job: "items_per_run = 99", ..PLAIN }).await;
         serve(&world, &numbered(&world, "a", 0..20));
