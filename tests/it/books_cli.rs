@@ -162,18 +162,17 @@ fn after_a_refused_digest_the_run_and_why_say_when_the_next_is_made() {
 fn resetting_a_quota_says_what_it_resumes() {
     databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
         let world = World::new(&fixture, volumes(0, 7)).await;
-        let shell = Shell { fixture: &fixture };
-        shell.write(&world.text(""));
+        let shell = TestEnv::on(&fixture, &world.text(""));
         world.google.reply(books_world::refusal(403, "dailyLimitExceeded"));
-        shell.say("run shelf").await;
-        let refused = shell.refuse("quota reset google_books", 2).await;
+        shell.ends("run shelf", 0);
+        let refused = shell.ends("quota reset google_books", 2);
         assert!(refused.contains("and resumes it if it is paused"), "{refused}");
-        let said = shell.say("quota reset google_books --yes").await;
+        let said = shell.ends("quota reset google_books --yes", 0);
         assert!(
             said.contains("Resumed google_books, which was paused: ") && said.contains("dailyLimitExceeded"),
             "{said}"
         );
-        let said = shell.say("quota reset google_books --yes").await;
+        let said = shell.ends("quota reset google_books --yes", 0);
         assert!(!said.contains("Resumed"), "{said}");
     });
 }
