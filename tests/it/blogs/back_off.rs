@@ -1,15 +1,10 @@
 //! A server that asks for patience gets it, and nobody is told that all is well meanwhile.
 
 use tsuzuki::demo::faults::Fault;
-use tsuzuki::demo::site::Site;
 use tsuzuki::engine::RunOutcome;
 
-use super::{HOUR, World, config_text, feed_only, site};
+use super::{HOUR, World, blog, config_text, feed_only, site, watch};
 use crate::test_env::{TestEnv, code, ends_with, out, said};
-
-fn blog(id: &str, site: &Site) -> String {
-    format!("id = \"{id}\"\nurl = \"{}\"", site.url)
-}
 
 fn busy(seconds: &str) -> Fault {
     Fault::Status(429, vec![("retry-after", seconds.to_owned())])
@@ -18,7 +13,7 @@ fn busy(seconds: &str) -> Fault {
 on_both_databases! {
     async fn a_run_without_a_blog_that_waits_is_no_success(fixture) {
         let (fine, asks) = (site(feed_only).await, site(feed_only).await);
-        let world = World::new(&fixture, &config_text("", &[blog("fine", &fine), blog("asks", &asks)]));
+        let world = World::new(&fixture, &config_text("", &[blog("fine", &fine, ""), blog("asks", &asks, "")]));
         world.run().await;
         fixture.clock.advance(HOUR);
         asks.edit(|content| content.fault = Some(busy("20000")));
@@ -43,15 +38,14 @@ on_both_databases! {
     }
 
     async fn a_wait_that_no_server_asked_for_keeps_nobody_from_checking(fixture) {
-        let site = site(feed_only).await;
-        let world = World::new(&fixture, &config_text("", &[blog("b", &site)]));
+        let (site, world) = watch(&fixture, feed_only).await;
         world.run().await;
         site.edit(|content| content.fault = Some(Fault::Status(503, vec![])));
         world.run().await;
         assert_eq!(world.state("b").await.not_before, None);
         site.edit(|content| content.fault = None);
         // Another process, which does not know of the pause of this one.
-        let again = World::new(&fixture, &config_text("", &[blog("b", &site)]));
+        let again = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
         assert_eq!(again.run().await.outcome(), RunOutcome::Success);
     }
 }
@@ -62,7 +56,7 @@ async fn every_command_says_what_waits_and_until_when() {
     let test_env = TestEnv::new(&format!(
         "[app]\ntimezone = \"UTC\"\n[[job]]\nname = \"sites\"\nkind = \"blogs\"\nallow_private = [\"127.0.0.0/8\"]\n\
          [[job.blog]]\n{}\n",
-        blog("asks", &asks)
+        blog("asks", &asks, "")
     ));
     ends_with(&test_env.run_beside(&["run", "sites"]).await, 0);
     let fine = ends_with(&test_env.run_beside(&["why", "asks"]).await, 0);
@@ -98,7 +92,8 @@ async fn every_command_says_what_waits_and_until_when() {
 #[tokio::test]
 async fn a_job_is_failing_when_a_blog_fails_and_calm_when_blogs_only_wait() {
     let (fine, asks, breaks) = (site(feed_only).await, site(feed_only).await, site(feed_only).await);
-    let blogs = [blog("fine", &fine), blog("asks", &asks), blog("breaks", &breaks)].join("\n[[job.blog]]\n");
+    let blogs = [blog("fine", &fine, ""), blog("asks", &asks, ""), blog("breaks", &breaks, "")]
+        .join("\n[[job.blog]]\n");
     let test_env = TestEnv::new(&format!(
         "[app]\ntimezone = \"UTC\"\n[[job]]\nname = \"sites\"\nkind = \"blogs\"\nallow_private = [\"127.0.0.0/8\"]\n\
          [[job.blog]]\n{blogs}\n"
@@ -124,7 +119,7 @@ async fn many_failures_are_one_sentence_of_status_with_the_command_that_lists_th
     let ids: Vec<String> = (0..6).map(|number| format!("broken{number}")).collect();
     let url = broken.url.to_string();
     let tables = ids.iter().map(|id| format!("id = \"{id}\"\nurl = \"{}/{id}/\"", url.trim_end_matches('/')));
-    let tables: Vec<String> = tables.chain([blog("fine", &fine)]).collect();
+    let tables: Vec<String> = tables.chain([blog("fine", &fine, "")]).collect();
     let test_env = TestEnv::new(&format!(
         "[[job]]\nname = \"sites\"\nkind = \"blogs\"\nallow_private = [\"127.0.0.0/8\"]\n[[job.blog]]\n{}\n",
         tables.join("\n[[job.blog]]\n")

@@ -1,14 +1,8 @@
 //! Documents as they are found: broken off, forwarding, drawn by a script, lists inside lists.
 
-use tsuzuki::demo::site::Site;
-
 use crate::test_env::TestEnv;
 
-use super::{HOUR, World, config_text, feed_only, html_only, site, sitemap_only};
-
-fn blog(site: &Site) -> String {
-    format!("id = \"b\"\nurl = \"{}\"", site.url)
-}
+use super::{HOUR, World, blog, config_text, feed_only, html_only, site, sitemap_only};
 
 on_both_databases! {
     async fn a_document_that_breaks_off_yields_no_half_an_address(fixture) {
@@ -18,7 +12,7 @@ on_both_databases! {
         ] {
             let site = site(edit).await;
             let id = path.trim_matches('/').replace('.', "");
-            let text = config_text("", &[blog(&site).replace("id = \"b\"", &format!("id = \"{id}\""))]);
+            let text = config_text("", &[blog(&id, &site, "")]);
             let world = World::new(&fixture, &text);
             world.run_times(1).await;
             let list: String = (1..=6)
@@ -59,7 +53,7 @@ on_both_databases! {
             let site = site(edit).await;
             let media_type = if id == "elements" { "text/html" } else { "text/plain" };
             site.edit(|content| drop(content.instead.insert(path.into(), (200, media_type.into(), body.replace("https://a.example/", site.url.as_str())))));
-            let text = config_text("", &[blog(&site).replace("id = \"b\"", &format!("id = \"{id}\""))]);
+            let text = config_text("", &[blog(id, &site, "")]);
             let world = World::new(&fixture, &text);
             let line = world.run().await.summary.to_string();
             assert!(line.contains(&format!("1 read in part ({id}: ")) && line.contains(words), "{id}: {line}");
@@ -79,8 +73,7 @@ on_both_databases! {
             ("known", "headers = { X-Key = \"wrong\" }", "does not accept the `login`"),
         ] {
             let site = site(feed_only).await;
-            let blog = format!("{}\n{keys}", blog(&site).replace("id = \"b\"", &format!("id = \"{id}\"")));
-            let world = World::new(&fixture, &config_text("", &[blog]));
+            let world = World::new(&fixture, &config_text("", &[blog(id, &site, keys)]));
             world.run_times(1).await;
             site.edit(|content| drop(content.instead.insert("/feed.xml".into(), (401, "text/plain".into(), String::new()))));
             let problems = world.run().await.problems;
@@ -95,7 +88,7 @@ on_both_databases! {
         ] {
             let site = site(html_only).await;
             site.edit(|content| drop(content.instead.insert("/".into(), (200, "text/html".into(), html.into()))));
-            let world = World::new(&fixture, &config_text("", &[blog(&site)]));
+            let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
             let report = world.run().await;
             assert!(report.problems[0].to_string().contains(words), "{report:?}");
             assert_eq!(report.summary, "checked 1 of 1 blog: 1 failed", "what is refused at first counts once");
@@ -113,7 +106,7 @@ on_both_databases! {
         put("/sitemap.xml", index("one.xml"));
         put("/one.xml", index("two.xml"));
         put("/two.xml", list("found"));
-        let world = World::new(&fixture, &config_text("", &[blog(&site)]));
+        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
         world.run_times(1).await;
         put("/two.xml", format!("<urlset><url><loc>{base}/found</loc></url><url><loc>{base}/new</loc></url></urlset>"));
         world.run_times(1).await;
@@ -127,7 +120,7 @@ on_both_databases! {
     async fn a_refused_first_list_is_counted_once(fixture) {
         let site = site(sitemap_only).await;
         site.edit(|content| drop(content.instead.insert("/sitemap.xml".into(), (200, "application/xml".into(), "<urlset></urlset>".into()))));
-        let more = format!("{}\nsitemap = \"{}sitemap.xml\"\ndetect = [\"sitemap\"]", blog(&site), site.url);
+        let more = format!("{}\nsitemap = \"{}sitemap.xml\"\ndetect = [\"sitemap\"]", blog("b", &site, ""), site.url);
         let world = World::new(&fixture, &config_text("", &[more]));
         assert_eq!(world.run().await.summary, "checked 1 of 1 blog: 1 failed");
     }

@@ -4,12 +4,8 @@ use std::fmt::Write as _;
 
 use tsuzuki::demo::site::{Content, Site};
 
-use super::{DAY, World, config_text, feed_only, site};
+use super::{DAY, World, blog, config_text, feed_only, site};
 use crate::test_env::{TestEnv, ends_with, out};
-
-fn blog(id: &str, site: &Site, more: &str) -> String {
-    format!("id = \"{id}\"\nurl = \"{}\"\n{more}", site.url)
-}
 
 /// Entries with title and text, in place of the feed.
 fn serve(site: &Site, entries: &[(&str, &str)]) {

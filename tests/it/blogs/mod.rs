@@ -174,6 +174,18 @@ pub(crate) fn newest() -> Timestamp {
     test_start().minus(DAY)
 }
 
+/// The table of a blog.
+pub(crate) fn blog(id: &str, site: &Site, more: &str) -> String {
+    format!("id = \"{id}\"\nurl = \"{}\"\n{more}", site.url)
+}
+
+/// A site, and a job that watches it as the blog `b`.
+pub(crate) async fn watch(fixture: &Fixture, edit: impl FnOnce(&mut Content)) -> (Site, World) {
+    let site = site(edit).await;
+    let world = World::new(fixture, &config_text("", &[blog("b", &site, "")]));
+    (site, world)
+}
+
 pub(crate) async fn site(edit: impl FnOnce(&mut Content)) -> Site {
     let mut content = Content::with_articles(6, newest());
     edit(&mut content);

@@ -4,11 +4,7 @@ use std::fmt::Write as _;
 
 use tsuzuki::demo::site::Site;
 
-use super::{DAY, World, config_text, feed_only, newest, site};
-
-fn blog(site: &Site, more: &str) -> String {
-    format!("id = \"b\"\nurl = \"{}\"\n{more}", site.url)
-}
+use super::{DAY, World, blog, config_text, feed_only, newest, site, watch};
 
 /// A feed of posts that are hours old; `at` says where a post is.
 fn feed(posts: &[&str], at: impl Fn(&str) -> String) -> String {
@@ -37,7 +33,7 @@ on_both_databases! {
     async fn what_was_published_during_maintenance_is_sent_at_the_first_check_after_it(fixture) {
         for page in ["<p>Maintenance. <script>x</script></p>", "<p>Maintenance. <a href=/status>Status</a>"] {
             let site = site(feed_only).await;
-            let blog = blog(&site, "").replace("\"b\"", &format!("\"{}\"", page.len()));
+            let blog = blog(&page.len().to_string(), &site, "");
             let world = World::new(&fixture, &config_text("", &[blog]));
             world.run_times(1).await;
             for path in ["/", "/feed.xml", "/robots.txt", "/sitemap.xml"] {
@@ -54,8 +50,7 @@ on_both_databases! {
     }
 
     async fn a_feed_that_was_removed_and_is_back_is_read_again_at_once(fixture) {
-        let site = site(feed_only).await;
-        let world = World::new(&fixture, &config_text("", &[blog(&site, "")]));
+        let (site, world) = watch(&fixture, feed_only).await;
         world.run_times(1).await;
         site.edit(|content| {
             content.instead.insert("/feed.xml".into(), (410, "text/html".into(), "gone".into()));
@@ -70,8 +65,7 @@ on_both_databases! {
     }
 
     async fn posts_under_new_ids_and_addresses_are_not_new(fixture) {
-        let site = site(feed_only).await;
-        let world = World::new(&fixture, &config_text("", &[blog(&site, "")]));
+        let (site, world) = watch(&fixture, feed_only).await;
         let base = site.url.as_str().to_owned();
         let posts = ["a", "b", "c"];
         serve(&site, "/feed.xml", RSS, &feed(&posts, |title| format!("{base}{title}")));

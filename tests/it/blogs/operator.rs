@@ -6,10 +6,6 @@ use tsuzuki::engine::alert::{self, AlertKind, Announcer};
 
 use super::*;
 
-fn blog(id: &str, site: &Site) -> String {
-    format!("id = \"{id}\"\nurl = \"{}\"", site.url)
-}
-
 fn config_with(alert: &str, blogs: &[String]) -> String {
     let ops = "[channel.ops]\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/ops\"\nallow_private = [\"127.0.0.1\"]\n";
     config_text("", blogs).replace("[app]\n", &format!("[app]\nalert = {alert}\n")) + ops
@@ -37,7 +33,7 @@ async fn causes(world: &World) -> Vec<String> {
 on_both_databases! {
     async fn a_blog_that_fails_or_is_gone_is_told_to_the_operator_and_to_no_reader(fixture) {
         let (bad, gone, good) = (site(feed_only).await, site(feed_only).await, site(feed_only).await);
-        let blogs = [blog("bad", &bad), blog("gone", &gone), blog("good", &good)];
+        let blogs = [blog("bad", &bad, ""), blog("gone", &gone, ""), blog("good", &good, "")];
         let world = World::new(&fixture, &config_with("[\"ops\"]", &blogs));
         run_and_announce(&world).await;
         bad.edit(|content| content.fault = Some(Fault::Status(500, vec![])));
@@ -64,7 +60,7 @@ on_both_databases! {
 
     async fn without_alert_channels_trouble_is_kept_and_sent_to_nobody(fixture) {
         let bad = site(feed_only).await;
-        let text = config_with("[]", &[blog("a", &bad), blog("b", &bad)]);
+        let text = config_with("[]", &[blog("a", &bad, ""), blog("b", &bad, "")]);
         let mut world = World::new(&fixture, &text);
         run_and_announce(&world).await;
         bad.edit(|content| content.fault = Some(Fault::Status(500, vec![])));
@@ -75,7 +71,7 @@ on_both_databases! {
         kept.retain(|cause| cause.contains("blog:"));
         assert_eq!(kept, ["failing blog:a", "failing blog:b"]);
         assert!(world.messages().await.is_empty());
-        world.reconfigure(&config_with("[]", &[blog("a", &bad)]));
+        world.reconfigure(&config_with("[]", &[blog("a", &bad, "")]));
         run_and_announce(&world).await;
         let left = causes(&world).await;
         assert!(!left.contains(&"failing blog:b".to_owned()), "nobody has to act about what has left the config: {left:?}");
@@ -83,7 +79,7 @@ on_both_databases! {
 
     async fn many_blogs_that_fail_at_once_are_one_message(fixture) {
         let bad = site(feed_only).await;
-        let blogs: Vec<String> = (0..8).map(|number| blog(&format!("b{number}"), &bad)).collect();
+        let blogs: Vec<String> = (0..8).map(|number| blog(&format!("b{number}"), &bad, "")).collect();
         let world = World::new(&fixture, &config_with("[\"ops\"]", &blogs));
         run_and_announce(&world).await;
         bad.edit(|content| content.fault = Some(Fault::Status(500, vec![])));
@@ -97,7 +93,7 @@ on_both_databases! {
 
     async fn a_silent_blog_is_an_alert_until_it_brings_something(fixture) {
         let quiet = site(feed_only).await;
-        let world = World::new(&fixture, &config_with("[\"ops\"]", &[blog("b", &quiet)]));
+        let world = World::new(&fixture, &config_with("[\"ops\"]", &[blog("b", &quiet, "")]));
         for _ in 0..8 {
             world.run().await;
             fixture.clock.advance(DAY);

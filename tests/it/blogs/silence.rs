@@ -2,15 +2,11 @@
 //! bring nothing for much longer than usual.
 
 use tsuzuki::blogs::events;
-use tsuzuki::demo::site::{Content, Site};
+use tsuzuki::demo::site::Content;
 use tsuzuki::ledger::event;
 
-use super::{DAY, HOUR, World, config_text, feed_only, site};
+use super::{DAY, HOUR, World, blog, config_text, feed_only, site, watch};
 use crate::test_env::TestEnv;
-
-fn blog(site: &Site) -> String {
-    format!("id = \"b\"\nurl = \"{}\"", site.url)
-}
 
 async fn codes(world: &World) -> Vec<String> {
     let events = world.db.read(|tx| event::list_about(tx, &events::subject("b"), 500)).await.unwrap();
@@ -36,7 +32,7 @@ on_both_databases! {
         let site = site(|_| {}).await;
         let base = site.url.to_string();
         site.edit(|content| freeze_feed(content, &base));
-        let world = World::new(&fixture, &config_text("", &[blog(&site)]));
+        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
         for _ in 0..3 {
             world.run().await;
             fixture.clock.advance(DAY);
@@ -66,8 +62,7 @@ on_both_databases! {
     }
 
     async fn what_lastmod_proves_new_is_announced_when_the_sitemap_takes_over_from_a_lost_feed(fixture) {
-        let site = site(|content| content.lastmods = true).await;
-        let world = World::new(&fixture, &config_text("", &[blog(&site)]));
+        let (site, world) = watch(&fixture, |content| content.lastmods = true).await;
         world.run_times(2).await;
         site.edit(|content| {
             (content.feed, content.names_feed) = (None, false);
@@ -81,8 +76,7 @@ on_both_databases! {
     }
 
     async fn a_site_that_was_built_anew_while_its_feed_was_lost_announces_nothing(fixture) {
-        let site = site(|content| content.lastmods = true).await;
-        let world = World::new(&fixture, &config_text("", &[blog(&site)]));
+        let (site, world) = watch(&fixture, |content| content.lastmods = true).await;
         world.run_times(2).await;
         site.edit(|content| {
             (content.feed, content.names_feed) = (None, false);
@@ -97,7 +91,7 @@ on_both_databases! {
 
     async fn a_blog_that_falls_silent_is_noted_once_and_shown(fixture) {
         let site = site(feed_only).await;
-        let text = config_text("", &[blog(&site)]);
+        let text = config_text("", &[blog("b", &site, "")]);
         let world = World::new(&fixture, &text);
         for _ in 0..8 {
             world.run().await;

@@ -9,11 +9,9 @@ use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::site::{Site, Versions};
 use tsuzuki::ledger::{Subject, event};
 
-use super::{DAY, HOUR, World, config_text, feed_only, html_only, name_of, newest, site, sitemap_only};
-
-fn blog(id: &str, site: &Site, more: &str) -> String {
-    format!("id = \"{id}\"\nurl = \"{}\"\n{more}", site.url)
-}
+use super::{
+    DAY, HOUR, World, blog, config_text, feed_only, html_only, name_of, newest, site, sitemap_only, watch,
+};
 
 fn paths(site: &Site) -> Vec<String> {
     site.take_log().into_iter().map(|asked| format!("{} {}", asked.method, asked.path)).collect()
@@ -21,8 +19,7 @@ fn paths(site: &Site) -> Vec<String> {
 
 on_both_databases! {
     async fn what_was_not_found_is_searched_for_again_after_a_week_and_not_before(fixture) {
-        let site = site(html_only).await;
-        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        let (site, world) = watch(&fixture, html_only).await;
         world.run().await;
         let asked = paths(&site);
         for path in ["GET /", "GET /robots.txt", "GET /feed.xml", "GET /sitemap.xml"] {
@@ -46,8 +43,7 @@ on_both_databases! {
     }
 
     async fn a_lost_feed_is_searched_for_and_what_it_told_is_not_told_by_the_sitemap(fixture) {
-        let site = site(|_| {}).await;
-        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        let (site, world) = watch(&fixture, |_| {}).await;
         world.run_times(1).await;
         site.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run_times(1).await;
@@ -70,8 +66,7 @@ on_both_databases! {
     }
 
     async fn an_entry_told_by_its_address_is_not_told_by_another_detector_or_guid(fixture) {
-        let site = site(|content| content.permalinks = true).await;
-        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        let (site, world) = watch(&fixture, |content| content.permalinks = true).await;
         world.run_times(1).await;
         site.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run_times(1).await;
@@ -91,8 +86,7 @@ on_both_databases! {
     }
 
     async fn an_entry_that_is_known_by_its_guid_is_not_new_at_another_or_a_shared_address(fixture) {
-        let site = site(feed_only).await;
-        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        let (site, world) = watch(&fixture, feed_only).await;
         let base = site.url.as_str().trim_end_matches('/').to_owned();
         let feed = |entries: &[(&str, &str)]| {
             let items: String = entries
@@ -163,8 +157,7 @@ on_both_databases! {
     }
 
     async fn validators_belong_to_the_document_that_decided(fixture) {
-        let site = site(sitemap_only).await;
-        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        let (site, world) = watch(&fixture, sitemap_only).await;
         world.run_times(1).await;
         let state = world.state("b").await;
         assert_eq!(state.known.len(), 1);
@@ -309,8 +302,7 @@ on_both_databases! {
     }
 
     async fn trying_out_shows_what_would_be_told_and_writes_nothing(fixture) {
-        let site = site(feed_only).await;
-        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        let (site, world) = watch(&fixture, feed_only).await;
         let first = world.blogs().preview(&fixture.db, None).await.unwrap();
         assert_eq!((first[0].entries, first[0].new.len()), (6, 0));
         assert!(first[0].feed_url.as_ref().is_some_and(|url| url.ends_with("/feed.xml")));
@@ -330,8 +322,7 @@ on_both_databases! {
     }
 
     async fn a_server_that_asks_for_patience_gets_it(fixture) {
-        let site = site(feed_only).await;
-        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        let (site, world) = watch(&fixture, feed_only).await;
         world.run_times(1).await;
         let later = Fault::Status(429, vec![("retry-after", "20000".into())]);
         site.edit(|content| content.fault = Some(later));
@@ -346,8 +337,7 @@ on_both_databases! {
     }
 
     async fn a_missed_stretch_raises_the_gap_alarm(fixture) {
-        let site = site(feed_only).await;
-        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        let (site, world) = watch(&fixture, feed_only).await;
         world.run_times(1).await;
         site.edit(|content| {
             content.articles.clear();
@@ -362,8 +352,7 @@ on_both_databases! {
     }
 
     async fn old_checks_are_pruned_in_small_steps(fixture) {
-        let site = site(feed_only).await;
-        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        let (_site, world) = watch(&fixture, feed_only).await;
         world.run_times(10).await;
         let before = fixture.clock.now().minus(HOUR * 4);
         assert_eq!(fixture.db.write(move |tx| store::prune_history(tx, before, 2)).await.unwrap(), 2);
