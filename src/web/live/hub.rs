@@ -130,6 +130,10 @@ impl Hub {
         self.polls.fetch_add(1, Ordering::Relaxed);
         let after = seen.as_ref().map(|seen| seen.event);
         let (events, now) = db.read(move |tx| list_since(tx, after)).await?;
+        let is_known = |state: &&JobState| seen.as_ref().is_some_and(|seen| seen.states.contains(state));
+        for ended in now.states.iter().filter(|state| !is_known(state) && state.last_outcome.is_some()) {
+            self.progress.lock().retain(|job, _| job.as_str() != ended.job_name);
+        }
         if let Some(seen) = seen {
             if events.len() > MAX_EVENTS {
                 self.publish("reset", &json!({}));
@@ -137,9 +141,6 @@ impl Hub {
                 events.iter().for_each(|event| self.publish("event", &event_data(event)));
             }
             for state in now.states.iter().filter(|state| !seen.states.contains(state)) {
-                if state.last_outcome.is_some() {
-                    self.progress.lock().retain(|job, _| job.as_str() != state.job_name);
-                }
                 let JobState { job_name, last_run_at, last_outcome, .. } = state;
                 self.publish(
                     "job",
@@ -237,6 +238,9 @@ fn event_data(Numbered { id, event }: &Numbered) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::db::{DbUrl, Open};
+    use crate::engine::RunOutcome;
+    use crate::time::Clock;
 
     fn text(bytes: &Bytes) -> &str {
         std::str::from_utf8(bytes).unwrap()
@@ -287,5 +291,25 @@ mod tests {
             progress.report(&job, Update::Done(10));
         }
         assert_eq!(json!(hub.take_progress()[0].1), json!({ "done": 10, "total": 10, "now": null }));
+    }
+
+    #[tokio::test]
+    async fn a_run_that_ended_while_nobody_listened_is_told_to_nobody() {
+        let (hub, job): (_, JobName) = (Arc::new(Hub::new(0)), "a".parse().unwrap());
+        let db = Db::open(DbUrl::Memory, Open::Create, Clock::system()).await.unwrap();
+        let now = db.clock().now();
+        for is_over in [true, false] {
+            let written = db.write(move |tx| {
+                store::mark_begun(tx, "a", now)?;
+                if is_over {
+                    store::mark_ended(tx, "a", RunOutcome::Success, &"x".into(), None, now)?;
+                }
+                Ok(())
+            });
+            written.await.unwrap();
+            hub.progress().report(&job, Update::Total(10));
+            hub.poll(&db, None).await.unwrap();
+            assert_eq!(hub.kept.lock().messages.is_empty(), is_over);
+        }
     }
 }
