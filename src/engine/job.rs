@@ -218,7 +218,7 @@ impl Report {
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// It was told to stop. Nothing is lost, the next run continues.
-    #[error("interrupted; the next run continues")]
+    #[error("stopped; the next run continues")]
     Interrupted,
     /// Another process has taken over; this one wrote nothing more.
     #[error("another process has taken over this job")]
@@ -242,7 +242,7 @@ impl Failure {
     pub fn phrase(&self) -> Phrase {
         match self {
             Failure::Interrupted => {
-                phrase!("interrupted; the next run continues", "中断しました。次回の実行で続きから再開します")
+                phrase!("stopped; the next run continues", "停止しました。次回の実行で続きから再開します")
             }
             Failure::Overtaken => {
                 phrase!("another process has taken over this job", "別のプロセスがこのジョブを引き継ぎました")
