@@ -74,12 +74,12 @@ pub struct Keys {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Future {
-    /// It stays in the feed until its date comes.
+    /// The entry is ignored until its date comes.
     #[default]
     Ignore,
-    /// It is recorded at once and looked at when its date comes.
+    /// The entry is recorded at once and processed when its date comes.
     Wait,
-    /// Its date is not believed: it counts as published when we saw it.
+    /// The date is ignored: the entry counts as published when it was first seen.
     Now,
 }
 
@@ -138,7 +138,7 @@ fn read_summary_chars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Resu
 }
 
 impl Keys {
-    /// Reads a job's table and checks what serde cannot know; answers the name of its LLM, too, if it has one.
+    /// Reads a job's table and checks what serde cannot. Returns the name of its LLM, too, if it has one.
     pub fn read(job: &Job, llms: &LlmSet) -> Result<(Self, Option<String>), Problems> {
         let mut keys: Self = job.section.keys().cloned()?;
         let mut problems = Problems::default();
@@ -199,12 +199,11 @@ impl Keys {
         if problems.is_empty() { Ok((keys, llm)) } else { Err(problems) }
     }
 
-    /// Which entries are looked at.
+    /// The filters on entries.
     pub fn patterns(&self) -> Patterns<'_> {
         Patterns { include: &self.include, exclude: &self.exclude }
     }
 
-    /// How patient the job is.
     pub fn limits(&self) -> RetryLimits {
         RetryLimits {
             max_retries: self.max_retries,

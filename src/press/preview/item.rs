@@ -1,4 +1,4 @@
-//! All that a run would make of one item, before it is public: page, files, question, verdict and post.
+//! Shows what a run would make of one item before it is public: page, files, prompt, verdict and post.
 
 use serde_json::json;
 
@@ -21,17 +21,17 @@ use crate::llm::{AskError, ModelInput, Purpose, Worth};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 
-/// Lines of a page, and of a question, that are shown.
+/// The most lines of a page, and of a prompt, that are shown.
 const MAX_LINES: usize = 60;
 
-/// What the model said, in the words of the view.
+/// The answer of the model, for the view.
 struct Opinion {
     text: Option<PostText>,
     verdict: Option<Phrase>,
     summary: Option<String>,
 }
 
-/// Shows one item. Nothing is written but what asking a model costs, and its answers.
+/// Shows one item. Writes nothing but the cost and the answers of the model.
 pub(in crate::press) async fn preview(
     press: &Press,
     db: &Db,
@@ -104,7 +104,7 @@ pub(in crate::press) async fn preview(
     Ok(shown)
 }
 
-/// The item as it is stored, or as the feeds tell it, or its address alone.
+/// The item as it is stored, or as the feeds list it, or its address alone.
 async fn find_item(press: &Press, db: &Db, url: &str) -> Result<Item, Failure> {
     let Some(url) = item_url(url) else {
         return Err(Failure::Config(phrase!(
@@ -174,7 +174,7 @@ fn without_model(press: &Press, item: &Item, page: &ItemPage) -> Opinion {
     Opinion { text: Some(PostText::Excerpt { text }), verdict: None, summary: None }
 }
 
-/// What stands where the summary will be.
+/// The placeholder for the summary.
 fn placeholder() -> PostText {
     PostText::Excerpt { text: "…".to_owned() }
 }
