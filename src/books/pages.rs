@@ -1,4 +1,4 @@
-//! The page of books: covers, what was sent and what waits, and the prompt of each.
+//! The page of books: covers, delivery states and prompts.
 
 use super::KIND;
 use super::events::book as subject;
@@ -18,7 +18,6 @@ use crate::phrase::Value;
 
 const WALK: Walk = Walk { shown: 40, searched: 2_000 };
 
-/// The page.
 pub(super) static PAGE: Page =
     Page { slug: "books", title: || phrase!("Books", "書籍"), load, sheet: None };
 
@@ -42,7 +41,7 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
     Ok(page)
 }
 
-/// What the page of a job shows: how far its search was read, and how many of its books were sent.
+/// For the page of a job: how far its search was read, and how many of its books were sent.
 pub(super) fn list_blocks(mail: &MailStatus, cursor: Option<&Cursor>) -> Vec<Block> {
     let fact = |label, value: Value| Fact { label, value };
     let mut facts = Vec::new();
@@ -89,7 +88,7 @@ enum Sent {
     No,
 }
 
-/// What the reader wants to see.
+/// The filters of the page.
 struct GridQuery {
     job: Option<JobName>,
     sent: Sent,
