@@ -1,4 +1,4 @@
-//! The keys of a `blogs` job, as the file writes them.
+//! The keys of a `blogs` job.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::config::value::{BadValue, HttpUrl, Pattern, Span, checked as checked_
 use crate::parse::html;
 use crate::phrase;
 
-/// Failures in a row after which the readers are told, unless the job says otherwise.
+/// The default number of failures in a row before a warning.
 const WARN_AFTER: u32 = 3;
 
 /// The keys of a `blogs` job.
@@ -151,7 +151,7 @@ fn read_detect<'de, D: serde::Deserializer<'de>>(
     })
 }
 
-/// A CSS selector that we know.
+/// Parses a supported CSS selector.
 fn read_selector<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<str>>, D::Error> {
     checked_value(deserializer, |selector: &Option<Box<str>>| {
         let checked = selector.as_deref().map_or(Ok(()), html::check_selector);

@@ -1,4 +1,4 @@
-//! The page of blogs: what was new, day by day, what needs approval, and how each blog has been doing.
+//! The page of blogs: new entries by day, changes that need approval, and the last checks of each blog.
 
 mod blogs;
 
@@ -23,11 +23,10 @@ use crate::time::Timestamp;
 pub(super) use blogs::list_failing;
 
 const WALK: Walk = Walk { shown: 30, searched: 2_000 };
-/// Entries of a change that are named.
+/// The most entries of a change that are listed.
 const MAX_LINKS: usize = 20;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The page.
 pub(super) static PAGE: Page =
     Page { slug: "changes", title: || phrase!("Changes", "更新"), load, sheet: None };
 
@@ -49,7 +48,7 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
     Ok(view)
 }
 
-/// What the reader wants to see.
+/// The filters of the page.
 struct ChangeQuery {
     job: Option<String>,
     blog: Option<String>,
@@ -88,7 +87,7 @@ impl ChangeQuery {
         ]
     }
 
-    /// The changes that are meant, along their numbers.
+    /// The matching changes, by their numbers.
     fn find(&self, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<Timeline> {
         let (rows, next) = WALK.list(
             self.before,
@@ -109,7 +108,7 @@ impl ChangeQuery {
     }
 
     fn fit(&self, row: &ChangeRow) -> Fit {
-        // Numbers are given in the order of time.
+        // Numbers are in the order of time.
         if row.found_at < self.since {
             return Fit::End;
         }
@@ -172,7 +171,7 @@ fn entry(listed: &ListedChange) -> TimelineEntry {
     }
 }
 
-/// How it was found, and what became of it.
+/// How it was found, and the states of its messages.
 fn notes(listed: &ListedChange) -> Vec<Phrase> {
     let change = &listed.change;
     let mut notes = Vec::new();
