@@ -1,4 +1,4 @@
-//! A look at what a run would walk: the host is asked for projects, branches and heads, and nothing is stored.
+//! A preview of what a run would walk: fetches projects, branches and heads from the host, and stores nothing.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::db::Db;
 use crate::engine::{Failure, Preview, PreviewItem};
 use crate::phrase::Phrase;
 
-/// Branches whose heads are asked for.
+/// The most branches whose heads are fetched.
 const ASKED: usize = 50;
 
 /// A branch that a run would walk.
@@ -68,7 +68,7 @@ pub(super) async fn preview(
     Ok(Preview { items, notes: notes.into_iter().map(Phrase::from).collect() })
 }
 
-/// The branches that are wanted now or were collected before, with what is known of them.
+/// The branches that are configured or were collected before, with their states.
 async fn list_walked(
     source: &GitSource,
     jobs_on_host: &[HostJob],
