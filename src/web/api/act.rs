@@ -1,4 +1,4 @@
-//! Does something to a thing, as the buttons of the pages do.
+//! Runs an action on a thing, as the buttons of the pages do.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -13,7 +13,7 @@ use crate::phrase::Phrase;
 use crate::web::problem::{PROBLEM_JSON, Problem};
 use crate::web::{Pages, act};
 
-/// Whether something may be forgotten.
+/// The confirmation of a destructive action.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Confirmed {

@@ -1,4 +1,4 @@
-//! How many got how far, as bars below each other, with what was dropped on the way.
+//! A funnel: bars below each other, with what was dropped at each step.
 
 use super::SMALL;
 use super::axis::{at, float, grouped};

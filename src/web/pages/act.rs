@@ -1,4 +1,4 @@
-//! `POST /act`: a button does what the command beside it does, and says so on the page it leads back to.
+//! `POST /act`: a button does what the command next to it does, and redirects to a page that shows the result.
 
 use askama::Template;
 use axum::Form;
@@ -14,10 +14,10 @@ use crate::phrase::Phrase;
 use crate::web::login::checked;
 use crate::web::{Pages, act};
 
-/// Things that one click may do something to.
+/// The most things that one click can act on.
 const MAX_THINGS: usize = 100;
 
-/// Asks once more before something is forgotten.
+/// The confirmation of a destructive action.
 #[derive(Template)]
 #[template(path = "pages/confirm.html")]
 struct ConfirmBody<'a> {
@@ -28,7 +28,7 @@ struct ConfirmBody<'a> {
     next: &'a str,
 }
 
-/// Does it to each thing that the form names.
+/// Runs the action on each thing of the form.
 pub(super) async fn post(
     State(pages): State<Pages>,
     visit: Visit,
