@@ -101,7 +101,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
             }
         }
         Command::Add { url, id, title, folder, feed, job } => {
-            // As on a line of a list: what follows the address is what it is called.
+            // As on a line of a list: the text after the address is its title.
             let pasted = list::of_urls(&url).into_iter().next().unwrap_or_default();
             let title = title.or(pasted.title);
             let candidate = Candidate { id, title, folder, page: pasted.page, feed, ..Candidate::default() };

@@ -158,9 +158,9 @@ struct Demo<'a> {
 #[derive(Serialize)]
 struct Round {
     directory: PathBuf,
-    /// Whether the world was there before.
+    /// Whether the demo was continued.
     continued: bool,
-    /// How often the world has moved on.
+    /// How many steps of the demo servers there were.
     steps: usize,
     before: Figures,
     now: Figures,
@@ -172,7 +172,8 @@ struct Round {
 }
 
 impl Demo<'_> {
-    /// A silent look at what is there, if the world is new; then the world moves on, and every job runs once.
+    /// A first run that sends nothing, if the demo is new; then the demo servers publish new things, and every job runs
+    /// once.
     async fn first_round(&self, place: &DemoDirectory) -> Result<Round> {
         let continued = self.world.steps() > 0;
         if continued {
@@ -243,7 +244,7 @@ impl Demo<'_> {
         ))
     }
 
-    /// Runs those jobs that `wanted` names and sends what they queue, as `run --force` does.
+    /// Runs the jobs that match `wanted` and sends queued messages, as `run --force` does.
     async fn run(&self, wanted: impl Fn(&Job) -> bool) -> Result {
         let stop = &self.context.stop;
         let runner = Runner::new(self.app.env.db.clone(), Progress::default());
@@ -276,7 +277,7 @@ impl Demo<'_> {
         if stop.is_cancelled() { Err(failed("the demo", Failure::Interrupted)) } else { Ok(exit) }
     }
 
-    /// Somebody runs a job of this directory by hand at this moment.
+    /// Waits while another process runs a job of this directory.
     async fn wait_for_lease(&self, until: Timestamp) {
         let wait =
             until.since(self.context.clock.now()).clamp(Duration::from_millis(100), Duration::from_secs(1));
@@ -290,7 +291,7 @@ impl Demo<'_> {
         Ok(self.app.env.db.read(store::count_figures).await?)
     }
 
-    /// Writes a line, unless the user wants quiet or data.
+    /// Prints a line, unless `-q` or `--json` is set.
     fn say(&self, said: impl Into<Phrase>) -> Result<()> {
         let out = &self.context.out;
         if out.is_quiet() || out.is_json() { Ok(()) } else { out.prose(out.speech().phrase(&said.into())) }

@@ -1,4 +1,4 @@
-//! Blogs from lists: into the config file, by edits that keep everything else.
+//! Imports blogs from lists into the config file, by edits that keep everything else.
 
 use std::collections::BTreeSet;
 
@@ -84,7 +84,7 @@ async fn add(candidates: &[Candidate], how: &How, context: &Context) -> Result {
     Ok(if refused > 0 { Exit::Partly } else { exit })
 }
 
-/// Adds what is new to the job, and notes it in `said`.
+/// Adds new blogs to the job, and records them in `said`.
 pub(super) async fn add_to_config(
     candidates: &[Candidate],
     how: &How,

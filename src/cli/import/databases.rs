@@ -1,4 +1,4 @@
-//! The databases and configs of four other programs: first the database, then the config file.
+//! Imports the databases and configs of four other programs: first the database, then the config file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -215,7 +215,7 @@ pub(super) async fn gitlab_analyzer(
     Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() }.print(context)
 }
 
-/// The report, or the error; an interrupted import has changed nothing and says so.
+/// The report, or the error; for an interrupted import, that nothing was changed.
 fn done(report: db::Result<Report>, context: &Context) -> Result<Report> {
     match report {
         Err(error) if context.stop.is_cancelled() => Err(Error::new(Exit::Interrupted, error.phrase())),
