@@ -68,7 +68,7 @@ pub const KIND: &str = "blogs";
 /// The topic of our messages in the outbox.
 pub const TOPIC: &str = "blogs";
 /// How many blogs of one job `doctor` requests.
-const ASKED_BY_DOCTOR: usize = 20;
+const CHECKED_BY_DOCTOR: usize = 20;
 /// How often a job runs by default.
 pub const EVERY: Duration = Duration::from_secs(60 * 60);
 
@@ -182,11 +182,11 @@ impl Blogs {
 impl Collector for Blogs {
     async fn check(&self) -> Vec<Check> {
         let fetcher = &self.prober.fetcher;
-        let asked = self.blogs.iter().take(ASKED_BY_DOCTOR).map(|blog| async move {
+        let requests = self.blogs.iter().take(CHECKED_BY_DOCTOR).map(|blog| async move {
             fetcher.reach(&blog.id, &blog.url, &blog.reachable, Wanted::Document).await
         });
-        let mut checks = futures_util::future::join_all(asked).await;
-        if let Some(left) = self.blogs.len().checked_sub(ASKED_BY_DOCTOR).filter(|left| *left > 0) {
+        let mut checks = futures_util::future::join_all(requests).await;
+        if let Some(left) = self.blogs.len().checked_sub(CHECKED_BY_DOCTOR).filter(|left| *left > 0) {
             checks.push(Check::fine(
                 phrase!("more", "ほか"),
                 phrase!("{left} more blogs were not asked", "ほか {left} 件のブログは確認していません"),

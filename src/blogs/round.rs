@@ -116,7 +116,7 @@ pub async fn run(ctx: &ShareContext, blogs: &Blogs) -> Result<RoundCounts, Failu
     let Some(failure) = failure else { return Ok(tally) };
     let (job, owner) = (ctx.job.clone(), ctx.owner.clone());
     if let Err(error) = ctx.db.write(move |tx| chunks::release(tx, &job, owner.as_str())).await {
-        warn!(job = %ctx.job, "Could not give blogs back that were not checked; others take them within a minute: {error}");
+        warn!(job = %ctx.job, "Could not release unchecked blogs; other processes take them over within a minute: {error}");
     }
     Err(failure)
 }

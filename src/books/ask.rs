@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::info;
 
 use super::collect::{CollectContext, Wrong};
-use super::decide::{Ask, repeat_after};
+use super::decide::{PageRequest, repeat_after};
 use super::google::{Search, SearchError, VolumePage, needs_key};
 use crate::db::{self, Tx};
 use crate::engine::{Failure, RunContext};
@@ -46,20 +46,20 @@ pub(super) async fn fetch_page(
     search: &Search,
     fetcher: &Fetcher,
     ctx: &RunContext,
-    ask: Ask,
+    request: PageRequest,
 ) -> Result<PageAnswer, Failure> {
     if search.lacks_key() {
         return Ok(PageAnswer::Answered { answer: Err(SearchError::Credentials(needs_key())), left: 0 });
     }
     let mut failures = 0;
     loop {
-        let left = match ask_permission(plan, ctx).await? {
+        let left = match request_permit(plan, ctx).await? {
             Permit::Go { left } => left,
             Permit::Wait { until } => return Ok(PageAnswer::NotNow { until }),
         };
         let answer = tokio::select! {
             () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
-            answer = search.fetch(fetcher, ask, ctx.now()) => answer,
+            answer = search.fetch(fetcher, request, ctx.now()) => answer,
         };
         let Err(SearchError::Passing { why, retry_after }) = &answer else {
             return Ok(PageAnswer::Answered { answer, left });
@@ -85,7 +85,7 @@ pub(super) async fn give_up(ctx: &RunContext, quota: &Quota, trouble: SearchErro
 }
 
 /// Counts a request before it is sent, in a separate transaction.
-async fn ask_permission(plan: &CollectContext, ctx: &RunContext) -> Result<Permit, Failure> {
+async fn request_permit(plan: &CollectContext, ctx: &RunContext) -> Result<Permit, Failure> {
     let (quota, now) = (plan.quota.clone(), ctx.now());
     ctx.write(move |tx| reserve(tx, &quota, now)).await
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use super::ask::{PageAnswer, fetch_page, give_up, pause_provider};
-use super::decide::{Ask, Next, PAGE_LIMIT, PageOutcome, Paging, StopReason};
+use super::decide::{Next, PAGE_LIMIT, PageOutcome, PageRequest, Paging, StopReason};
 use super::events::{self, BookCode, SearchCode};
 use super::filter::BookFilter;
 use super::google::{Search, SearchError, VolumePage};
@@ -190,7 +190,7 @@ async fn collect_newest(
     collected: &mut Collected,
     announceable: &mut Option<u64>,
 ) -> Result<(), Failure> {
-    let ask = Ask { start_index: 0, max_results: PAGE_LIMIT };
+    let ask = PageRequest { start_index: 0, max_results: PAGE_LIMIT };
     let answer = match fetch_page(plan, &plan.search.by_newest(), fetcher, ctx, ask).await? {
         PageAnswer::Answered { answer, .. } => answer,
         PageAnswer::NotNow { until } => {

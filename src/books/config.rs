@@ -319,8 +319,8 @@ fn at_most(key: &str, most: u32) -> Phrase {
 /// Whether the key for Google is missing; another service at `api_url` may need none.
 pub fn lacks_key(section: &Section) -> bool {
     let Ok(keys) = section.keys::<Keys>() else { return false };
-    let asked = google::volumes_url(keys.google_books.api_url.as_deref());
-    keys.google_books.api_key.is_none() && google::is_google(&asked)
+    let url = google::volumes_url(keys.google_books.api_url.as_deref());
+    keys.google_books.api_key.is_none() && google::is_google(&url)
 }
 
 fn is_two_letters(code: &str) -> bool {

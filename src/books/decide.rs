@@ -46,7 +46,7 @@ pub struct Paging {
 
 /// The parameters of the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct PageRequest {
     /// `startIndex`
     pub start_index: i64,
     /// `maxResults`: never more than the run may still take.
@@ -87,7 +87,7 @@ pub enum StopReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Request another page.
-    Continue(Ask),
+    Continue(PageRequest),
     Stop(StopReason),
 }
 
@@ -106,7 +106,7 @@ impl Paging {
 
     /// The first step.
     pub fn first(&self) -> Next {
-        self.ask_or_stop()
+        self.request_or_stop()
     }
 
     /// The state after a request, and what to do next; `quota_left` more requests are possible.
@@ -132,16 +132,16 @@ impl Paging {
         } else if total_items.is_some_and(|total| returned == 0 || after.start_index >= total) {
             Next::Stop(StopReason::Exhausted)
         } else {
-            after.ask_or_stop()
+            after.request_or_stop()
         };
         (after, next)
     }
 
-    fn ask_or_stop(&self) -> Next {
+    fn request_or_stop(&self) -> Next {
         let remaining = u64::from(self.max_per_run).saturating_sub(self.collected);
         match u32::try_from(remaining).unwrap_or(u32::MAX).min(PAGE_LIMIT) {
             0 => Next::Stop(StopReason::MaxPerRun),
-            max_results => Next::Continue(Ask { start_index: self.start_index, max_results }),
+            max_results => Next::Continue(PageRequest { start_index: self.start_index, max_results }),
         }
     }
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn ask(start_index: i64, max_results: u32) -> Next {
-        Next::Continue(Ask { start_index, max_results })
+        Next::Continue(PageRequest { start_index, max_results })
     }
 
     /// Sections 4.3 and 4.4 of the seed, line by line.

@@ -23,21 +23,23 @@ pub(super) static PAGE: Page =
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
     let mut page = PageView::new(phrase!("Books", "書籍"));
-    let asked = GridQuery::of(query);
-    page.filters = asked.filters(finder);
+    let filter = GridQuery::of(query);
+    page.filters = filter.filters(finder);
     let (rows, next) = WALK.list(
-        asked.after.clone(),
-        |after, limit| store::list_books_behind(tx, after, asked.job.as_ref(), asked.sent == Sent::No, limit),
+        filter.after.clone(),
+        |after, limit| {
+            store::list_books_behind(tx, after, filter.job.as_ref(), filter.sent == Sent::No, limit)
+        },
         |row| Place { first_seen_at: row.seen_at, isbn13: row.row.book.isbn13.clone() },
-        |row| asked.fit(&row.row),
+        |row| filter.fit(&row.row),
     )?;
     let next = next.map(|place| query.with("after", format!("{}/{}", place.first_seen_at, place.isbn13)));
     if rows.is_empty() && next.is_none() {
-        page.blocks.push(asked.nothing());
+        page.blocks.push(filter.nothing());
         return Ok(page);
     }
     let cards = rows.iter().map(|row| card(tx, &row.row)).collect::<db::Result<_>>()?;
-    page.blocks.push(Block::Cards(Cards { title: asked.title(), cards, next }));
+    page.blocks.push(Block::Cards(Cards { title: filter.title(), cards, next }));
     Ok(page)
 }
 

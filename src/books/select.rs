@@ -83,16 +83,16 @@ fn list_wanted(
     wanted: &BookFilter,
     mut list: impl FnMut(u32) -> db::Result<Vec<Book>>,
 ) -> db::Result<Vec<Book>> {
-    let mut asked = limit;
+    let mut count = limit;
     loop {
-        let mut books = list(asked)?;
-        let is_all = books.len() < asked as usize;
+        let mut books = list(count)?;
+        let is_all = books.len() < count as usize;
         books.retain(|book| wanted.fits(book));
         if is_all || books.len() >= limit as usize {
             books.truncate(limit as usize);
             return Ok(books);
         }
-        asked = asked.saturating_mul(10);
+        count = count.saturating_mul(10);
     }
 }
 

@@ -253,8 +253,8 @@ async fn set_pause(id: &str, span: Option<Span>, reason: String, context: &Conte
     db.write(move |tx| commands::pause(tx, &blog, until, &Phrase::verbatim(&reason), now)).await?;
     match until {
         Some(until) => {
-            let said = phrase!("paused {id} until {until}", "{id} を {until} まで一時停止しました");
-            context.out.note(said);
+            let done = phrase!("paused {id} until {until}", "{id} を {until} まで一時停止しました");
+            context.out.note(done);
         }
         None => context.out.note(phrase!(
             "paused {id} until `tsuzuki blog resume {id}`",

@@ -90,7 +90,7 @@ pub(crate) struct Error {
 #[derive(Debug)]
 pub(crate) enum Message {
     /// One sentence.
-    Said(Phrase),
+    Text(Phrase),
     /// Problems with their places in the config file.
     Problems(Problems),
     /// The output pipe was closed; nothing is printed.
@@ -100,7 +100,7 @@ pub(crate) enum Message {
 impl Error {
     /// An error with the given exit code.
     pub(crate) fn new(exit: Exit, message: impl Into<Phrase>) -> Self {
-        Self { exit, message: Message::Said(message.into()), hints: Vec::new() }
+        Self { exit, message: Message::Text(message.into()), hints: Vec::new() }
     }
 
     pub(crate) fn failed(message: impl Into<Phrase>) -> Self {
@@ -124,7 +124,7 @@ impl Error {
     /// The text without hints, in English, for logs and programs.
     pub(crate) fn plain(&self) -> String {
         match &self.message {
-            Message::Said(said) => said.to_string(),
+            Message::Text(text) => text.to_string(),
             Message::Problems(problems) => problems.to_string(),
             Message::ClosedPipe => String::new(),
         }

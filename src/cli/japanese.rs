@@ -109,10 +109,10 @@ fn replace(line: String, (english, japanese): (&str, &str)) -> String {
         at += length + piece.len();
     }
     // The Japanese often has the second value first, written as `{2}` in the table.
-    let said = values.iter().enumerate().fold(japanese.to_owned(), |said, (number, value)| {
-        said.replace(&format!("{{{}}}", number + 1), value).replacen("{}", value, 1)
+    let text = values.iter().enumerate().fold(japanese.to_owned(), |text, (number, value)| {
+        text.replace(&format!("{{{}}}", number + 1), value).replacen("{}", value, 1)
     });
-    format!("{}{said}{}", &line[..start], &line[at..])
+    format!("{}{text}{}", &line[..start], &line[at..])
 }
 
 #[cfg(test)]

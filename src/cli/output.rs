@@ -217,7 +217,7 @@ impl Output {
         }
         match &error.message {
             Message::ClosedPipe => {}
-            Message::Said(said) => self.labelled(&phrase!("error", "エラー"), AnsiColor::Red, said),
+            Message::Text(text) => self.labelled(&phrase!("error", "エラー"), AnsiColor::Red, text),
             Message::Problems(problems) => self.problems(problems),
         }
         for hint in &error.hints {

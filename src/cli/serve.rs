@@ -66,17 +66,17 @@ pub(super) async fn until_stopped(
     pages: Option<web::Bound>,
 ) -> Result<()> {
     let requests = pages.as_ref().and_then(web::Bound::take_requests);
-    let asked = Notify::new();
+    let reload_requested = Notify::new();
     let shared = Shared {
         finders,
-        asked: &asked,
+        asked: &reload_requested,
         progress: pages.as_ref().map_or_else(Progress::default, web::Bound::progress),
         requests: requests.unwrap_or_else(|| daemon::starter().1),
     };
     let config = context.config_path()?;
     let reload = async || reload(context, app).await;
     let daemon = Arc::clone(app).serve(shared, &config, reload, &context.stop);
-    tokio::join!(daemon, pass_on_hangups(&asked, &context.stop), async {
+    tokio::join!(daemon, pass_on_hangups(&reload_requested, &context.stop), async {
         if let Some(pages) = pages {
             pages.serve(&context.stop).await;
         }
@@ -85,13 +85,13 @@ pub(super) async fn until_stopped(
 }
 
 /// Requests a reload of the config on every SIGHUP that is not the end of a terminal.
-async fn pass_on_hangups(asked: &Notify, stop: &CancellationToken) {
+async fn pass_on_hangups(reload_requested: &Notify, stop: &CancellationToken) {
     if signals::has_terminal() {
         return;
     }
     let Ok(mut hangups) = signal(SignalKind::hangup()) else { return };
     while stop.run_until_cancelled(hangups.recv()).await.is_some() {
-        asked.notify_one();
+        reload_requested.notify_one();
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn listen(stop: CancellationToken, out: Output, stopping: Stopping) {
             out.conclude(Exit::Interrupted);
             #[allow(
                 clippy::disallowed_methods,
-                reason = "asked twice, or nothing to lose: what is saved is saved"
+                reason = "a second signal, or nothing to lose: saved data stays saved"
             )]
             std::process::exit(i32::from(Exit::Interrupted as u8));
         });

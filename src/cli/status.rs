@@ -43,7 +43,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     if !args.watch {
         let overview = find(args, &app, context).await?;
         show_jobs(&overview.jobs, args, context)?;
-        say(&overview, context);
+        print_notices(&overview, context);
         return Ok(Exit::Fine);
     }
     let mut resized = signal(SignalKind::window_change())?;
@@ -105,7 +105,7 @@ fn show_jobs(jobs: &[JobOverview], args: &Args, context: &Context) -> Result {
 }
 
 /// Prints what needs the user, on stderr.
-fn say(overview: &Overview, context: &Context) {
+fn print_notices(overview: &Overview, context: &Context) {
     if let Some(moved) = &overview.moved {
         context.out.warn(phrase!(
             "nothing runs here any more: everything was moved to {to}",

@@ -40,7 +40,7 @@ pub(super) async fn fetch_missing(
         }
         if filled == 0 && missing.len() == BATCH {
             let host = client.name();
-            info!("{}: reading the line counts that {host} left out, for ten minutes at most", source.job);
+            info!("{}: fetching missing line counts from {host}, for ten minutes at most", source.job);
         }
         if fetch_batch(env, source, client, missing, &mut filled, stop).await?.is_break() {
             break;

@@ -249,7 +249,7 @@ impl Commits {
             Err(failure) => return vec![server, Check::bad(Check::TOKEN, failure.phrase())],
         };
         let stop = tokio_util::sync::CancellationToken::new();
-        let asked = async {
+        let request = async {
             let Some(project) = keys.projects.first() else {
                 let Some(listing) = sync::list_listings(keys).next() else {
                     return Ok(phrase!("no project is named", "プロジェクトの指定がありません"));
@@ -268,7 +268,7 @@ impl Commits {
             let project = client.fetch_project(project.as_str(), &stop).await?;
             Ok(phrase!("can read {path}", "{path} を読めます", path = project.path))
         };
-        let access = match tokio::time::timeout(CHECK_TIMEOUT, asked).await {
+        let access = match tokio::time::timeout(CHECK_TIMEOUT, request).await {
             Ok(Ok(seen)) => Check::fine(Check::TOKEN, seen),
             Ok(Err(host::Error::Credentials(why))) => Check::locked(Check::TOKEN, why),
             Ok(Err(error)) => Check::bad(Check::TOKEN, error.phrase()),

@@ -31,8 +31,8 @@ impl GitSource {
 
     /// Stores the pause that the host has asked for, if any.
     pub(super) async fn keep_pause(&self, db: &Db, client: &dyn Host) -> db::Result<()> {
-        let (name, asked) = (self.subject(), client.find_pause());
-        db.write(move |tx| match &asked {
+        let (name, pause) = (self.subject(), client.find_pause());
+        db.write(move |tx| match &pause {
             Some((until, why)) => pause::put(tx, &name, Some(*until), why, tx.now()).map(drop),
             None => pause::forget_ended(tx, &name, tx.now()),
         })

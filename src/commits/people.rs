@@ -88,12 +88,12 @@ impl People {
     }
 
     /// Whether commits are excluded by title.
-    pub fn looks_at_titles(&self) -> bool {
+    pub fn excludes_titles(&self) -> bool {
         !self.left_out_titles.is_empty()
     }
 
     /// Whether commits with this title are excluded.
-    pub fn leaves_out_title(&self, title: &str) -> bool {
+    pub fn excludes_title(&self, title: &str) -> bool {
         any_matches_loosely(&self.left_out_titles, title)
     }
 }
@@ -170,6 +170,6 @@ mod tests {
         ] {
             assert_eq!(of(name, email), expected, "{name} <{email}>");
         }
-        assert!(people.leaves_out_title("Chore(release): 1.2") && !people.leaves_out_title("Fix release"));
+        assert!(people.excludes_title("Chore(release): 1.2") && !people.excludes_title("Fix release"));
     }
 }

@@ -17,7 +17,7 @@ use crate::engine::{Failure, Preview, PreviewItem};
 use crate::phrase::Phrase;
 
 /// The most branches whose heads are fetched.
-const ASKED: usize = 50;
+const MAX_HEADS: usize = 50;
 
 /// A branch that a run would walk.
 struct Walked {
@@ -58,13 +58,13 @@ pub(super) async fn preview(
         let words = "a run would walk nothing: neither `projects` nor `group` brings a branch";
         notes.push(format!("{words}, and none was added with `tsuzuki branch add`"));
     }
-    if let Some(more) = walked.len().checked_sub(ASKED).filter(|more| *more > 0) {
-        notes.push(format!("a run would walk {more} more; their heads were not asked for"));
+    if let Some(more) = walked.len().checked_sub(MAX_HEADS).filter(|more| *more > 0) {
+        notes.push(format!("a run would walk {more} more; their heads were not fetched"));
     }
-    let asked = futures_util::stream::iter(walked.into_iter().take(ASKED))
+    let previews = futures_util::stream::iter(walked.into_iter().take(MAX_HEADS))
         .map(|walked| preview_branch(walked, client, &stop))
         .buffered(source.keys.concurrency);
-    items.extend(asked.collect::<Vec<_>>().await);
+    items.extend(previews.collect::<Vec<_>>().await);
     Ok(Preview { items, notes: notes.into_iter().map(Phrase::from).collect() })
 }
 

@@ -28,11 +28,11 @@ pub(super) async fn is_paused(press: &Press, ctx: &RunContext, feed: &Url) -> Re
 pub(super) async fn resume_if_moved(press: &Press, ctx: &RunContext) -> Result<(), Failure> {
     let (job, now) = (press.name.clone(), ctx.now());
     let feeds: Vec<String> = press.feeds().map(Url::to_string).collect();
-    let asked = feeds.clone();
+    let urls = feeds.clone();
     let is_over = ctx
         .db
         .read(move |tx| {
-            for feed in &asked {
+            for feed in &urls {
                 if store::is_gone(tx, &job, feed)? {
                     return Ok(false);
                 }

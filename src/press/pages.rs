@@ -24,9 +24,9 @@ pub(super) static PAGE: Page =
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
     let mut page = PageView::new(phrase!("Press releases", "プレスリリース"));
-    let asked = ItemQuery::of(query);
-    page.filters = asked.filters(finder);
-    let standings = store::count_newest(tx, asked.job, NEWEST)?;
+    let filter = ItemQuery::of(query);
+    page.filters = filter.filters(finder);
+    let standings = store::count_newest(tx, filter.job, NEWEST)?;
     if standings.is_empty() {
         let text = phrase!(
             "No items yet. The first run records what the feed has, and posts nothing.",
@@ -35,10 +35,10 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
         page.blocks.push(Block::Empty { text, command: Some("run-due".to_owned()) });
         return Ok(page);
     }
-    if asked.before.is_none() {
+    if filter.before.is_none() {
         page.blocks.push(Block::Charts(vec![funnel(&standings)]));
     }
-    page.blocks.push(asked.find(tx, query)?);
+    page.blocks.push(filter.find(tx, query)?);
     Ok(page)
 }
 
@@ -182,13 +182,13 @@ fn funnel(standings: &[Standing]) -> Chart {
     let mut reasons: Vec<(Phrase, i64)> = Vec::new();
     for standing in stopped {
         let why = standing.reason.unwrap_or(Reason::None).phrase();
-        let said = match standing.status {
+        let line = match standing.status {
             Status::Processed => phrase!("closed: {why}", "終了：{why}"),
             _ => phrase!("put off: {why}", "延期：{why}"),
         };
-        match reasons.iter_mut().find(|(known, _)| *known == said) {
+        match reasons.iter_mut().find(|(known, _)| *known == line) {
             Some((_, count)) => *count += standing.count,
-            None => reasons.push((said, standing.count)),
+            None => reasons.push((line, standing.count)),
         }
     }
     let step = |name, count, dropped: Vec<(Phrase, i64)>| FunnelStep {

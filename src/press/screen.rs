@@ -23,8 +23,8 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     };
     fail::point("press.page_fetched");
     let options = press.options(&item, press.keys.screen_prompt.as_ref());
-    let asked = press.llm()?.screen(&press.name, &page.document(&item), &options).await;
-    let answered = match asked {
+    let answer = press.llm()?.screen(&press.name, &page.document(&item), &options).await;
+    let answered = match answer {
         Ok(answered) => answered,
         Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),

@@ -111,7 +111,7 @@ impl Press {
             ctx.progress.report(&ctx.job, Update::Now(item.title.clone()));
             let purpose = if item.status == Status::Pending { Purpose::Summary } else { Purpose::Screen };
             // Fetch nothing while the provider is paused.
-            if self.asks_about(&item)
+            if self.needs_model(&item)
                 && let Some(obstacle) = self.llm()?.find_obstacle(&self.name, purpose, &[]).await?
             {
                 let may_screen = purpose == Purpose::Summary && only.is_none();
@@ -131,7 +131,7 @@ impl Press {
     }
 
     /// Whether the next step of an item calls a model.
-    fn asks_about(&self, item: &Item) -> bool {
+    fn needs_model(&self, item: &Item) -> bool {
         self.llm.is_some() && !(item.is_short && item.status == Status::Pending)
     }
 

@@ -71,10 +71,10 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     fail::point("press.files_fetched");
     let document = ModelInput { title: item.title.clone(), text: page.text, files };
     let options = press.options(&item, press.keys.summary_prompt.as_ref());
-    let asked = llm.summarize(&press.name, &document, &options).await;
+    let answer = llm.summarize(&press.name, &document, &options).await;
     drop(workspace);
     fail::point("press.summarized");
-    let text = match asked {
+    let text = match answer {
         Ok(answered) => PostText::Summary {
             text: answered.answer.text,
             is_cached: answered.is_cached,

@@ -59,7 +59,7 @@ fn remove_abandoned(parent: &Path) {
         if holds_files && lock.try_lock().is_ok() {
             match fs::remove_dir_all(&path) {
                 Ok(()) => tracing::info!("Removed the files of a run that was killed"),
-                Err(error) => tracing::debug!("Files of a killed run stay: {error}"),
+                Err(error) => tracing::debug!("Could not remove the files of a killed run: {error}"),
             }
         }
     }

@@ -159,8 +159,8 @@ impl Guard {
         {
             // URLs are logged and passed on, so a token in one must not allow more than reading feeds.
             let found = self.find_token(&secret).await?.filter(|token| token.scope == Scope::Feed);
-            let said = "a token in the address is one with the scope `feed`, and this is none\n";
-            return admit(found.ok_or(Refused::Token(said))?, access);
+            let text = "a token in the address is one with the scope `feed`, and this is none\n";
+            return admit(found.ok_or(Refused::Token(text))?, access);
         }
         // A browser first sends a request without a password, which is not a guess.
         let pair = find_credentials(&request.headers, "basic").filter(|_| self.password.is_some());
@@ -209,7 +209,7 @@ impl Guard {
                 unauthorized(challenge, "log in\n")
             }
             Refused::Password => unauthorized(BASIC, "the user name or the password is wrong\n"),
-            Refused::Token(said) => unauthorized("Bearer realm=\"tsuzuki\", error=\"invalid_token\"", said),
+            Refused::Token(text) => unauthorized("Bearer realm=\"tsuzuki\", error=\"invalid_token\"", text),
             Refused::Wait(wait) => {
                 let after = [(RETRY_AFTER, wait.as_secs().max(1).to_string())];
                 (StatusCode::TOO_MANY_REQUESTS, after, "too many wrong passwords; try again later\n")
@@ -220,7 +220,7 @@ impl Guard {
                     .into_response()
             }
             Refused::Db(error) => {
-                tracing::error!("Nobody can log in: {error}");
+                tracing::error!("Could not check a login: {error}");
                 (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n").into_response()
             }
         }
@@ -230,8 +230,8 @@ impl Guard {
 /// The challenge for HTTP Basic.
 const BASIC: &str = "Basic realm=\"tsuzuki\", charset=\"UTF-8\"";
 
-fn unauthorized(challenge: &'static str, said: &'static str) -> Response {
-    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)], said).into_response()
+fn unauthorized(challenge: &'static str, text: &'static str) -> Response {
+    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)], text).into_response()
 }
 
 /// Whether the scope of a token is sufficient.
@@ -279,23 +279,23 @@ pub(super) async fn check(
         return next.run(request).await;
     }
     if !guard.hosts.allow(request.uri(), request.headers()) {
-        let said = "this name is not one of mine; `allowed_hosts` in [web] lists further ones\n";
-        return (StatusCode::MISDIRECTED_REQUEST, said).into_response();
+        let text = "this name is not one of mine; `allowed_hosts` in [web] lists further ones\n";
+        return (StatusCode::MISDIRECTED_REQUEST, text).into_response();
     }
     if access == Access::LogIn {
         return next.run(request).await;
     }
-    let asked = RequestFacts {
+    let facts = RequestFacts {
         method: request.method().clone(),
         uri: request.uri().clone(),
         headers: request.headers().clone(),
     };
-    match guard.find_caller(client, &asked, access).await {
+    match guard.find_caller(client, &facts, access).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(refused) => guard.refuse(refused, &asked),
+        Err(refused) => guard.refuse(refused, &facts),
     }
 }
 

@@ -7,9 +7,9 @@ use crate::text::Language;
 
 /// The supported language with the greatest weight in `Accept-Language`.
 pub(super) fn choose(headers: &HeaderMap, otherwise: Language) -> Language {
-    let asked = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accepted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut best: Option<(f32, Language)> = None;
-    for part in asked.split(',') {
+    for part in accepted.split(',') {
         let (tag, rest) = part.split_once(';').unwrap_or((part, ""));
         let language = match tag.trim().split('-').next().unwrap_or_default().to_ascii_lowercase().as_str() {
             "ja" => Language::Ja,

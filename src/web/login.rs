@@ -84,11 +84,11 @@ async fn show(
     State(pages): State<Pages>,
     Extension(guard): Extension<Arc<Guard>>,
     headers: HeaderMap,
-    Query(asked): Query<NextPage>,
+    Query(query): Query<NextPage>,
 ) -> Response {
     match guard.password {
         None => Redirect::to("/").into_response(),
-        Some(_) => form(StatusCode::OK, &asked.next, language::choose(&headers, pages.language)),
+        Some(_) => form(StatusCode::OK, &query.next, language::choose(&headers, pages.language)),
     }
 }
 
@@ -122,7 +122,7 @@ async fn log_in(
             (cookie, Redirect::to(checked(&given.next))).into_response()
         }
         Err(error) => {
-            tracing::error!("Nobody can log in: {error}");
+            tracing::error!("Could not check a login: {error}");
             form(StatusCode::SERVICE_UNAVAILABLE, &given.next, language)
         }
     }
@@ -138,7 +138,7 @@ async fn log_out(
     if let Some(hash) = find_session_cookie(&headers, is_https).map(token::hash)
         && let Err(error) = pages.db.write(move |tx| store::delete_session(tx, &hash)).await
     {
-        tracing::error!("A session cannot be ended: {error}");
+        tracing::error!("Could not end a session: {error}");
         return (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n").into_response();
     }
     (set_cookie("", is_https, Duration::ZERO), Redirect::to(PATH)).into_response()

@@ -238,7 +238,7 @@ fn router(web: &Web, pages: &Pages) -> Result<Router, Error> {
     let guard = Arc::new(Guard::new(web, AccessTable::new(&routes), pages.db.clone())?);
     let router = route::build(routes).fallback(not_found).with_state(pages.clone());
     let same_origin = CsrfLayer::new().with_rejection_response(|_| {
-        (StatusCode::FORBIDDEN, "this was asked for by another site\n").into_response()
+        (StatusCode::FORBIDDEN, "this request comes from another site\n").into_response()
     });
     Ok(protect(
         router

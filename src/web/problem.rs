@@ -37,7 +37,7 @@ impl Problem {
 
 impl From<db::Error> for Problem {
     fn from(error: db::Error) -> Self {
-        tracing::error!("A question cannot be answered: {error}");
+        tracing::error!("Could not answer an API request: {error}");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer; the log says why")
     }
 }

@@ -68,7 +68,7 @@ async fn show(
             }
         },
         Err(error) => {
-            tracing::error!("A prompt cannot be read: {error}");
+            tracing::error!("Could not read a prompt: {error}");
             message(StatusCode::SERVICE_UNAVAILABLE, language)
         }
     }

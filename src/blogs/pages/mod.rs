@@ -32,18 +32,18 @@ pub(super) static PAGE: Page =
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
     let mut view = PageView::new(phrase!("Changes", "更新"));
-    let asked = ChangeQuery::of(finder, query);
-    view.filters = asked.filters(finder);
-    let timeline = asked.find(tx, query)?;
+    let filter = ChangeQuery::of(finder, query);
+    view.filters = filter.filters(finder);
+    let timeline = filter.find(tx, query)?;
     let is_empty = timeline.entries.is_empty();
     if is_empty {
-        view.blocks.push(asked.nothing());
+        view.blocks.push(filter.nothing());
     }
     if !is_empty || timeline.next.is_some() {
         view.blocks.push(Block::Timeline(timeline));
     }
-    if asked.before.is_none() {
-        view.blocks.extend(blogs::find(finder, tx, query, asked.job.as_deref())?);
+    if filter.before.is_none() {
+        view.blocks.extend(blogs::find(finder, tx, query, filter.job.as_deref())?);
     }
     Ok(view)
 }

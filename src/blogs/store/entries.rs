@@ -50,11 +50,11 @@ pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[FoundEntry]) -> db::
     let addresses = || entries.iter().filter_map(|entry| entry.url_key.as_deref());
     let other_addresses =
         entries.iter().filter_map(|entry| entry.url_key.as_deref().filter(|address| **address != entry.key));
-    let asked = entries.iter().map(|entry| entry.key.as_str()).chain(other_addresses);
-    let keys = find_known(tx, by_key, blog_id, asked)?;
+    let candidates = entries.iter().map(|entry| entry.key.as_str()).chain(other_addresses);
+    let keys = find_known(tx, by_key, blog_id, candidates)?;
     // An address that is a key is in no other column.
-    let asked = addresses().filter(|address| !keys.contains(*address));
-    let mut url_keys = find_known(tx, by_address, blog_id, asked)?;
+    let candidates = addresses().filter(|address| !keys.contains(*address));
+    let mut url_keys = find_known(tx, by_address, blog_id, candidates)?;
     url_keys.extend(addresses().filter(|address| keys.contains(*address)).map(str::to_owned));
     let mut seen = SeenEntries { keys, url_keys, ..SeenEntries::default() };
     let others: Vec<(String, &FoundEntry)> = entries
@@ -76,8 +76,8 @@ pub fn list_titles(
 ) -> db::Result<Vec<(Option<String>, Option<Timestamp>)>> {
     let Some(first) = keys.first() else { return Ok(Vec::new()) };
     // Fill the remaining parameters with the first key.
-    let asked = keys.iter().chain(std::iter::repeat(first)).take(RECENT_KEYS);
-    let params: Vec<Value<'_>> = asked.map(|key| key.to_value()).chain([blog_id.to_value()]).collect();
+    let padded = keys.iter().chain(std::iter::repeat(first)).take(RECENT_KEYS);
+    let params: Vec<Value<'_>> = padded.map(|key| key.to_value()).chain([blog_id.to_value()]).collect();
     let by_key = sql!(
         "SELECT title, published_at FROM blog_entries WHERE blog_id = ?51 AND entry_key IN ({values 50x1})"
     );
@@ -94,8 +94,8 @@ fn find_known<'a>(
     let mut known = HashSet::new();
     while let Some(first) = keys.next() {
         // Fill the remaining parameters with the first key.
-        let asked = std::iter::once(first).chain(keys.by_ref()).chain(std::iter::repeat(first)).take(100);
-        let params: Vec<Value<'_>> = asked.map(str::to_value).chain([blog_id.to_value()]).collect();
+        let padded = std::iter::once(first).chain(keys.by_ref()).chain(std::iter::repeat(first)).take(100);
+        let params: Vec<Value<'_>> = padded.map(str::to_value).chain([blog_id.to_value()]).collect();
         known.extend(tx.list(sql, &params, |row| row.get::<String>(0))?);
     }
     Ok(known)

@@ -35,8 +35,8 @@ pub fn find_state(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<Option<State>> {
 pub fn list_states(tx: &mut Tx<'_>, blog_ids: &[&str]) -> db::Result<HashMap<String, State>> {
     let Some(first) = blog_ids.first() else { return Ok(HashMap::new()) };
     // Fill the remaining parameters with the first id.
-    let asked = blog_ids.iter().chain(std::iter::repeat(first)).take(CHUNK);
-    let params: Vec<Value<'_>> = asked.map(|id| id.to_value()).collect();
+    let padded = blog_ids.iter().chain(std::iter::repeat(first)).take(CHUNK);
+    let params: Vec<Value<'_>> = padded.map(|id| id.to_value()).collect();
     let text =
         sql!(concat!("SELECT blog_id, ", columns!(), " FROM blog_state WHERE blog_id IN ({values 64x1})"));
     let rows = tx.list(text, &params, |row| Ok((row.get("blog_id")?, read_state(row)?)))?;

@@ -8,7 +8,7 @@ use url::Url;
 pub use self::answer::{SearchError, VolumePage, key_hint, needs_key, refused_key};
 use self::answer::{from_fetch, read};
 use super::config::{EbookFilter, GoogleBooks, OrderBy, PrintType};
-use super::decide::Ask;
+use super::decide::PageRequest;
 use crate::fetch::{AllowPrivate, Fetcher, Limits, Manners, Request};
 use crate::time::Timestamp;
 
@@ -80,7 +80,7 @@ impl Search {
     }
 
     /// The address of a page, without the key.
-    fn page_url(&self, ask: Ask) -> Url {
+    fn page_url(&self, ask: PageRequest) -> Url {
         let mut url = self.url.clone();
         url.query_pairs_mut()
             .append_pair("startIndex", &ask.start_index.to_string())
@@ -92,7 +92,7 @@ impl Search {
     pub async fn fetch(
         &self,
         fetcher: &Fetcher,
-        ask: Ask,
+        ask: PageRequest,
         now: Timestamp,
     ) -> Result<VolumePage, SearchError> {
         let mut request = Request::get(self.page_url(ask))
@@ -142,7 +142,7 @@ mod tests {
             ..GoogleBooks::default()
         };
         let search = Search::new(&queries, &options, None, AllowPrivate::none());
-        let url = search.page_url(Ask { start_index: 40, max_results: 7 });
+        let url = search.page_url(PageRequest { start_index: 40, max_results: 7 });
         let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
         let expected = [
             ("q", "intitle:経営 OR rust book"),

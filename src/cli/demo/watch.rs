@@ -45,7 +45,7 @@ pub(super) async fn report_finds(demo: &Demo<'_>, mut reported: Figures) {
                 demo.context.clock.now().to_jiff().to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
             for line in now.render_news(&reported) {
                 // Ignore a closed pipe: the output is only progress.
-                let _ = demo.say(phrase!("{time} {line}", "{time} {line}"));
+                let _ = demo.print_line(phrase!("{time} {line}", "{time} {line}"));
             }
             reported = now;
         }

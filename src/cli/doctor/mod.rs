@@ -67,7 +67,7 @@ impl Finding {
             Self { exit: error.exit, ..Self::new(check.clone(), Verdict::Error, detail) }
         };
         match &error.message {
-            Message::Said(said) => vec![finding(said.clone())],
+            Message::Text(text) => vec![finding(text.clone())],
             Message::Problems(problems) => problems.iter().map(|problem| finding(in_line(problem))).collect(),
             Message::ClosedPipe => Vec::new(),
         }
@@ -87,7 +87,7 @@ fn in_line(problem: &Problem) -> Phrase {
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let mut findings = examine(context).await;
     if !args.offline {
-        findings.extend(ask_around(context).await);
+        findings.extend(check_services(context).await);
     }
     let columns = [
         Column::left(phrase!("check", "項目")),
@@ -225,7 +225,7 @@ fn secrets(config: &Config) -> Vec<Finding> {
 }
 
 /// Checks all remote services concurrently, without sending, counting or changing anything.
-async fn ask_around(context: &Context) -> Vec<Finding> {
+async fn check_services(context: &Context) -> Vec<Finding> {
     // Problems of the config have been reported already.
     let Ok(app) = context.app_on_scratch().await else { return Vec::new() };
     let Ok(config) = context.config().await else { return Vec::new() };

@@ -149,7 +149,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
 
 /// The report of an import.
 #[derive(Default, Serialize)]
-struct Said {
+struct ImportResult {
     dry_run: bool,
     #[serde(flatten)]
     report: Report,
@@ -159,7 +159,7 @@ struct Said {
     blogs: Vec<tsuzuki::import::list::NewBlog>,
 }
 
-impl Said {
+impl ImportResult {
     fn print(&self, context: &Context) -> Result {
         let exit = if self.report.refused() > 0 { Exit::Partly } else { Exit::Fine };
         if context.out.is_json() {

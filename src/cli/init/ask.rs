@@ -36,7 +36,7 @@ pub(super) async fn fill_in(context: &Context) -> Result<&'static Pipeline> {
 }
 
 /// Shows what the new job would find.
-pub(super) async fn look_once(pipeline: &Pipeline, path: &Path, context: &Context) -> Result {
+pub(super) async fn test_once(pipeline: &Pipeline, path: &Path, context: &Context) -> Result {
     context.out.note(phrase!("Looking once at what it would find:", "何が見つかるか一度だけ確認します："));
     let tested = job::test_by_name(pipeline.kind.name, context).await;
     let shown = path.display().to_string();

@@ -67,10 +67,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         });
         // The environment may name another file than the one written here.
         let context = context.at(path.clone());
-        let asked = ask::fill_in(&context).await;
+        let answered = ask::fill_in(&context).await;
         cleanup.abort();
-        let pipeline = asked.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
-        return ask::look_once(pipeline, &path, &context).await;
+        let pipeline = answered.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+        return ask::test_once(pipeline, &path, &context).await;
     }
     file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
     context.out.done(if args.kinds.is_empty() { phrase!(

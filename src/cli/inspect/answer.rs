@@ -244,7 +244,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(kind: Kind, line: &Value) -> Value {
+    fn answer_of(kind: Kind, line: &Value) -> Value {
         answer(kind, &line.to_string(), &AllowPrivate::none())
     }
 
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn pages_sitemaps_and_lists_are_answered_by_their_id() {
-        let page = asked(
+        let page = answer_of(
             Kind::Page,
             &json!({
                 "id": {"n": 1}, "url": "https://example.com/", "http": {"Content-Type": "text/html"},
@@ -271,12 +271,12 @@ mod tests {
         );
         let sitemap = json!({"id": "s", "input_b64": b64("<sitemapindex><sitemap><loc>https://e.example/1</loc></sitemap></sitemapindex>")});
         assert_eq!(
-            asked(Kind::Sitemap, &sitemap),
+            answer_of(Kind::Sitemap, &sitemap),
             json!({"id": "s", "out": {"urls": [], "children": ["https://e.example/1"]}})
         );
         let list = json!({"id": 3, "input_b64": b64("<opml><outline text='a' xmlUrl='https://e.example/f'/></opml>")});
         assert_eq!(
-            asked(Kind::Opml, &list),
+            answer_of(Kind::Opml, &list),
             json!({"id": 3, "out": {"feeds": [{"url": "https://e.example/f", "title": "a"}]}})
         );
     }
@@ -288,20 +288,20 @@ mod tests {
             "user_agent": "a", "url": "https://example.com/x",
         });
         assert_eq!(
-            asked(Kind::Robots, &robots),
+            answer_of(Kind::Robots, &robots),
             json!({"id": 1, "out": {"allowed": false, "sitemaps": ["https://example.com/s.xml"], "crawl_delay": 2.0}})
         );
         let url = json!({"id": 1, "input": "../b?utm_source=x", "base": "https://example.com/a/c"});
         assert_eq!(
-            asked(Kind::Url, &url),
+            answer_of(Kind::Url, &url),
             json!({"id": 1, "out": {"href": "https://example.com/b?utm_source=x", "normalized": "https://example.com/b"}})
         );
         let address =
             json!({"id": 1, "url": "http://home.example/", "resolve": {"home.example": ["10.0.0.1"]}});
-        assert_eq!(asked(Kind::Address, &address)["out"]["verdict"], "deny");
+        assert_eq!(answer_of(Kind::Address, &address)["out"]["verdict"], "deny");
         let address =
             json!({"id": 1, "url": "http://home.example/", "resolve": {"home.example": ["93.184.216.34"]}});
-        assert_eq!(asked(Kind::Address, &address)["out"]["verdict"], "allow");
+        assert_eq!(answer_of(Kind::Address, &address)["out"]["verdict"], "allow");
     }
 
     #[test]
@@ -334,7 +334,7 @@ mod tests {
                 json!({"id": 7, "url": "http://a.example", "resolve": {"a.example": ["nonsense"]}}),
             ),
         ] {
-            let answered = asked(kind, &line);
+            let answered = answer_of(kind, &line);
             assert_eq!((&answered["id"], &answered["out"]), (&json!(7), &Value::Null), "{line}");
             assert!(!answered["error"].as_str().unwrap().is_empty(), "{line}");
         }
@@ -353,7 +353,7 @@ mod tests {
             for kind in [Kind::Feed, Kind::Sitemap, Kind::Page, Kind::Opml, Kind::Pdf, Kind::Robots, Kind::Url, Kind::Address] {
                 prop_assert!(answer(kind, &line, &AllowPrivate::none()).is_object());
                 let case = json!({"id": 1, "input": input, "base": line, "url": input, "user_agent": line, "robots_txt": input, "input_b64": b64(&input)});
-                prop_assert_eq!(&asked(kind, &case)["id"], 1);
+                prop_assert_eq!(&answer_of(kind, &case)["id"], 1);
             }
         }
     }

@@ -210,9 +210,9 @@ fn not_fetched(address: &Url, error: &fetch::Error) -> Error {
         error => error.hint(),
     };
     let address = address.as_str();
-    let said =
+    let error =
         Error::failed(phrase!("cannot fetch {address}: {error}", "{address} を取得できません：{error}"));
-    hint.into_iter().fold(said, Error::hint)
+    hint.into_iter().fold(error, Error::hint)
 }
 
 fn web_address(input: &str) -> Option<Url> {

@@ -198,8 +198,8 @@ async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context
         .await?;
     match until {
         Some(until) => {
-            let said = phrase!("paused {name} until {until}", "{name} を {until} まで一時停止しました");
-            context.out.note(said);
+            let done = phrase!("paused {name} until {until}", "{name} を {until} まで一時停止しました");
+            context.out.note(done);
         }
         None => context.out.note(phrase!(
             "paused {name} until `tsuzuki job resume {name}`",

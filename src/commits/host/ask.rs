@@ -24,14 +24,14 @@ const FEW_ATTEMPTS: u32 = 3;
 /// How long a host that cannot be reached is tried.
 const UNREACHED_PATIENCE: Duration = Duration::from_secs(30);
 /// How often a request is tried that the host asked to retry later.
-const ASKED_ATTEMPTS: u32 = 60;
+const POSTPONED_ATTEMPTS: u32 = 60;
 /// The assumed window of a rate limit if the host does not say when it ends.
 const RATE_WINDOW: Duration = Duration::from_secs(60);
 /// Longer waits are logged at `info`.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
 /// The requests of one job to one host, with the state of the host.
-pub(super) struct Asker {
+pub(super) struct Requester {
     host: &'static str,
     fetcher: Fetcher,
     clock: Clock,
@@ -65,7 +65,7 @@ pub(super) struct RateLimit {
     pub(super) reset: HeaderName,
 }
 
-impl Asker {
+impl Requester {
     /// `host` is the name of the host in messages.
     pub(super) fn new(host: &'static str, fetcher: Fetcher, clock: Clock, limit: RateLimit) -> Self {
         let (pause_until, left, silence) = (Mutex::new(None), Mutex::new(None), Mutex::new(None));
@@ -97,7 +97,7 @@ impl Asker {
         let host = self.host;
         let attempts = if patience == Patience::Usual { ATTEMPTS } else { FEW_ATTEMPTS };
         let mut failures = 0;
-        let mut asked = 0;
+        let mut postponed = 0;
         let began = self.clock.now();
         let silence = lock(&self.silence).clone();
         let mut last = None;
@@ -183,7 +183,7 @@ impl Asker {
                 }
             };
             if retry_at.is_some() {
-                asked += 1;
+                postponed += 1;
             } else {
                 failures += 1;
             }
@@ -196,9 +196,9 @@ impl Asker {
                 Patience::Usual if is_server_error => failures >= SERVER_ERROR_ATTEMPTS,
                 _ => failures >= attempts,
             };
-            if is_over || asked >= ASKED_ATTEMPTS {
+            if is_over || postponed >= POSTPONED_ATTEMPTS {
                 // The same text every time: a repeated failure is reported once.
-                let why = if is_server_error { why } else { after_tries(&why, failures + asked) };
+                let why = if is_server_error { why } else { after_tries(&why, failures + postponed) };
                 if is_server_error && patience == Patience::Usual {
                     *lock(&self.silence) = Some(why.clone());
                 }

@@ -25,13 +25,13 @@ impl Bulk {
         leads: bool,
     ) -> db::Result<(BTreeSet<JobName>, Vec<Phrase>)> {
         let jobs_on_host = list_host_jobs(&self.env.jobs);
-        let asked: Vec<JobName> = self.sources.iter().map(|source| source.job.clone()).collect();
+        let started: Vec<JobName> = self.sources.iter().map(|source| source.job.clone()).collect();
         let label = self.sources.first().map(|source| source.job.clone());
         let shared = self.env.db.write(move |tx| {
             let (mut jobs, mut given_up) = (BTreeSet::new(), Vec::new());
-            let asked: Vec<&JobName> = asked.iter().collect();
+            let started: Vec<&JobName> = started.iter().collect();
             for (host, job) in store::list_pending_jobs(tx, &run_id)? {
-                match decide::find_collector(&jobs_on_host, &asked, &host, job.as_deref()) {
+                match decide::find_collector(&jobs_on_host, &started, &host, job.as_deref()) {
                     Ok(fallback_job) => {
                         if leads && job.as_deref() != Some(fallback_job.as_str()) {
                             store::reassign(tx, &run_id, &host, job.as_deref(), fallback_job.as_str())?;

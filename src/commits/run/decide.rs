@@ -132,11 +132,11 @@ pub fn may_take(jobs_on_host: &[HostJob], me: &HostJob, owner: &Owner) -> bool {
     !(owner.is_wanted && jobs_on_host.iter().any(is_rival))
 }
 
-/// The job that collects a pending target of `owner` on `host`, where `asked` are the jobs that are being run now; or
+/// The job that collects a pending target of `owner` on `host`, where `started` are the jobs that are being run now; or
 /// why none can.
 pub fn find_collector<'a>(
     jobs_on_host: &'a [HostJob],
-    asked: &[&JobName],
+    started: &[&JobName],
     host: &str,
     owner: Option<&str>,
 ) -> Result<&'a JobName, Phrase> {
@@ -145,7 +145,7 @@ pub fn find_collector<'a>(
             "no job of the config collects from {host} any more",
             "{host} から収集するジョブが設定にありません"
         )),
-        Some(host_job) if host_job.enabled || asked.contains(&&host_job.job) => Ok(&host_job.job),
+        Some(host_job) if host_job.enabled || started.contains(&&host_job.job) => Ok(&host_job.job),
         Some(host_job) => Err(phrase!(
             "the job `{job}` is disabled",
             "ジョブ `{job}` は無効です",
@@ -276,7 +276,7 @@ mod tests {
     fn a_target_is_given_up_only_when_nobody_may_collect_it() {
         let (jobs_on_host, off) = (jobs_on_host(), "off".parse().unwrap());
         let collector =
-            |asked: &[&JobName], host, owner| match find_collector(&jobs_on_host, asked, host, owner) {
+            |started: &[&JobName], host, owner| match find_collector(&jobs_on_host, started, host, owner) {
                 Ok(job) => job.to_string(),
                 Err(why) => why.to_string(),
             };

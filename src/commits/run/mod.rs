@@ -265,7 +265,7 @@ impl Bulk {
         if let Some(present) = present
             && let Err(error) = present.release().await
         {
-            warn!("Could not give the lease of the run back, it will expire: {error}");
+            warn!("Could not release the lease of the run; it will expire: {error}");
         }
         findings.problems.extend(self.notify_ended().await?);
         for (source, client) in &clients {

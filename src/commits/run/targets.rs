@@ -82,12 +82,12 @@ impl Bulk {
             return Err(Failure::Failed(source.waiting(until)));
         }
         let client = source.client(&self.env)?;
-        let found = self.look_for_targets(source, &*client, jobs_on_host).await;
+        let found = self.fetch_targets(source, &*client, jobs_on_host).await;
         source.keep_pause(db, &*client).await?;
         found
     }
 
-    async fn look_for_targets(
+    async fn fetch_targets(
         &self,
         source: &GitSource,
         client: &dyn Host,

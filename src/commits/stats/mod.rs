@@ -183,7 +183,7 @@ fn each_once(
     grain: Grain,
     mut each: impl FnMut(&Counted<'_>) -> db::Result<()>,
 ) -> db::Result<()> {
-    if tx.dialect().groups_by_hashing() && !counting.people.looks_at_titles() {
+    if tx.dialect().groups_by_hashing() && !counting.people.excludes_titles() {
         let repeats = if may_repeat(tx, &counting.scope)? { Repeats::Possible } else { Repeats::Never };
         return reading::each_group(tx, &counting.scope, grain, repeats, each);
     }

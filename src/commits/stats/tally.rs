@@ -98,7 +98,7 @@ impl<'a> Contributors<'a> {
             self.left_out.authors += commit.commits()?;
             return Ok(None);
         };
-        if self.people.looks_at_titles() && self.people.leaves_out_title(commit.title()?) {
+        if self.people.excludes_titles() && self.people.excludes_title(commit.title()?) {
             self.left_out.titles += commit.commits()?;
             return Ok(None);
         }

@@ -58,22 +58,22 @@ pub(super) async fn collect(
         ));
     }
     let validators = usable_validators(&known, ctx.now());
-    let asked = known.adopted_url.as_ref().unwrap_or(feed);
-    let (answer, entries) = match fetch_feed(press, asked, &validators).await {
+    let url = known.adopted_url.as_ref().unwrap_or(feed);
+    let (answer, entries) = match fetch_feed(press, url, &validators).await {
         Ok(Fetched::Unchanged(answer)) => {
             note_unchanged(press, ctx, feed, known, answer).await?;
             return Ok(Ok(Collected { is_unchanged: true, ..Collected::default() }));
         }
         Ok(Fetched::Feed(answer, entries)) => (answer, entries),
         Ok(Fetched::Gone | Fetched::NotFound(_)) if known.adopted_url.is_some() => {
-            return failed(move_back(press, ctx, feed, asked).await?);
+            return failed(move_back(press, ctx, feed, url).await?);
         }
         Ok(Fetched::Gone) => {
             gone::pause(press, ctx, feed).await?;
             return failed(unread(gone::words(&press.name)));
         }
-        Ok(Fetched::Later(asked, why)) => {
-            if let Some(after) = asked {
+        Ok(Fetched::Later(wait, why)) => {
+            if let Some(after) = wait {
                 let (job, address) = (press.name.clone(), feed.to_string());
                 let until = ctx.now().plus(after.min(MAX_PAUSE));
                 ctx.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;

@@ -103,11 +103,14 @@ pub struct Transition {
 }
 
 impl Transition {
-    /// Extends `not_before` to the end of the wait that a server has asked for.
+    /// Extends `not_before` to the end of the wait that a server has earliest for.
     #[must_use]
     pub fn not_within(self, wait: Option<Duration>) -> Self {
-        let asked = wait.map(|wait| self.last_checked_at.plus(wait.min(GAPS[GAPS.len() - 1])));
-        Self { not_before: self.not_before.map(|at| asked.map_or(at, |asked| asked.max(at))), ..self }
+        let earliest = wait.map(|wait| self.last_checked_at.plus(wait.min(GAPS[GAPS.len() - 1])));
+        Self {
+            not_before: self.not_before.map(|at| earliest.map_or(at, |earliest| earliest.max(at))),
+            ..self
+        }
     }
 }
 

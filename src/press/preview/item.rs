@@ -73,14 +73,14 @@ pub(in crate::press) async fn preview(
         );
         prompt = Some(json!({ "system": system, "text": text }));
     }
-    let asked = match (press.llm.is_some(), asking) {
+    let opinion = match (press.llm.is_some(), asking) {
         (false, _) => without_model(press, &item, &page),
         (true, Asking::No) => Opinion { text: Some(placeholder()), verdict: None, summary: None },
-        (true, Asking::Ask) => ask(press, &item, page.clone(), screened).await?,
+        (true, Asking::Ask) => ask_model(press, &item, page.clone(), screened).await?,
     };
-    shown.fact(phrase!("verdict", "判定"), asked.verdict.clone());
-    shown.fact(phrase!("summary", "要約"), asked.summary.as_deref());
-    let posts = match &asked.text {
+    shown.fact(phrase!("verdict", "判定"), opinion.verdict.clone());
+    shown.fact(phrase!("summary", "要約"), opinion.summary.as_deref());
+    let posts = match &opinion.text {
         Some(text) => show_posts(&mut shown, press, &item, text).await?,
         None => Vec::new(),
     };
@@ -97,8 +97,8 @@ pub(in crate::press) async fn preview(
         "lacks_block": page.lacks_block,
         "files": page.files.iter().map(|file| json!({ "name": file.name, "url": file.url.as_str(), "bytes": file.bytes })).collect::<Vec<_>>(),
         "prompt": prompt,
-        "verdict": asked.verdict.map(|verdict| verdict.to_string()),
-        "summary": asked.summary,
+        "verdict": opinion.verdict.map(|verdict| verdict.to_string()),
+        "summary": opinion.summary,
         "posts": posts,
     });
     Ok(shown)
@@ -179,7 +179,12 @@ fn placeholder() -> PostText {
     PostText::Excerpt { text: "…".to_owned() }
 }
 
-async fn ask(press: &Press, item: &Item, page: ItemPage, screened: ModelInput) -> Result<Opinion, Failure> {
+async fn ask_model(
+    press: &Press,
+    item: &Item,
+    page: ItemPage,
+    screened: ModelInput,
+) -> Result<Opinion, Failure> {
     let llm = press.llm()?;
     let options = press.options(item, press.keys.screen_prompt.as_ref());
     let verdict =

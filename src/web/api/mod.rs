@@ -87,7 +87,7 @@ async fn show_document() -> Json<utoipa::openapi::OpenApi> {
 /// In which language sentences are.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Asked {
+pub(super) struct LanguageQuery {
     /// `en` or `ja`; else as `Accept-Language` says.
     lang: Option<String>,
 }
@@ -98,8 +98,8 @@ fn finder(pages: &Pages) -> Result<Finder, Problem> {
 }
 
 /// The language of the response; moments in sentences are in the zone of the config.
-fn speech(pages: &Pages, headers: &HeaderMap, Query(asked): &Query<Asked>) -> Speech {
-    let language = match asked.lang.as_deref() {
+fn speech(pages: &Pages, headers: &HeaderMap, Query(query): &Query<LanguageQuery>) -> Speech {
+    let language = match query.lang.as_deref() {
         Some("en") => Language::En,
         Some("ja") => Language::Ja,
         _ => language::choose(headers, pages.language),

@@ -113,7 +113,7 @@ impl Hub {
             match self.poll(db, seen.take()).await {
                 Ok(now) => seen = Some(now),
                 Err(error) => {
-                    tracing::warn!("Nothing can be told to pages now: {error}");
+                    tracing::warn!("Could not poll the database for live updates: {error}");
                     self.begin_anew();
                 }
             }

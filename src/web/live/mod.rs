@@ -60,8 +60,8 @@ struct Listener {
 async fn listen(State(pages): State<Pages>, headers: HeaderMap) -> Response {
     let hub = &pages.hub;
     let Ok(slot) = Arc::clone(&hub.slots).try_acquire_owned() else {
-        let said = "too many are listening; a reload shows what is new\n";
-        return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], said).into_response();
+        let text = "too many live connections; reload to see changes\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], text).into_response();
     };
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let (first, receiver) = hub.catch_up(last);

@@ -40,16 +40,16 @@ pub(super) async fn post(
         return missing(&pages, &visit);
     };
     let deed = Deed { verb, is_confirmed: find("yes").is_some() };
-    let mut said = Vec::new();
+    let mut results = Vec::new();
     for (_, about) in fields.iter().filter(|(name, _)| name == "about").take(MAX_THINGS) {
         match act::perform(&pages, about, deed).await {
-            Ok(ActionOutcome::Done(done)) => said.push(done),
-            Ok(ActionOutcome::Refused(why)) => said.push(why),
+            Ok(ActionOutcome::Done(done)) => results.push(done),
+            Ok(ActionOutcome::Refused(why)) => results.push(why),
             Ok(ActionOutcome::Unconfirmed(forgets)) => {
                 return confirm(&pages, &visit, &forgets, (verb, about), next);
             }
             Ok(ActionOutcome::Start(_) | ActionOutcome::Unknown) => {
-                said.push(phrase!(
+                results.push(phrase!(
                     "{about}: nothing there to {verb}",
                     "{about} には「{verb}」できるものがありません",
                     verb = verb.word()
@@ -58,10 +58,10 @@ pub(super) async fn post(
             Err(error) => return unavailable(&pages, &visit, &error),
         }
     }
-    if said.is_empty() {
+    if results.is_empty() {
         missing(&pages, &visit)
     } else {
-        ([visit::set_flash(&Phrase::list(said))], Redirect::to(next)).into_response()
+        ([visit::set_flash(&Phrase::list(results))], Redirect::to(next)).into_response()
     }
 }
 

@@ -88,7 +88,7 @@ fn respond_with(
         visit,
         title,
         links: list_links(pages, finder, visit, &r),
-        flash: visit.flash.as_ref().map(|said| r.phrase(said)),
+        flash: visit.flash.as_ref().map(|text| r.phrase(text)),
         body: &body,
         style: &assets::STYLE.path,
         script: &assets::SCRIPT.path,

@@ -81,11 +81,11 @@ pub(super) async fn add(
     match job.add_to(&finder.config.path, &pages.env, &pages.clock).await {
         Ok(_) => {
             let name = job.name;
-            let said = phrase!(
+            let done = phrase!(
                 "Added the job {name}; it appears within some seconds. `tsuzuki job test {name}` looks once.",
                 "ジョブ {name} を追加しました（数秒後に表示されます）。`tsuzuki job test {name}` で試せます。"
             );
-            ([visit::set_flash(&said)], Redirect::to("/settings")).into_response()
+            ([visit::set_flash(&done)], Redirect::to("/settings")).into_response()
         }
         Err(error) => {
             let form =

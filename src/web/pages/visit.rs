@@ -81,11 +81,11 @@ impl Visit {
 /// The language by cookie, address, browser or config, in this order.
 fn choose_language(
     cookie: Option<&str>,
-    asked: Option<&str>,
+    requested: Option<&str>,
     headers: &HeaderMap,
     otherwise: Language,
 ) -> Language {
-    let known = [cookie, asked].into_iter().flatten().find_map(|word| word.parse().ok());
+    let known = [cookie, requested].into_iter().flatten().find_map(|word| word.parse().ok());
     known.unwrap_or_else(|| language::choose(headers, otherwise))
 }
 
@@ -95,10 +95,10 @@ pub(super) fn set_cookie(name: &str, value: &str, max_age: u32) -> (HeaderName, 
 }
 
 /// Carries a result over the redirect.
-pub(super) fn set_flash(said: &Phrase) -> (HeaderName, String) {
-    let mut stored = said.to_stored();
+pub(super) fn set_flash(text: &Phrase) -> (HeaderName, String) {
+    let mut stored = text.to_stored();
     if stored.len() > MAX_FLASH {
-        stored = said.to_string().chars().take(MAX_FLASH / 4).collect();
+        stored = text.to_string().chars().take(MAX_FLASH / 4).collect();
     }
     set_cookie(FLASH, &BASE64.encode(stored), 60)
 }

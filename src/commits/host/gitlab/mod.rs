@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 use url::Url;
 
-use super::ask::{Asker, Patience, RateLimit, TimedAnswer};
+use super::ask::{Patience, RateLimit, Requester, TimedAnswer};
 use super::{Error, Host, HostAccess, HostKind, Listing, Range, TokenKind};
 use crate::commits::author::Emails;
 use crate::commits::model::{CommitPage, RemoteProject};
@@ -50,7 +50,7 @@ const SLOW_PAGE: Duration = Duration::from_secs(20);
 const MOST_PAGES: u32 = 1_000_000;
 
 struct GitLab {
-    asker: Asker,
+    requester: Requester,
     base: Url,
     token: Option<(HeaderName, SecretString)>,
     allow_private: AllowPrivate,
@@ -67,7 +67,7 @@ impl GitLab {
             reset: HeaderName::from_static("ratelimit-reset"),
         };
         Self {
-            asker: Asker::new(NAME, access.fetcher, access.clock, limit),
+            requester: Requester::new(NAME, access.fetcher, access.clock, limit),
             base: access.base,
             is_slow_at_lines: AtomicBool::new(false),
             token: access.token.map(|token| shown_token(token, access.token_kind)),
@@ -94,7 +94,7 @@ impl GitLab {
         stop: &CancellationToken,
     ) -> Result<TimedAnswer, Error> {
         let refusal = |answer: &ApiAnswer| self.refusal(answer);
-        let answered = self.asker.get(patience, &self.request(path, query), refusal, stop).await?;
+        let answered = self.requester.get(patience, &self.request(path, query), refusal, stop).await?;
         if wire::is_page(&answered.answer.body) {
             return Err(self.no_answer_of_gitlab(&answered.answer));
         }
@@ -161,7 +161,7 @@ impl Host for GitLab {
     }
 
     fn find_silence(&self) -> Option<Error> {
-        self.asker.find_silence()
+        self.requester.find_silence()
     }
 
     async fn fetch_project(&self, name: &str, stop: &CancellationToken) -> Result<RemoteProject, Error> {
@@ -195,7 +195,7 @@ impl Host for GitLab {
     }
 
     fn find_pause(&self) -> Option<(Timestamp, Phrase)> {
-        self.asker.find_pause()
+        self.requester.find_pause()
     }
 
     async fn fetch_head(
@@ -253,7 +253,7 @@ impl Host for GitLab {
                 // If it fails without them, too, they were not the cause.
                 let answer = self.get(&path, &query[..3], stop).await?;
                 self.is_slow_at_lines.store(true, Ordering::Relaxed);
-                info!("{NAME} is slow at counting lines; they are read after the commits: {why}");
+                info!("{NAME} is slow at counting lines; the counts are fetched after the commits: {why}");
                 answer
             }
             Some(other) => {
@@ -261,7 +261,7 @@ impl Host for GitLab {
                 if took > SLOW_PAGE {
                     self.is_slow_at_lines.store(true, Ordering::Relaxed);
                     info!(
-                        "{NAME} is slow at counting lines; they are read after the commits: {} s",
+                        "{NAME} is slow at counting lines; the counts are fetched after the commits: {} s",
                         took.as_secs()
                     );
                 }
