@@ -49,7 +49,7 @@ pub struct Keys {
     /// How many books are sent again when none is left, of those sent a week ago or longer; 0 sends none.
     #[serde(default = "fallback_limit")]
     pub fallback_limit: u32,
-    /// How Google Books is asked.
+    /// How Google Books is queried.
     #[serde(default)]
     pub google_books: GoogleBooks,
     /// The name of the `[quota.NAME]` that requests count against; without such a table, 100 a day.
@@ -70,13 +70,13 @@ pub struct Keys {
     /// new books are found. It costs one request a run.
     #[serde(default)]
     pub also_newest: bool,
-    /// Only books that fit are told: of every list that is not empty, one entry must be found in the book.
+    /// Only books that match are sent: of every list that is not empty, one entry must be found in the book.
     #[serde(default)]
     pub include: Words,
-    /// Books in which any of these is found are not told.
+    /// Books in which any of these is found are not sent.
     #[serde(default)]
     pub exclude: Words,
-    /// Books published before this year, month or day ("2024", "2024-04") are not told, nor those without a date.
+    /// Books published before this year, month or day ("2024", "2024-04") are not sent, nor those without a date.
     #[serde(default, deserialize_with = "read_earliest")]
     pub earliest: Option<String>,
     /// A file with a template of the prompt, relative to the config file (`"book.txt"` or `"${file:book.txt}"`). It knows
