@@ -1,4 +1,4 @@
-//! `delivery`: messages on their way out, and the decisions that only a person can make about them.
+//! `delivery`: outgoing messages, and the decisions that only a user can make about them.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ pub(super) enum Command {
 struct DeliveryRow {
     #[serde(flatten)]
     row: Row,
-    /// What keeps its channel from sending, if it is to be sent.
+    /// Why its channel does not send, if it is waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     wait: Option<ChannelWait>,
 }
@@ -171,7 +171,7 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
     Ok(Exit::Fine)
 }
 
-/// What a state is called where there is little room.
+/// The short name of a state.
 fn short_phrase(state: State) -> Phrase {
     match state {
         State::Unknown => phrase!("unknown", "不明"),

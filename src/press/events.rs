@@ -1,30 +1,29 @@
-//! What happens to an item, and to the feed of a job.
+//! Events of items and of the feed of a job.
 
 use crate::event_codes;
 use crate::ledger::Subject;
 
 /// The word before the address of an item.
 pub const ITEM: &str = "item";
-/// The word before the job whose feed is meant.
+/// The word before the job of a feed.
 pub const FEED: &str = "feed";
 
-/// An item, as events name it.
+/// An item by its address, as events refer to it.
 pub fn item(url: &str) -> Subject {
     Subject::new(ITEM, url)
 }
 
-/// An item by its number, as people name it.
+/// An item by its number, as users refer to it.
 pub fn numbered(id: i64) -> Subject {
     Subject::new(ITEM, id)
 }
 
-/// The feed of a job, as pauses name it.
+/// The feed of a job, as pauses refer to it.
 pub fn feed(job: impl AsRef<str>) -> Subject {
     Subject::new(FEED, job.as_ref())
 }
 
 event_codes! {
-    /// What happens to an item.
     ItemCode on ITEM;
     Baseline = "baseline", "was there at the first run: recorded, not sent", "初回からあったため記録のみ（通知なし）";
     Rewritten = "rewritten", "an old entry at a new address: recorded, not sent", "既存の記事のアドレス変更のため記録のみ（通知なし）";
@@ -53,7 +52,6 @@ event_codes! {
 }
 
 event_codes! {
-    /// What happens to a press job.
     FeedCode on "job";
     Gone = "feed_gone", "its feed is gone for good; paused", "フィードが消滅したため一時停止";
     Moved = "feed_moved", "its feed has moved for good and is read at the new address", "フィードが恒久的に移転したため、新しいアドレスで読み込みます";
