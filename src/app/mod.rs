@@ -145,7 +145,7 @@ fn list_unused(config: &Config) -> Vec<Problem> {
         })
         .chain(
             llms.map(|llm| {
-                unused(llm, phrase!("no job asks a model", "モデルに問い合わせるジョブがありません"))
+                unused(llm, phrase!("no job uses a model", "モデルに問い合わせるジョブがありません"))
             }),
         )
         .collect()

@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(
             urls(&page_entries(&page, &blog).unwrap()),
             ["https://blog.example/tag/a"],
-            "asked for by name"
+            "requested by name"
         );
     }
 

@@ -189,7 +189,7 @@ impl Collector for Blogs {
         if let Some(left) = self.blogs.len().checked_sub(CHECKED_BY_DOCTOR).filter(|left| *left > 0) {
             checks.push(Check::fine(
                 phrase!("more", "ほか"),
-                phrase!("{left} more blogs were not asked", "ほか {left} 件のブログは確認していません"),
+                phrase!("{left} more blogs were not checked", "ほか {left} 件のブログは確認していません"),
             ));
         }
         checks

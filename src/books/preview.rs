@@ -46,11 +46,11 @@ pub(super) async fn preview(
             let name = &plan.quota.provider;
             let why = match until {
                 Some(until) => phrase!(
-                    "`{name}` may not be asked until {until}: its quota is used up, or it is paused",
+                    "no requests to `{name}` until {until}: its quota is used up, or it is paused",
                     "`{name}` には {until} まで問い合わせできません（クォータ切れ、または一時停止中）"
                 ),
                 None => phrase!(
-                    "`{name}` may not be asked: its quota is used up, or it is paused",
+                    "no requests to `{name}`: its quota is used up, or it is paused",
                     "`{name}` には問い合わせできません（クォータ切れ、または一時停止中）"
                 ),
             };

@@ -88,7 +88,7 @@ impl Backend for Slack {
     async fn resolve(&self, _: Ctx<'_>, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell {
             why: phrase!(
-                "an incoming webhook cannot be asked what it has posted",
+                "an incoming webhook cannot report what it has posted",
                 "Incoming Webhook には投稿済みかどうかを問い合わせできません"
             ),
         })

@@ -93,7 +93,7 @@ fn as_text(payload: &str) -> Option<String> {
 }
 
 const ASK_RECEIVER: (&str, &str) =
-    ("the receiver of the webhook tells it", "Webhook を受け取る側の管理者に確認します");
+    ("ask whoever runs the receiver", "Webhook を受け取る側の管理者に確認します");
 
 #[async_trait]
 impl Backend for Webhook {
@@ -150,7 +150,7 @@ impl Backend for Webhook {
     async fn resolve(&self, _: Ctx<'_>, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell {
             why: phrase!(
-                "a webhook cannot be asked; its receiver knows repeats by their key",
+                "a webhook cannot be queried; receivers can deduplicate by idempotency key",
                 "Webhook には問い合わせできません（受信側はキーで重複を判別できます）"
             ),
         })
@@ -170,7 +170,7 @@ impl Backend for Webhook {
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
             None => Check::fine(
                 SIGNATURE,
-                phrase!("none: the receiver cannot tell who posts", "なし：受信側は送信元を確認できません"),
+                phrase!("none: the receiver cannot verify the sender", "なし：受信側は送信元を確認できません"),
             ),
             Some(Err(missing)) => Check::locked(SIGNATURE, missing.phrase()),
             Some(Ok(secret)) => match signing_key(secret.expose()) {

@@ -294,7 +294,7 @@ impl Import<'_> {
             })?;
         if closed {
             self.report.note(phrase!(
-                "a run that was not ended is imported as cancelled; `tsuzuki bulk resume` goes on with its targets",
+                "a run that was not ended is imported as cancelled; `tsuzuki bulk resume` continues with its targets",
                 "終わっていない実行は中止扱いで取り込みます。残りは `tsuzuki bulk resume` で続けられます"
             ));
         }

@@ -53,7 +53,7 @@ pub fn parse(text: &str) -> Result<YamlJobs, Phrase> {
         {
             Ok((job, _)) if read.jobs.iter().any(|known| known.name == job.name) => {
                 read.notices.push(phrase!(
-                    "the job `{name}` stands twice in jobs.yaml; the first one counts",
+                    "the job `{name}` is in jobs.yaml twice; the first one is used",
                     "jobs.yaml にジョブ `{name}` が 2 つあるため、最初のものを使います",
                     name = &job.name
                 ));

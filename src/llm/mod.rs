@@ -381,7 +381,7 @@ impl Llm {
             };
             if is_repair {
                 return Err(AskError::Rejected {
-                    why: phrase!("{why} (asked twice)", "{why}（2 回試しました）"),
+                    why: phrase!("{why} (tried twice)", "{why}（2 回試しました）"),
                 });
             }
             is_repair = true;

@@ -174,7 +174,7 @@ impl Keys {
             }
             (None, known) => {
                 let problem = section
-                    .problem("llm", phrase!("which model is to be asked?", "どのモデルに問い合わせますか？"));
+                    .problem("llm", phrase!("which model should be used?", "どのモデルに問い合わせますか？"));
                 problems.push(problem.with_hint(phrase!(
                     "write {keys}",
                     "{keys} と書きます",

@@ -28,7 +28,7 @@ event_codes! {
     Baseline = "baseline", "was there at the first run: recorded, not sent", "初回からあったため記録のみ（通知なし）";
     Rewritten = "rewritten", "an old entry at a new address: recorded, not sent", "既存の記事のアドレス変更のため記録のみ（通知なし）";
     MovedUp = "moved_up", "an older entry came up at the end of the feed: recorded, not sent", "フィードの末尾に現れた以前の記事のため記録のみ（通知なし）";
-    Filtered = "filtered", "left out by `include` or `exclude`; no model was asked", "`include`・`exclude` の条件により対象外（モデルには問い合わせなし）";
+    Filtered = "filtered", "left out by `include` or `exclude`; no model request", "`include`・`exclude` の条件により対象外（モデルには問い合わせなし）";
     Found = "found", "found in the feed", "フィードで発見";
     Worth = "worth", "worth a post", "投稿する価値あり";
     NotValuable = "not_valuable", "not worth a post", "投稿する価値なし";
@@ -56,8 +56,8 @@ event_codes! {
     Gone = "feed_gone", "its feed is gone for good; paused", "フィードが消滅したため一時停止";
     Moved = "feed_moved", "its feed has moved for good and is read at the new address", "フィードが恒久的に移転したため、新しいアドレスで読み込みます";
     MovedBack = "feed_moved_back", "the address that its feed had moved to is lost; the one in the config is read again", "移転先のアドレスが失われたため、設定のアドレスに戻します";
-    Silent = "feed_silent", "its feed has brought nothing new for much longer than usual", "フィードの新着が普段よりはるかに長く途絶えています";
-    SilenceOver = "feed_silence_over", "its feed brings something new again", "フィードの新着が再開しました";
+    Silent = "feed_silent", "its feed has had nothing new for much longer than usual", "フィードの新着が普段よりはるかに長く途絶えています";
+    SilenceOver = "feed_silence_over", "its feed has something new again", "フィードの新着が再開しました";
     ReadInPart = "feed_read_in_part", "a part of its feed is not read", "フィードの一部のみ読み込みます";
     ReadWhole = "feed_read_whole", "its feed is read whole again", "フィード全体を読み込みます";
     Changed = "feed_changed", "its feed has another address and is read again", "フィードのアドレスが変わったため再開";

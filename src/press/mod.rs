@@ -278,7 +278,7 @@ impl Press {
     /// The failure for a request that the provider refuses as configured.
     fn refused(&self, why: &Phrase) -> Failure {
         Failure::Config(phrase!(
-            "[llm.{name}]: {why}; hint: `tsuzuki doctor` says which models there are; what else is sent stands in that table",
+            "[llm.{name}]: {why}; hint: `tsuzuki doctor` says which models there are; every other parameter is set in that table",
             "[llm.{name}]：{why}。使えるモデルは `tsuzuki doctor` で確認できます",
             name = self.llm_name()
         ))
@@ -346,7 +346,7 @@ impl Collector for Press {
     async fn test(&self, db: &Db) -> Result<Preview, Failure> {
         let mut shown = Preview::default();
         shown.notes.push(phrase!(
-                "only the newest page is read, and the model is not asked; `--item URL --ask` shows all of one item",
+                "only the newest page is read, and no model request is made; `--item URL --ask` shows all of one item",
                 "最新のページだけを読み、モデルには問い合わせません。`--item URL --ask` で記事ひとつをすべて確認できます"
             ));
         for feed in self.feeds() {

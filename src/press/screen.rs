@@ -14,7 +14,7 @@ use crate::phrase::Phrase;
 pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<Step, Failure> {
     if press.llm.is_none() {
         let why =
-            phrase!("no model is asked (`llm = \"none\"`)", "モデルに問い合わせない設定（`llm = \"none\"`）");
+            phrase!("no model is used (`llm = \"none\"`)", "モデルに問い合わせない設定（`llm = \"none\"`）");
         return press.finish(ctx, &item, Event::Worth, json!({ "why": why.to_stored() }), None).await;
     }
     let page = match page::fetch(press, &item).await {

@@ -274,7 +274,7 @@ pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, P
 
 /// The line when another process has changed the item first.
 pub(super) fn overtaken() -> Phrase {
-    phrase!("somebody else has changed the item meanwhile", "その間に別の処理が記事を更新しました")
+    phrase!("another process has changed the item meanwhile", "その間に別の処理が記事を更新しました")
 }
 
 /// Runs `work` until it is done or the run is asked to stop; unwritten results are discarded.

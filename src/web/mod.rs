@@ -155,7 +155,7 @@ impl Error {
             |why: Phrase| phrase!("the password of [web.auth]: {why}", "[web.auth] のパスワード：{why}");
         match self {
             Error::Open(address) => phrase!(
-                "`listen = \"{address}\"` in [web] is reachable from other machines, but nobody would have to log in",
+                "`listen = \"{address}\"` in [web] is reachable from other machines without a login",
                 "[web] の `listen = \"{address}\"` はほかのマシンから届きますが、ログインが不要になっています",
                 address = address.to_string()
             ),

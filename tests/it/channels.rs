@@ -772,7 +772,7 @@ fn bad_channel_tables_are_refused_with_a_reason() {
         (format!("{mastodon}visibility = \"secret\""), "visibility"),
         (format!("{mastodon}max_attempts = 0"), "0 would send nothing"),
         (format!("{mastodon}allow_private = [\"nonsense/99\"]"), "nonsense/99"),
-        (format!("{mail}to = []"), "nobody would get any mail"),
+        (format!("{mail}to = []"), "`to` is empty: there is no recipient"),
         (
             format!("{mail}to = [\"a@example.com\", \"not an address\"]"),
             "`not an address` is not a mail address",

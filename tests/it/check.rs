@@ -226,7 +226,7 @@ fn a_table_that_nothing_uses_is_a_warning() {
         channel.starts_with("10:1 ") && channel.contains("neither a `deliver` nor `alert` names it"),
         "{channel}"
     );
-    assert!(llm.starts_with("13:1 ") && llm.contains("no job asks a model"), "{llm}");
+    assert!(llm.starts_with("13:1 ") && llm.contains("no job uses a model"), "{llm}");
 }
 
 #[test]

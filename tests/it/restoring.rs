@@ -118,7 +118,7 @@ async fn posts_that_were_made_after_the_backup_are_found_and_not_made_again() {
             assert_eq!(message["state"], "sent");
             assert_eq!(message["remote_id"], toot.id.to_string(), "{way:?} {slug}");
             let shown = office.run(&["delivery", "show", &message["id"].to_string()], 0).await;
-            assert!(shown.contains("told between the backup and its restore"), "{shown}");
+            assert!(shown.contains("sent between the backup and its restore"), "{shown}");
         }
         publish("new");
         for _ in 0..2 {

@@ -84,9 +84,9 @@ impl ReferencePage {
             TableKind::App => "What holds for everything.",
             TableKind::Store => "Where everything is kept.",
             TableKind::Web => "The pages that `serve` shows.",
-            TableKind::Quota => "How much may be asked of a provider in a day.",
+            TableKind::Quota => "How many requests a provider may receive in a day.",
             TableKind::Llm => "Models that jobs may ask.",
-            TableKind::Channel => "Places that jobs tell what is new.",
+            TableKind::Channel => "Where messages are sent.",
             TableKind::Defaults => "Keys that hold for every job that does not set them itself.",
             TableKind::Job => {
                 "What is collected. These keys are the same for every kind; the kind's own follow below."

@@ -98,7 +98,7 @@ impl Session {
                 begun.now = row
                     .get(1)
                     .and_then(|text| text.parse().ok())
-                    .ok_or_else(|| Error::Statement("the server does not tell the time".into()))?;
+                    .ok_or_else(|| Error::Statement("the server does not return the time".into()))?;
             }
         }
         Ok(begun)

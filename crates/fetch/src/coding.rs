@@ -51,7 +51,7 @@ impl BadCoding {
     pub(super) fn phrase(&self) -> Phrase {
         match self {
             BadCoding::Unknown(word) => phrase!(
-                "its content coding `{word}` is not one we asked for",
+                "its content coding `{word}` was not requested",
                 "要求していない圧縮方式 `{word}` です"
             ),
             BadCoding::TooMany(most) => {

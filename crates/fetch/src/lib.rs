@@ -251,7 +251,7 @@ impl Fetcher {
                 return Err(Error::Broken {
                     host,
                     why: phrase!(
-                        "it sends a part that nobody asked for (206)",
+                        "it sent a part of the document that was not requested (206)",
                         "要求していない部分的な応答です（206）"
                     ),
                 });
@@ -337,7 +337,7 @@ fn is_unchanged(arrived: &mut Arrived, request: &Request) -> Result<bool, Error>
         304 => Err(Error::Broken {
             host: host(),
             why: phrase!(
-                "it says \"not modified\" without being asked",
+                "it says \"not modified\" to an unconditional request",
                 "要求していない「変更なし」の応答です（304）"
             ),
         }),

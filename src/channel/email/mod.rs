@@ -208,7 +208,7 @@ impl Backend for Email {
             }
             _ => Err(Finding::CannotTell {
                 why: phrase!(
-                    "a mail server cannot be asked what it has accepted",
+                    "a mail server cannot report what it has accepted",
                     "メールサーバーには受け付けたかどうかを問い合わせできません"
                 ),
             }),

@@ -20,7 +20,7 @@ impl Email {
         let mut problems = Problems::default();
         if config.to.is_empty() {
             problems.push(
-                section.problem("to", phrase!("nobody would get any mail", "メールの宛先がありません")),
+                section.problem("to", phrase!("`to` is empty: there is no recipient", "メールの宛先がありません")),
             );
         }
         match (&config.user, &config.password) {
@@ -44,7 +44,7 @@ impl Email {
                     .problem(
                         "password",
                         phrase!(
-                            "`password` is set, but `user` is not: nobody would sign in",
+                            "`password` is set, but `user` is not: there would be no login",
                             "`password` はありますが、`user` がないためログインできません"
                         ),
                     )

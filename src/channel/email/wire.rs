@@ -94,7 +94,7 @@ impl Wire {
     ) -> Result<Self, Fault> {
         if !self.arrived.is_empty() {
             return Err(Fault::Broken(phrase!(
-                "somebody on the line spoke before the handshake, so that nothing it says can be trusted",
+                "data arrived before the TLS handshake, so the connection cannot be trusted",
                 "TLS ハンドシェイクの前に余分な応答が届きました（第三者の割り込みの可能性があるため信用しません）"
             )));
         }
@@ -119,7 +119,7 @@ impl Wire {
             Ok(())
         } else {
             Err(Fault::Broken(phrase!(
-                "the server answers what nobody asked",
+                "the server sent a reply without a command",
                 "要求していない応答が届きました"
             )))
         }

@@ -38,7 +38,7 @@ const LOOKUP: Phrase = Phrase::of_words("lookup", "投稿の照会");
 pub(super) const KIND: ChannelKind = ChannelKind {
     keys: Kind::channel::<MastodonConfig>("mastodon").without(&[("on_unknown", || {
         phrase!(
-            "a post that may have been sent is looked for on the account, and held when that cannot tell",
+            "a post that may have been sent is searched for on the account, and held if that is not conclusive",
             "送信済みかもしれない投稿はアカウントで探し、判別できなければ保留します"
         )
     })]),

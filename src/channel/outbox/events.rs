@@ -16,7 +16,7 @@ event_codes! {
     Confirmed = "confirmed", "confirmed as arrived", "届いたことを確認";
     Approved = "approved", "approved", "送信を承認";
     Retried = "retried", "to be tried again, by hand", "手動で再送";
-    Repeated = "repeated", "a second one was asked for", "もう一度送るよう指示";
+    Repeated = "repeated", "a repeat was requested", "もう一度送るよう指示";
     Cleared = "cleared", "checked, and sent", "確認のうえ送信";
     SentAgain = "sent_again", "sent once more, because it may have got lost", "届いていない可能性があるため再送";
 }

@@ -63,7 +63,7 @@ impl Suspicion {
                 "別の場所へ移したデータベースが再び使われています"
             ),
             Suspicion::Retold => phrase!(
-                "it may have been told between the backup and its restore",
+                "it may have been sent between the backup and its restore",
                 "バックアップから復元までの間に通知済みの可能性があります"
             ),
         }

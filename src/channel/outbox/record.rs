@@ -50,7 +50,7 @@ impl Sender {
                 tracing::error!(
                     delivery = row.id,
                     topic = row.topic,
-                    "Its owner cannot be told yet: {error}"
+                    "The job could not record the outcome yet: {error}"
                 );
                 break;
             }
@@ -119,7 +119,7 @@ impl Sender {
                 })
                 .await;
             if let Err(error) = notified {
-                tracing::error!(delivery = id, topic, "Its owner still cannot be told: {error}");
+                tracing::error!(delivery = id, topic, "The job still cannot record the outcome: {error}");
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ use tsuzuki::phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Collect what is new on every branch; goes on with a run that was cut off
+    /// Collect what is new on every branch; continue a run that was cut off
     Start {
         /// Only the branches of this job
         #[arg(long, value_name = "NAME")]

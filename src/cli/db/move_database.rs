@@ -295,7 +295,7 @@ impl From<MoveError> for Error {
                 "元のデータベースは変わらず使用中です。移行先を空にして、もう一度移行してください"
             )),
             MoveError::Interrupted => Error::new(Exit::Interrupted, words).hint(phrase!(
-                "the same command goes on where it stopped",
+                "run the same command again to continue",
                 "同じコマンドで、止まったところから続けられます"
             )),
             MoveError::Db(error) => error.into(),

@@ -104,7 +104,7 @@ pub(super) fn put_config(
         && known.as_ref().is_none_or(|text| !text.contains("[web.auth]"))
     {
         return Err(Error::usage(phrase!(
-            "{listen} is reachable from other machines, but nobody would have to log in",
+            "{listen} is reachable from other machines without a login",
             "{listen} はほかのマシンから届きますが、ログインが不要になっています",
             listen = listen.to_string()
         ))

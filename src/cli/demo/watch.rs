@@ -24,7 +24,7 @@ pub(super) async fn move_world(context: &Context, world: &World) {
         if let Err(error) = world.step() {
             let why = error.to_string();
             context.out.warn(phrase!(
-                "the demo servers bring nothing new: {why}",
+                "the demo servers cannot publish anything new: {why}",
                 "デモのサーバーを進められません：{why}"
             ));
         }

@@ -58,7 +58,7 @@ fn choose_pipeline(context: &Context) -> Result<&'static Pipeline> {
 }
 
 async fn add_model(context: &Context) -> Result<()> {
-    context.out.note(phrase!("Which model should be asked?", "どのモデルを使いますか？"));
+    context.out.note(phrase!("Which model should be used?", "どのモデルを使いますか？"));
     let choices = llm::KINDS.iter().map(|of| (of.keys.name, (of.about)()));
     let kind = &llm::KINDS[choose(&choices.collect::<Vec<_>>(), None, context)?];
     add_table(|own| NewTable::llm(kind, own), kind.flags, context).await

@@ -230,10 +230,10 @@ fn no_answer(press: &Press, error: AskError) -> Failure {
     match super::super::no_answer(press, error) {
         Err(failure) => failure,
         Ok(Ok(super::super::Step::Waiting { until, why })) => Failure::Failed(phrase!(
-            "the model cannot be asked until {until}: {why}",
+            "the model is not available until {until}: {why}",
             "{until} までモデルに問い合わせできません：{why}"
         )),
-        Ok(Ok(_)) => Failure::Failed(phrase!("the model cannot be asked", "モデルに問い合わせできません")),
+        Ok(Ok(_)) => Failure::Failed(phrase!("the model is not available", "モデルに問い合わせできません")),
         Ok(Err(why)) => Failure::Failed(phrase!(
             "the model gave no usable answer: {why}",
             "モデルの回答を使えません：{why}"

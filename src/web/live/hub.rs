@@ -263,7 +263,7 @@ mod tests {
         hub.begin_anew();
         assert!(
             text(&hub.catch_up(Some("7-257")).0).contains("id: 8-257\nevent: reset"),
-            "something was not told"
+            "an event was not sent"
         );
     }
 

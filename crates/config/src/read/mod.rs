@@ -235,7 +235,7 @@ impl ConfigReader {
             let problem = |message: Phrase| Problem::at(&self.file.source, entry.key_span.clone(), message);
             let Some(table) = entry.value.as_table() else {
                 let problem = problem(phrase!(
-                    "`{name}` stands directly in `[{key}]`",
+                    "`{name}` is directly in `[{key}]`",
                     "`{name}` が `[{key}]` に直接書かれています",
                     name = &**name,
                     key = place.word()
@@ -304,13 +304,13 @@ impl ConfigReader {
                         &self.file.source,
                         used.span.clone(),
                         phrase!(
-                            "a secret stands in the file itself",
+                            "secret in plain text",
                             "秘密情報が設定ファイルに直接書かれています"
                         ),
                     )
                     .as_warning()
                     .with_hint(phrase!(
-                        "name it instead: \"{env}\", \"{file}\" or \"{cred}\"",
+                        "use a reference instead: \"{env}\", \"{file}\" or \"{cred}\"",
                         "代わりに \"{env}\"、\"{file}\"、\"{cred}\" のいずれかで参照してください",
                         env = "${ENV_NAME}",
                         file = "${file:path}",

@@ -54,7 +54,7 @@ impl GitLab {
     /// A page of a proxy before GitLab, or of another server: it says nothing about the requested resource.
     pub(super) fn no_answer_of_gitlab(&self, answer: &ApiAnswer) -> Error {
         Error::Failed(phrase!(
-            "{host} gave no answer of GitLab's API (HTTP {status}): check `gitlab`, or whether a login page or a proxy stands before it",
+            "{host} did not answer like the GitLab API (HTTP {status}): check `gitlab`, and whether a login page or a proxy is in front of it",
             "{host} の応答は GitLab の API のものではありません（HTTP {status}）。`gitlab` の URL と、手前のログイン画面やプロキシを確認してください",
             host = self.base.host_str().unwrap_or_default(),
             status = i64::from(answer.head.status)
