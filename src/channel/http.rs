@@ -64,7 +64,7 @@ pub(super) fn judge(reply: &ApiReply, name: &Phrase) -> Result<(), SendError> {
     }
 }
 
-/// Sends one request within the channel's timeout; tells `progress` when it may have arrived.
+/// Sends one request within the channel's timeout; reports to `progress` when it may have arrived.
 ///
 /// Only the status matters; a body that breaks off changes nothing.
 pub(super) async fn call(

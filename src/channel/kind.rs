@@ -59,7 +59,7 @@ pub(super) trait Backend: Debug + Send + Sync {
     /// Renders `(recipient, payload)` pairs, or fails with a reason. Called once; only this backend reads the payload.
     async fn render(&self, ctx: Ctx<'_>, news: &News) -> Result<Vec<(String, String)>, String>;
 
-    /// Sends one payload; tells `progress` when it may have arrived.
+    /// Sends one payload; reports to `progress` when it may have arrived.
     async fn send(&self, ctx: Ctx<'_>, row: &Row, progress: &Progress) -> Result<Accepted, SendError>;
 
     /// Ids of messages there that may be this one, or why that cannot be found out.

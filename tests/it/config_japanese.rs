@@ -1,4 +1,4 @@
-//! What is wrong with a config file is told in Japanese, too: every broken file of the tests, and one for each check of the
+//! Problems of a config file are reported in Japanese, too: every broken file of the tests, and one for each check of the
 //! kinds.
 
 use std::path::{Path, PathBuf};

@@ -110,7 +110,7 @@ pub fn escape_html(text: &str) -> String {
     out
 }
 
-/// Whether `text` is a line of printable ASCII with single spaces between words: nothing is to be done to it.
+/// Whether `text` needs no cleaning: a line of printable ASCII with single spaces between words.
 pub fn is_plain_line(text: &str) -> bool {
     let mut before = b' ';
     for byte in text.bytes() {

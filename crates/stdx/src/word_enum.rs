@@ -33,7 +33,7 @@ impl UnknownWord {
 /// tsuzuki_stdx::word_enum! {
 ///     /// Where a page stands.
 ///     pub enum Progress {
-///         /// Nobody has looked at it.
+///         /// It was not read yet.
 ///         NotStarted = "not_started",
 ///         Done = "done",
 ///     }
