@@ -1,4 +1,4 @@
-//! From the keys of a channel to one that can send, or what is wrong with them.
+//! Builds a channel from its keys, or lists what is wrong with them.
 
 use std::path::Path;
 
@@ -93,7 +93,7 @@ impl Email {
     }
 }
 
-/// What stands in a header of a list, in the angle brackets that it needs.
+/// The value of a list header, in the angle brackets that it needs.
 fn bracketed(text: &str) -> HeaderText {
     let text = text.trim();
     if text.contains('<') { HeaderText::new(text) } else { HeaderText::new(&format!("<{text}>")) }

@@ -1,4 +1,4 @@
-//! What a job tells on its very first run.
+//! What a job announces after its first run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use super::{BadValue, text_value};
 use stdx::phrase;
 
-/// What the first successful look at a source announces.
+/// What the first successful check of a source announces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum FirstRun {
-    /// Nothing: what is there is recorded as known.
+    /// Nothing: existing entries are recorded as known.
     Baseline,
-    /// The newest entries, this many.
+    /// This many of the newest entries.
     Latest(u32),
     /// Everything.
     All,
