@@ -311,7 +311,10 @@ fn view(finder: &Finder, blog: &BlogDetails, row: Option<&BlogRow>) -> View {
     view.fact(
         phrase!("stopped feed", "止まったフィード"),
         blog.feed_stopped_at.map(|at| {
-            phrase!("not read since {at}: the site is updated without it", "{at} から不使用（サイトは更新中）")
+            phrase!(
+                "not read since {at}: the site is updated without it",
+                "{at} から不使用（サイトは更新中）"
+            )
         }),
     );
     view.fact(phrase!("read in part", "一部のみ読み込み"), blog.cut.map(cut::phrase));

@@ -75,7 +75,7 @@ macro_rules! channel_config {
             /// How often a message is tried before it counts as failed; default 8.
             #[serde(default, deserialize_with = "crate::channel::settings::read_max_attempts")]
             pub(in crate::channel) max_attempts: Option<u32>,
-            /// What to do when nobody can tell whether a message was sent: `"resend"` (default) or `"hold"`.
+            /// What to do when it cannot be determined whether a message was sent: `"resend"` (default) or `"hold"`.
             pub(in crate::channel) on_unknown: Option<crate::channel::outbox::OnUnknown>,
             /// Private addresses that this channel may reach, such as `["127.0.0.1"]`.
             pub(in crate::channel) allow_private: Option<Vec<String>>,

@@ -170,7 +170,10 @@ impl Backend for Webhook {
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
             None => Check::fine(
                 SIGNATURE,
-                phrase!("none: the receiver cannot verify the sender", "なし：受信側は送信元を確認できません"),
+                phrase!(
+                    "none: the receiver cannot verify the sender",
+                    "なし：受信側は送信元を確認できません"
+                ),
             ),
             Some(Err(missing)) => Check::locked(SIGNATURE, missing.phrase()),
             Some(Ok(secret)) => match signing_key(secret.expose()) {

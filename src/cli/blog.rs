@@ -46,7 +46,7 @@ pub(super) enum Command {
         /// What messages call it
         #[arg(long)]
         title: Option<String>,
-        /// The folder it stands in
+        /// The folder it is in
         #[arg(long)]
         folder: Option<String>,
         /// Its feed, when it is not to be searched for

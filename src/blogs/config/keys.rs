@@ -62,7 +62,7 @@ pub struct BlogKeys {
     pub exclude: Box<[Pattern]>,
     /// What messages and lists call it. Default: its id.
     pub title: Option<Box<str>>,
-    /// The folder it stands in, for OPML; `/` parts a folder from the one inside it. Default: the name of the job.
+    /// The folder it is in, for OPML; `/` separates nested folders. Default: the name of the job.
     pub folder: Option<Box<str>>,
     /// Hashtags for messages about it, without `#`.
     #[serde(default)]

@@ -302,7 +302,7 @@ fn describe(detector: Detector, url: &Url, why: Phrase) -> Phrase {
 
 /// The error for a 304 to an unconditional request.
 fn nothing_asked() -> Phrase {
-    phrase!("an unsolicited "not modified"", "要求していない応答です")
+    phrase!("an unsolicited \"not modified\"", "要求していない応答です")
 }
 
 fn unchanged(head: Head, detector: Detector) -> Read {

@@ -20,7 +20,10 @@ impl Email {
         let mut problems = Problems::default();
         if config.to.is_empty() {
             problems.push(
-                section.problem("to", phrase!("`to` is empty: there is no recipient", "メールの宛先がありません")),
+                section.problem(
+                    "to",
+                    phrase!("`to` is empty: there is no recipient", "メールの宛先がありません"),
+                ),
             );
         }
         match (&config.user, &config.password) {

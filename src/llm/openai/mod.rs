@@ -72,8 +72,8 @@ provider_config! {
         pub summary_model: Option<String>,
         /// Where the API is; default `"https://api.openai.com/v1"`.
         pub base_url: Option<HttpUrl>,
-        /// Whether it takes a JSON schema for its answers; default `true`. For services that refuse it (`response_format`) the schema
-        /// stands in the instructions with `false`.
+        /// Whether it takes a JSON schema for its answers (`response_format`); default `true`. With `false` the schema is put into
+        /// the instructions, for services that refuse it.
         pub json_schema: Option<bool>,
     }
 }

@@ -303,10 +303,7 @@ impl ConfigReader {
                     Problem::at(
                         &self.file.source,
                         used.span.clone(),
-                        phrase!(
-                            "secret in plain text",
-                            "秘密情報が設定ファイルに直接書かれています"
-                        ),
+                        phrase!("secret in plain text", "秘密情報が設定ファイルに直接書かれています"),
                     )
                     .as_warning()
                     .with_hint(phrase!(
