@@ -1,8 +1,8 @@
 //! Runs: shared, interrupted, killed, cancelled and taken up again, with the books balanced at every moment.
 
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -411,6 +411,32 @@ on_both_databases! {
         assert_eq!(world.branch("main").await.stats_missing, 0, "the next run asks for them one by one");
         let zero = rows(&fixture.db).await.into_iter().filter(|row| row.additions == 0).count();
         assert!(zero <= 2, "with the lines that GitLab counts: {zero}");
+    }
+
+    async fn a_commit_whose_lines_gitlab_cannot_count_keeps_no_other_waiting(fixture) {
+        let world = World::new(&fixture.db, &format!("{GROUP}\nconcurrency = 1")).await;
+        add_team(&world.gitlab, 1, 30);
+        let too_large = Mutex::new(None);
+        world.gitlab.set_fault(move |asked| {
+            let is_too_large = asked.is_for_one_commit() && {
+                let sha = asked.segments.last().cloned();
+                *too_large.lock().unwrap().get_or_insert_with(|| sha.clone()) == sha
+            };
+            (is_too_large || asked.parameter("with_stats").is_some())
+                .then(|| Fault::Status(500, vec![], "{\"message\":\"500 Internal Server Error\"}"))
+        });
+        let ticking = tick(&fixture.clock);
+        let mut left = Vec::new();
+        for _ in 0..3 {
+            world.start().await.unwrap();
+            left.push(world.branch("main").await.stats_missing);
+            fixture.clock.advance(Duration::from_secs(600));
+        }
+        assert_eq!(left, [30, 1, 1]);
+        world.gitlab.reset_fault();
+        world.start().await.unwrap();
+        ticking.abort();
+        assert_eq!(world.branch("main").await.stats_missing, 0, "it is asked for again after the others");
     }
 
     async fn a_page_of_lines_that_takes_long_is_the_last_and_a_wait_that_gitlab_asks_for_is_not(fixture) {
