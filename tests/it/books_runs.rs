@@ -143,6 +143,10 @@ on_both_databases! {
         fixture.db.write(|tx| tx.execute(sql!("UPDATE outbox SET state = 'held' WHERE state = 'ready'"), params![])).await.unwrap();
         world.run(keys).await;
         assert_eq!(digests().await, 3);
+        // Nor is the job kept waiting by a channel that it has left.
+        let second = world.text(keys).split("[[job]]").next().unwrap().replace("[channel.hook]", "[channel.second]");
+        world.run(&format!("{keys}\ndeliver = [\"second\"]\n{second}")).await;
+        assert_eq!(digests().await, 4);
     }
 
     async fn a_daily_job_that_met_an_outage_is_tried_again_after_minutes(fixture) {
