@@ -206,7 +206,14 @@ impl Commits {
         }
         loop {
             ctx.check_stop()?;
-            match bulk.start(Some(&ctx.job), Sharing::Alone).await? {
+            let ended = match bulk.start(Some(&ctx.job), Sharing::Alone).await {
+                Err(Failure::Failed(why)) => match bulk.find_pause().await? {
+                    Some(until) => return Ok(Report { waiting_until: Some(until), ..Report::new(why) }),
+                    None => return Err(Failure::Failed(why)),
+                },
+                ended => ended?,
+            };
+            match ended {
                 Ended::Worked(outcome) => return Ok(self.report(outcome, ctx.delivery)),
                 Ended::Nothing(problems) => {
                     let summary = phrase!(
@@ -297,6 +304,13 @@ impl Commits {
             phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）")
         } else {
             summary
+        };
+        let summary = match waiting_until {
+            Some(until) => {
+                let waiting = self.source.waiting(until);
+                phrase!("{summary}; {waiting}", "{summary}。{waiting}")
+            }
+            None => summary,
         };
         // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));

@@ -389,6 +389,24 @@ on_both_databases! {
         }
     }
 
+    async fn a_host_that_asks_for_a_long_wait_is_no_failure(fixture) {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.set_token(TOKEN);
+        gitlab.add_synthetic(1, "team/app", 50);
+        let test_env = TestEnv::on(&fixture, &config_text(&gitlab.url(), TOKEN, GROUP));
+        for (is_for_projects, command) in [(false, "run-due"), (false, "bulk start"), (true, "run-due"), (true, "bulk start")] {
+            gitlab.set_fault(move |asked| (is_for_projects || asked.is_for_commits()).then(|| Fault::too_many(3600)));
+            let words = test_env.ends(command, 0);
+            assert!(words.contains("wait until"), "{is_for_projects} {command}: {words}");
+            assert!(!words.contains("failed:") && !words.contains("error:"), "{is_for_projects} {command}: {words}");
+            let words = test_env.ends("status", 0);
+            assert!(!words.contains("Failing"), "{is_for_projects} {command}: {words}");
+            fixture.clock.advance(Duration::from_secs(2 * 60 * 60));
+        }
+        gitlab.reset_fault();
+        assert!(test_env.ends("run-due", 0).contains("50 new commits"));
+    }
+
     async fn line_counts_that_gitlab_cannot_give_are_done_without(fixture) {
         let world = World::new(&fixture.db, GROUP).await;
         add_team(&world.gitlab, 1, 150);

@@ -132,8 +132,12 @@ async fn start(job: Option<&str>, only: Only, sharing: Sharing, context: &Contex
     let bulk = bulk.only(only);
     let name: Option<JobName> = job.and_then(|job| job.parse().ok());
     let ended = bulk.start(name.as_ref(), sharing).await;
+    let pause = bulk.find_pause().await?;
     // Its bars go with it.
     drop(bulk);
+    if let (Err(Failure::Failed(why)), Some(_)) = (&ended, pause) {
+        return context.out.done(why.clone());
+    }
     conclude(ended.map(Some), &app, context).await
 }
 

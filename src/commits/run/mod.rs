@@ -185,6 +185,18 @@ impl Bulk {
         }
     }
 
+    /// When the last of our hosts may be asked again, if every one of them wants to be left alone.
+    pub async fn find_pause(&self) -> db::Result<Option<Timestamp>> {
+        let mut until = None;
+        for source in &self.sources {
+            match source.find_pause(&self.env.db, self.env.clock.now()).await? {
+                Some(end) => until = until.max(Some(end)),
+                None => return Ok(None),
+            }
+        }
+        Ok(until)
+    }
+
     /// Whether something of our own jobs is pending in a run.
     async fn has_pending(&self, run_id: &RunId) -> Result<bool, Failure> {
         let (run_id, jobs_on_host) = (*run_id, list_host_jobs(&self.env.jobs));
