@@ -48,7 +48,7 @@ use self::author::Emails;
 use self::config::Keys;
 use self::host::{Host, HostAccess, HostKind};
 use self::run::decide::{self, HostJob, Sharing};
-use self::run::{Bulk, Ended, RunRow, WorkedRun};
+use self::run::{Bulk, Ended, JobFigures, RunRow, WorkedRun};
 use crate::config::Problems;
 use crate::config::value::HttpUrl;
 use crate::db::{self, Db};
@@ -291,15 +291,13 @@ impl Commits {
     fn report(&self, outcome: WorkedRun, delivery: DeliveryMode) -> Report {
         let WorkedRun { run, problems, waiting_until } = outcome;
         let row = &run.run;
-        let summary = phrase!(
-            "run {run}: {done} of {total} branches up to date, {failed} failed, {new new commit}",
-            "収集 {run}：{total} ブランチ中 {done} 件が最新、失敗 {failed} 件、新しいコミット {new} 件",
-            run = row.run_id.to_string(),
-            done = row.success_count,
-            total = row.total_targets,
-            failed = row.failed_count,
-            new = run.new_commits_count
-        );
+        let figures = JobFigures {
+            done: row.success_count,
+            failed: row.failed_count,
+            total: row.total_targets,
+            new_commits: run.new_commits_count,
+        };
+        let summary = run::summarise(&row.run_id, &figures);
         let summary = if delivery == DeliveryMode::NoDeliver && row.failed_count + run.new_commits_count > 0 {
             phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）")
         } else {

@@ -431,6 +431,23 @@ on_both_databases! {
         assert!(zero <= 2, "with the lines that GitLab counts: {zero}");
     }
 
+    async fn a_run_by_hand_is_in_the_story_of_its_job(fixture) {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.add_synthetic(1, "team/app", 5);
+        let keys = format!("{GROUP}\ncron = \"0 0 1 1 *\"");
+        let test_env = TestEnv::on(&fixture, &config_text(&gitlab.url(), TOKEN, &keys));
+        test_env.ends("bulk start --branch main", 0);
+        assert!(test_env.ends("status", 0).contains("Not run yet"), "some of its branches are not the job");
+        test_env.ends("bulk start", 0);
+        let words = test_env.ends("status", 0);
+        assert!(words.contains("OK") && words.contains("1 of 1 branches up to date"), "{words}");
+        let words = test_env.ends("why code", 0);
+        assert!(words.contains("success: run ") && words.contains("not due before"), "{words}");
+        gitlab.set_token("another");
+        test_env.ends("bulk start", 4);
+        assert!(test_env.ends("status", 0).contains("Failing"), "nor is a token that was refused");
+    }
+
     async fn a_commit_whose_lines_gitlab_cannot_count_keeps_no_other_waiting(fixture) {
         let world = World::new(&fixture.db, &format!("{GROUP}\nconcurrency = 1")).await;
         add_team(&world.gitlab, 1, 30);
