@@ -68,7 +68,7 @@ pub fn judge_channel(status: &ChannelStatus, missing: &[MissingAt]) -> (State, O
     }
     let Some(wait) = &status.wait else { return (State::Ok, None) };
     let state = match wait.cause {
-        WaitCause::Locked => State::Setup,
+        WaitCause::Locked | WaitCause::Missing => State::Setup,
         WaitCause::Paused => State::Paused,
         WaitCause::Quiet => State::Waiting,
         WaitCause::MaxPerDay => State::Quota,

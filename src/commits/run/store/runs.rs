@@ -3,7 +3,7 @@
 use super::super::lease_name;
 use super::super::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
 use crate::db::{self, FromRow, Row, Tx};
-use crate::id::RunId;
+use crate::id::{JobName, RunId};
 use crate::ledger::lease::{self, Holder};
 use crate::ledger::presence;
 use crate::phrase::Phrase;
@@ -214,7 +214,32 @@ pub fn list_jobs(tx: &mut Tx<'_>, run: &RunRow) -> db::Result<Vec<String>> {
     )
 }
 
-/// The hosts and jobs with pending targets in a run.
+/// The figures of one job in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
+pub struct JobFigures {
+    /// Targets that ended well.
+    pub done: i64,
+    pub failed: i64,
+    pub total: i64,
+    pub new_commits: i64,
+}
+
+/// What a run came to for one of its jobs.
+pub fn count_of_job(tx: &mut Tx<'_>, run_id: &RunId, job: &JobName) -> db::Result<JobFigures> {
+    let figures = tx.find(
+        sql!(
+            "SELECT COUNT(CASE WHEN status = 'success' THEN 1 END) AS done,
+               COUNT(CASE WHEN status = 'failed' THEN 1 END) AS failed, COUNT(*) AS total,
+               CAST(COALESCE(SUM(stored_count), 0) AS BIGINT) AS new_commits
+             FROM bulk_collection_results WHERE run_id = ?1 AND job_name = ?2"
+        ),
+        params![run_id, job],
+        FromRow::from_row,
+    )?;
+    Ok(figures.unwrap_or_default())
+}
+
+/// The hosts and jobs that still have something to do in a run.
 pub fn list_pending_jobs(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<(String, Option<String>)>> {
     tx.list(
         sql!(
