@@ -129,6 +129,11 @@ impl HostState {
         self.pause.as_ref().is_some_and(|pause| pause.since <= now && now < pause.until)
     }
 
+    /// Whether something went wrong since it last answered well.
+    pub fn has_failed(&self) -> bool {
+        self.failures > 0
+    }
+
     /// Takes note of an outcome and answers how long the host is now left alone.
     ///
     /// `jitter` in 0..1 spreads the pauses we choose ourselves, so that a host that comes back is not hit at once.
