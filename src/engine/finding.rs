@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 /// The newest rows of each sort that a search looks at: what a person waits for stays the same however much there is.
 pub const SEARCHED: usize = 5_000;
 /// Hits of each sort that are shown.
-const SHOWN: usize = 20;
+pub const SHOWN: usize = 20;
 /// Words and letters of a search that count: what a person types is shorter, and each word costs every row.
 const MAX_WORDS: usize = 16;
 const MAX_LETTERS: usize = 500;
