@@ -21,7 +21,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use url::form_urlencoded;
 
 use super::client::Client;
-use super::hosts::Hosts;
+use super::hosts::{Hosts, name_of};
 use super::misses::Misses;
 use super::password::Password;
 use super::route::{Access, AccessTable};
@@ -101,7 +101,7 @@ impl Guard {
             sso_header: web.sso_header.as_ref().and_then(|name| name.parse().ok()),
             password,
             misses: Misses::default(),
-            tls_host: tls.and_then(|url| url.host_str()).map(str::to_owned),
+            tls_host: tls.and_then(|url| url.host_str()).map(name_of),
         })
     }
 
@@ -113,8 +113,7 @@ impl Guard {
     /// Whether whoever asks sees us over TLS.
     pub(super) fn is_https(&self, client: Client, headers: &HeaderMap) -> bool {
         let host = headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        client.is_https || self.tls_host.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(name))
+        client.is_https || self.tls_host.as_ref().is_some_and(|known| *known == name_of(host))
     }
 
     /// Tries a password, unless there were too many wrong ones from there: whoever has to wait does not learn whether
