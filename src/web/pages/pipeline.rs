@@ -49,3 +49,21 @@ fn render(pages: &Pages, finder: &Finder, visit: &Visit, view: &PageView) -> Res
     let title = r.plain(&view.title);
     layout::respond(pages, finder, visit, &title, &PageBody::new(&r, view, &visit.query))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::web::tests::Site;
+
+    #[tokio::test]
+    async fn a_page_without_messages_says_whether_there_are_none_or_none_of_the_sort() {
+        let site = Site::serve("").await;
+        for (path, said) in [
+            ("/deliveries", "ジョブの新着は、送信が決まると"),
+            ("/deliveries?state=failed", "該当するメッセージはありません"),
+            ("/deliveries?job=x", "該当するメッセージはありません"),
+        ] {
+            let page = site.get(path, &[]).await.body;
+            assert!(page.contains(said), "{path}: {page}");
+        }
+    }
+}
