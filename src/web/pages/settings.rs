@@ -153,7 +153,7 @@ fn new_form(
 }
 
 /// Whether the file may be changed by those who may change something.
-fn may_edit(finder: &Finder) -> bool {
+pub(super) fn may_edit(finder: &Finder) -> bool {
     finder.config.web.keys::<Web>().map_or(true, |web| web.edit)
 }
 
