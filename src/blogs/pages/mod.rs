@@ -36,13 +36,8 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
     let asked = ChangeQuery::of(finder, query);
     view.filters = asked.filters(finder);
     let timeline = asked.find(tx, query)?;
-    let is_empty = timeline.entries.is_empty();
-    if is_empty {
-        view.blocks.push(asked.nothing());
-    }
-    if !is_empty || timeline.next.is_some() {
-        view.blocks.push(Block::Timeline(timeline));
-    }
+    let is_nothing = timeline.entries.is_empty() && timeline.next.is_none();
+    view.blocks.push(if is_nothing { asked.nothing() } else { Block::Timeline(timeline) });
     if asked.before.is_none() {
         view.blocks.extend(blogs::find(finder, tx, query, asked.job.as_deref())?);
     }
