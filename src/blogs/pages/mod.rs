@@ -39,7 +39,7 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
     let is_nothing = timeline.entries.is_empty() && timeline.next.is_none();
     view.blocks.push(if is_nothing { asked.nothing() } else { Block::Timeline(timeline) });
     if asked.before.is_none() {
-        view.blocks.extend(blogs::find(finder, tx, query, asked.job.as_deref())?);
+        view.blocks.extend(blogs::find(finder, tx, query, asked.job.as_deref(), asked.blog.as_deref())?);
     }
     Ok(view)
 }
