@@ -21,6 +21,7 @@ pub(super) const ENTRY: &str = "entry";
 /// How many changes and events of a blog are searched for an entry, newest first.
 const SEARCHED: usize = 1_000;
 
+/// Everything that is known about an entry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EntryDetails {
     #[serde(flatten)]

@@ -85,6 +85,7 @@ pub struct Blogs {
     clock: Clock,
 }
 
+/// Makes a job from its table.
 pub fn make(job: &file::Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
     Ok(Arc::new(Blogs::new(job, env)?))
 }
@@ -95,6 +96,7 @@ pub fn topics(topics: Topics) -> Topics {
 }
 
 impl Blogs {
+    /// Reads the table of a job.
     pub fn new(job: &file::Job, env: &JobEnv) -> Result<Self, Problems> {
         let (blogs, rules) = config::read(job)?;
         config::check_channels(job, &env.channels)?;

@@ -70,6 +70,7 @@ impl KnownDocument {
         })
     }
 
+    /// In the form that requests take.
     pub fn validators(&self) -> Validators {
         Validators {
             etag: self.etag.clone(),
@@ -161,14 +162,17 @@ pub struct State {
 pub struct RecentKeys(Option<String>);
 
 impl RecentKeys {
+    /// The list of these keys.
     pub fn new(keys: &[&str]) -> Self {
         Self(Some(serde_json::to_string(keys).expect("texts become JSON")))
     }
 
+    /// As the database has them: JSON, or nothing.
     pub fn from_stored(json: Option<String>) -> Self {
         Self(json)
     }
 
+    /// As the database stores them.
     pub fn stored(&self) -> Option<&str> {
         self.0.as_deref()
     }

@@ -26,6 +26,7 @@ pub struct FailedBlog {
 }
 
 impl FailedBlog {
+    /// What went wrong, in words.
     pub fn phrase(&self) -> Phrase {
         let Self { blog, error, until } = self;
         match until {

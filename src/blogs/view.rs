@@ -33,6 +33,7 @@ const MAX_NAMED: usize = 10;
 /// With this many failing blogs the job counts as failing, even if their servers only asked us to wait.
 const MANY: usize = 100;
 
+/// Everything that is known about a blog.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlogDetails {
     pub blog_id: String,

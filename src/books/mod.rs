@@ -70,6 +70,7 @@ pub const EVERY: Duration = Duration::from_secs(60 * 60);
 pub const REQUESTS_PER_DAY: u32 = 100;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Makes a job from its table.
 pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
     Ok(Arc::new(Books::new(job, env)?))
 }
@@ -91,6 +92,7 @@ pub struct Books {
 }
 
 impl Books {
+    /// Makes a job from its table.
     pub fn new(job: &Job, env: &JobEnv) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
             .map_err(|error| job.section.problem("allow_private", error.phrase()));
@@ -137,6 +139,7 @@ impl Books {
         })
     }
 
+    /// How digests of this job are made.
     pub fn deliver_plan(&self) -> &deliver::DeliverContext {
         &self.deliver
     }

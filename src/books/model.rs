@@ -17,6 +17,7 @@ pub const GOOGLE_BOOKS: &str = "google_books";
 pub struct Isbn13(String);
 
 impl Isbn13 {
+    /// The thirteen digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -38,6 +38,7 @@ pub struct BookDetails {
     pub events: Vec<Event>,
 }
 
+/// One time that a book was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BookDelivery {
     pub job_name: JobName,
@@ -78,6 +79,7 @@ pub enum TokenState {
 }
 
 impl TokenState {
+    /// The name that users see.
     pub fn phrase(self) -> Phrase {
         match self {
             TokenState::Works => phrase!("works", "有効"),

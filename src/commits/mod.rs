@@ -158,6 +158,7 @@ pub struct Commits {
     env: JobEnv,
 }
 
+/// Makes a job from its table.
 pub fn make(job: &crate::config::Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
     Ok(Arc::new(Commits { source: Arc::new(GitSource::read(job)?), env: env.clone() }))
 }

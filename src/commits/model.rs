@@ -85,6 +85,7 @@ impl Commit {
     }
 }
 
+/// A page of commits, and where the next one is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitPage {
     pub commits: Vec<Commit>,

@@ -1,5 +1,6 @@
 //! Patterns over names of projects, branches, authors and titles: `*` is any text, `?` one character.
 
+/// Whether a name has wildcards.
 pub fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?'])
 }

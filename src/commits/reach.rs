@@ -56,6 +56,7 @@ impl Graph {
 }
 
 impl Reached {
+    /// Whether a commit is among them.
     pub fn contains(&self, sha: &str) -> bool {
         let commit = key(sha);
         match self.first_edge(commit) {

@@ -55,6 +55,7 @@ impl NotFound {
     }
 }
 
+/// The projects of a job after a sync.
 pub struct Synced {
     /// The configured projects.
     pub projects: Vec<Project>,

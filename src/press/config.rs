@@ -204,6 +204,7 @@ impl Keys {
         Patterns { include: &self.include, exclude: &self.exclude }
     }
 
+    /// When the job gives up on an item.
     pub fn limits(&self) -> RetryLimits {
         RetryLimits {
             max_retries: self.max_retries,

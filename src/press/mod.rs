@@ -103,6 +103,7 @@ word_enum! {
     }
 }
 
+/// Makes a job from its table.
 pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
     Ok(Arc::new(Press::new(job, env)?))
 }
@@ -113,6 +114,7 @@ pub fn topics(topics: Topics) -> Topics {
 }
 
 impl Press {
+    /// Reads the table of a job.
     pub fn new(job: &Job, env: &JobEnv) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
             .map_err(|error| job.section.problem("allow_private", error.phrase()));

@@ -6,6 +6,7 @@ use crate::time::Timestamp;
 use crate::word_enum;
 
 word_enum! {
+    /// The status of an item.
     pub enum Status {
         /// 0: not screened yet.
         Unprocessed = "unprocessed",
@@ -39,6 +40,7 @@ word_enum! {
 }
 
 impl Reason {
+    /// The name that users see.
     pub fn phrase(self) -> Phrase {
         match self {
             Reason::None => phrase!("no reason", "理由なし"),
@@ -54,6 +56,7 @@ impl Reason {
 
 crate::db::from_code!(Status = "a status" Reason = "a reason");
 
+/// An item as the database stores it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, crate::db::FromRow)]
 pub struct Item {
     pub id: i64,

@@ -21,6 +21,7 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
+/// Everything that is known about an item.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ItemDetails {
     #[serde(flatten)]

@@ -40,6 +40,7 @@ impl Workspace {
         self.dir.path().join(format!("{number}.bin"))
     }
 
+    /// The folder.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }

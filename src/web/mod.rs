@@ -150,6 +150,7 @@ pub enum Error {
 }
 
 impl Error {
+    /// What is wrong, in one sentence.
     pub fn phrase(&self) -> Phrase {
         let password =
             |why: Phrase| phrase!("the password of [web.auth]: {why}", "[web.auth] のパスワード：{why}");
@@ -170,6 +171,7 @@ impl Error {
         }
     }
 
+    /// What the user can do about it.
     pub fn hint(&self) -> Phrase {
         match self {
             Error::Open(_) => phrase!(

@@ -25,6 +25,7 @@ pub enum BadHash {
 }
 
 impl BadHash {
+    /// What is wrong, in one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             BadHash::Malformed => phrase!(

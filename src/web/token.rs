@@ -34,6 +34,7 @@ word_enum! {
 crate::db::from_text!(Scope = "a scope");
 
 impl Scope {
+    /// What it allows.
     pub fn phrase(self) -> Phrase {
         match self {
             Scope::Feed => phrase!("read feeds and badges", "フィードとバッジの閲覧"),

@@ -10,6 +10,7 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::word_enum;
 
+/// What a check means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// The new state; `None` when only the time of the check changes.
@@ -203,6 +204,7 @@ pub struct SeenEntries {
 }
 
 impl SeenEntries {
+    /// Adds the known entries of another list.
     pub fn extend(&mut self, more: SeenEntries) {
         self.keys.extend(more.keys);
         self.url_keys.extend(more.url_keys);

@@ -151,6 +151,7 @@ pub fn needs_memory(state: &State, sighting: &Sighting) -> bool {
     !list::is_plainly_known(state, *detector, entries)
 }
 
+/// Decides what a check means.
 pub fn decide_check(
     blog: &Blog,
     rules: &Rules,

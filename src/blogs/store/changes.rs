@@ -10,6 +10,7 @@ use crate::{params, sql};
 /// The value of `digest` for changes that are alerts for the operator and not messages to readers.
 const ALERT: &str = "alert";
 
+/// A change as the database stores it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ChangeRow {
     pub id: i64,

@@ -30,6 +30,7 @@ pub struct BookRow {
     pub last_delivered_at: Option<Timestamp>,
 }
 
+/// A job that found a book.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct JobMail {
     pub job_name: JobName,

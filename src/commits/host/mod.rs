@@ -176,6 +176,7 @@ pub enum Error {
 }
 
 impl Error {
+    /// The reason, as users see it.
     pub fn phrase(&self) -> Phrase {
         match self {
             Error::Credentials(why) | Error::Config(why) | Error::Failed(why) => why.clone(),

@@ -36,6 +36,7 @@ word_enum! {
 }
 
 impl RunState {
+    /// The name that users see.
     pub fn phrase(self) -> Phrase {
         match self {
             RunState::Running => phrase!("running", "実行中"),
@@ -56,6 +57,7 @@ word_enum! {
 }
 
 impl TargetStatus {
+    /// The name that users see.
     pub fn phrase(self) -> Phrase {
         match self {
             TargetStatus::Pending => phrase!("pending", "未処理"),

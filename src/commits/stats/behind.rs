@@ -9,6 +9,7 @@ use crate::commits::store::projects;
 use crate::db::{self, Tx};
 use crate::time::Timestamp;
 
+/// What a person committed in the scope.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Behind {
     /// The person's name, with a tag if several share it.

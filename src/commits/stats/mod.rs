@@ -26,6 +26,7 @@ use crate::config::value::Zone;
 use crate::db::{self, Tx};
 use crate::engine::Cell;
 
+/// What the rows are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -43,6 +44,7 @@ pub enum By {
     Branch,
 }
 
+/// What is counted, and how.
 #[derive(Clone, Debug)]
 pub struct Counting {
     /// Which commits.
@@ -95,6 +97,7 @@ pub struct LeftOut {
     pub titles: i64,
 }
 
+/// The statistics, and what they are of.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Stats {
     pub by: By,

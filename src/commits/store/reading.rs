@@ -34,6 +34,7 @@ impl Counted<'_> {
         self.row.text(0)
     }
 
+    /// The author's name.
     pub fn author_name(&self) -> db::Result<&str> {
         self.row.text(1)
     }

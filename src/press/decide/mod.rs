@@ -6,6 +6,7 @@ use super::events::ItemCode;
 use super::model::{Item, Reason, Status};
 use crate::time::Timestamp;
 
+/// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Worth a summary, by the model.
@@ -39,6 +40,7 @@ pub enum Event {
 }
 
 impl Event {
+    /// The code of its event.
     pub fn code(self) -> ItemCode {
         match self {
             Event::Worth => ItemCode::Worth,
@@ -83,6 +85,7 @@ pub enum NotValuable {
     /// Defer it, as in the seed: the page may change.
     #[default]
     Defer,
+    /// Close it at once.
     Close,
     /// Post it without a summary.
     PostTitle,

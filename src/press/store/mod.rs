@@ -127,6 +127,7 @@ pub fn list_by_url(tx: &mut Tx<'_>, url: &str) -> db::Result<Vec<Item>> {
     tx.list(sql!(concat!(items!(), "WHERE url = ?1 ORDER BY job_name")), params![url], FromRow::from_row)
 }
 
+/// How many items of a job have a status.
 pub fn count(tx: &mut Tx<'_>, job: &JobName, status: Status) -> db::Result<i64> {
     tx.count(
         sql!("SELECT CAST(COUNT(*) AS BIGINT) FROM items WHERE job_name = ?1 AND status = ?2"),

@@ -23,6 +23,7 @@ pub struct ImportedRun {
     pub failed_count: i64,
 }
 
+/// The result of one target of an imported run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedResult {
     pub run_id: RunId,

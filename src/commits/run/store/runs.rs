@@ -29,10 +29,12 @@ pub fn find_running(tx: &mut Tx<'_>) -> db::Result<Option<RunRow>> {
     tx.find(sql!(concat!(run_columns!(), "WHERE status = 'running'")), params![], FromRow::from_row)
 }
 
+/// The run with that id.
 pub fn find_run(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option<RunRow>> {
     tx.find(sql!(concat!(run_columns!(), "WHERE run_id = ?1")), params![run_id], FromRow::from_row)
 }
 
+/// The run that was registered last.
 pub fn find_latest(tx: &mut Tx<'_>) -> db::Result<Option<RunRow>> {
     Ok(list_runs(tx, 1)?.pop())
 }
