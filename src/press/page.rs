@@ -144,6 +144,11 @@ async fn read_one(press: &Press, title: &str, url: &Url) -> Result<PageContent, 
         let bytes = Some(body.len() as u64);
         return Ok(PageContent::Page(ItemPage::of_file(title, head.final_url, "pdf", bytes)));
     }
+    if is_binary(&body) {
+        let bytes = Some(body.len() as u64);
+        let extension = extension_of(&head.final_url).unwrap_or_default();
+        return Ok(PageContent::Page(ItemPage::of_file(title, head.final_url, &extension, bytes)));
+    }
     let content_type = head.content_type().map(str::to_owned);
     // Reading a large page takes a while and is no work for the threads that wait for sockets.
     let (selector, extensions) = (press.keys.content.clone(), press.keys.attachments.clone());
@@ -203,9 +208,23 @@ pub(super) fn nothing_sent() -> Phrase {
 
 /// The ending of an address, if it is one of those that belong to files.
 fn attached_as(url: &Url, extensions: &[String]) -> Option<String> {
+    extension_of(url).filter(|extension| extensions.contains(extension))
+}
+
+fn extension_of(url: &Url) -> Option<String> {
     let (_, extension) = url.path_segments()?.next_back()?.rsplit_once('.')?;
-    let extension = extension.to_ascii_lowercase();
-    extensions.contains(&extension).then_some(extension)
+    Some(extension.to_ascii_lowercase())
+}
+
+/// Whether something is no text, whatever its server calls it: a table, an archive, a picture. Nothing but UTF-16 and UTF-32 have
+/// zero bytes in text, and there they stand in a pattern from the beginning.
+fn is_binary(body: &[u8]) -> bool {
+    let start = &body[..body.len().min(1024)];
+    let is_wide = matches!(
+        start,
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, 0, _, ..] | [_, 0, _, 0, ..] | [0, 0, _, ..]
+    );
+    start.contains(&0) && !is_wide
 }
 
 /// What a server says about an address without sending what is there.

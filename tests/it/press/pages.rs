@@ -95,6 +95,17 @@ on_both_databases! {
         assert_eq!(world.standing("clock").await, "1/1/1", "a page that reloads itself by and by is read as it stands");
     }
 
+    async fn an_entry_that_is_no_page_and_no_text_is_told_by_its_name(fixture) {
+        let world = World::new(&fixture, &NINE).await;
+        world.publish("table", Shape::Bare);
+        let archive = [&b"PK\x03\x04\x14\0\x06\0\x08\0\0\0!\0"[..], &[0xa7; 5000]].concat();
+        world.ministry.instead("/menu_news/s-news/table.html", "application/octet-stream", archive);
+        world.live(1).await;
+        let asked = world.gemini.questions();
+        assert!(asked[0].text().contains("- 報道資料 table (5 KiB)"), "{}", asked[0].text());
+        assert!(!asked[0].text().contains("PK"), "{}", asked[0].text());
+    }
+
     async fn a_broken_file_holds_up_a_good_page_for_a_quarter_of_an_hour(fixture) {
         let world = World::new(&fixture, &NINE).await;
         world.publish("a", files(&[2000, 2000]));
