@@ -76,8 +76,8 @@ pub(super) fn suspicion(
         _ if before >= SHORT_LIST && entries.len() * 2 < before && times < SURE_AFTER => {
             let message = phrase!(
                 "the {what} lists only {count} of {before} addresses: it looks broken",
-                "{what} のアドレスが {before} 件から {count} 件に減りました（壊れているようです）",
-                what = detector.word(),
+                "{what}のアドレスが {before} 件から {count} 件に減りました（壊れているようです）",
+                what = detector.document(),
                 count = entries.len()
             );
             refuse(CheckFailureKind::Other, message, Some(Unconfirmed::Shrunken(times)))
