@@ -4,6 +4,7 @@ use reqwest::header::CONTENT_LENGTH;
 use url::Url;
 
 use super::Press;
+use super::files::is_text;
 use super::model::Item;
 use crate::fetch::{self, Head, Request, Response};
 use crate::hash;
@@ -146,7 +147,9 @@ async fn read_one(press: &Press, title: &str, url: &Url) -> Result<PageContent, 
     }
     if is_binary(&body) {
         let bytes = Some(body.len() as u64);
-        let extension = extension_of(&head.final_url).unwrap_or_default();
+        // The address may end like that of a page all the same.
+        let extension = extension_of(&head.final_url).filter(|extension| !is_text(extension));
+        let extension = extension.unwrap_or_default();
         return Ok(PageContent::Page(ItemPage::of_file(title, head.final_url, &extension, bytes)));
     }
     let content_type = head.content_type().map(str::to_owned);
