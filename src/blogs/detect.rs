@@ -7,7 +7,7 @@ use super::home::{Home, same_site};
 use super::model::{FoundEntry, bounded_key, url_key};
 use crate::hash;
 use crate::parse::feed::{self, Feed};
-use crate::parse::html::{BadSelector, Html};
+use crate::parse::html::{BadSelector, Html, PageLink};
 use crate::parse::sitemap::Location;
 use crate::parse::url::{Url, plain_key, resolve_web};
 use crate::text;
@@ -139,10 +139,48 @@ pub fn page_entries(page: &Html, blog: &Blog) -> Result<Vec<FoundEntry>, BadSele
     let mut list = SiteEntries::new(blog);
     for link in page.links(blog.selector.as_deref())? {
         if let Some(url) = resolve_web(page.base().or(Some(&blog.url)), &link.href) {
-            list.add(&url, Some(&link.text), None);
+            list.add(&url, title_of(&link), None);
         }
     }
     Ok(list.found)
+}
+
+/// What a link is called: by the headline of its card, else by its words, unless they only ask to be followed.
+fn title_of(link: &PageLink) -> Option<&str> {
+    link.headline.as_deref().or_else(|| (!is_invitation(&link.text)).then_some(&*link.text))
+}
+
+/// Whether the words of a link are those of any link.
+fn is_invitation(text: &str) -> bool {
+    const WORDS: [&str; 25] = [
+        "read more",
+        "more",
+        "see more",
+        "view more",
+        "learn more",
+        "continue reading",
+        "details",
+        "view details",
+        "here",
+        "click here",
+        "続きを読む",
+        "続きを見る",
+        "続きをみる",
+        "続き",
+        "もっと見る",
+        "もっと読む",
+        "もっとみる",
+        "詳しく見る",
+        "詳しくはこちら",
+        "詳細",
+        "詳細を見る",
+        "詳細はこちら",
+        "こちら",
+        "記事を読む",
+        "全文を読む",
+    ];
+    let words = text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    words.is_empty() || WORDS.contains(&&*words)
 }
 
 /// The keys of all addresses that a page links to.
@@ -267,6 +305,18 @@ mod tests {
             ["https://blog.example/a", "https://blog.example/b#c", "https://www.blog.example/c"]
         );
         assert_eq!(found[0].title.as_deref(), Some("First"), "the title comes with the second link");
+    }
+
+    #[test]
+    fn a_card_is_called_by_its_headline_and_not_by_an_invitation() {
+        let html = r#"<article><a href="/1"><img src=x alt=""><time>2025.01.05</time><h3>One</h3><p>Excerpt</p></a></article>
+            <div><h3>Two</h3><p>Excerpt</p><a href="/2">続きを読む ≫</a></div>
+            <li><a href="/3">Read more…</a> <a href="/3">Three</a></li><li><a href="/4">詳細</a></li>
+            <section><h2>News</h2><a href="/5">Five</a><a href="/6">Six</a></section>"#;
+        let blog = blog("https://blog.example/");
+        let found = page_entries(&Html::from_text(html, Some(&blog.url)), &blog).unwrap();
+        let titles: Vec<_> = found.iter().map(|entry| entry.title.as_deref()).collect();
+        assert_eq!(titles, [Some("One"), Some("Two"), Some("Three"), None, Some("Five"), Some("Six")]);
     }
 
     #[test]

@@ -32,6 +32,15 @@ word_enum! {
 }
 
 impl Detector {
+    /// What it reads.
+    pub fn document(self) -> Phrase {
+        match self {
+            Detector::Feed => phrase!("feed", "フィード"),
+            Detector::Sitemap => phrase!("sitemap", "サイトマップ"),
+            Detector::Html => phrase!("page", "ページ"),
+        }
+    }
+
     /// What it is called.
     pub fn phrase(self) -> Phrase {
         match self {
@@ -249,11 +258,16 @@ impl FoundEntry {
         }
     }
 
-    /// Other keys of the same entry, for an id that is its address in one version of the document and not in another:
-    /// its link was edited, or is shared with a second entry.
+    /// The keys that the same entry has when its id is its address in one reading of the document and not in another:
+    /// its link was edited, or is shared with a second entry. And those that it has when its site is called with `www.` now and
+    /// without before, or the other way round.
     pub fn other_keys(&self) -> Vec<String> {
-        if self.key.starts_with("//") {
-            return ["https", "http"].map(|scheme| format!("id:{scheme}:{}", self.key)).into();
+        if let Some(address) = self.key.strip_prefix("//") {
+            let other = address
+                .strip_prefix("www.")
+                .map_or_else(|| format!("//www.{address}"), |bare| format!("//{bare}"));
+            let ids = ["https", "http"].map(|scheme| format!("id:{scheme}:{}", self.key));
+            return [other].into_iter().chain(ids).collect();
         }
         let address = self.key.strip_prefix("id:https:").or_else(|| self.key.strip_prefix("id:http:"));
         address.filter(|address| address.starts_with("//")).map(str::to_owned).into_iter().collect()

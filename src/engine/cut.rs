@@ -33,6 +33,10 @@ pub fn phrase(cut: Cut) -> Phrase {
             "it lists more sitemaps than are read; only the first and the last were",
             "サイトマップの数が上限を超えるため、最初と最後の部分だけを読み込みました"
         ),
+        Cut::Sitemap => phrase!(
+            "a sitemap that it lists could not be read; the others were",
+            "一部のサイトマップを読み込めないため、ほかのサイトマップだけを読み込みました"
+        ),
         Cut::End => phrase!("it breaks off", "文書が途中で切れています"),
     }
 }

@@ -270,7 +270,7 @@ impl Llm {
         prompt: &Prompt,
         files: &[File],
         options: &AskOptions,
-        read: impl Fn(&str) -> Result<T, String>,
+        read: impl Fn(&str) -> Result<T, Phrase>,
     ) -> Result<Answered<T>, AskError> {
         let read = |text: &str| {
             answer::check_leaks(text, &prompt.system)?;
@@ -322,8 +322,8 @@ impl Llm {
                     }
                     Err(why) => {
                         self.record_usage(reserved, asked_about, usage, None).await?;
-                        complaint = Some(why.clone());
-                        Phrase::verbatim(why)
+                        complaint = Some(why.to_string());
+                        why
                     }
                 },
                 Err(CallError::Unusable { why, usage, repair }) => {

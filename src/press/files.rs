@@ -151,7 +151,12 @@ fn media_type_of(extension: &str) -> &'static str {
     }
 }
 
-/// Whether the first bytes match the extension: an error page is not a PDF, whatever its address says.
+/// Whether files with this ending are text.
+pub(super) fn is_text(extension: &str) -> bool {
+    media_type_of(extension).starts_with("text/")
+}
+
+/// Whether the first bytes fit the ending: an error page is not a PDF, whatever its address says.
 fn is_what_it_says(media_type: &str, beginning: &[u8], says_html: bool) -> bool {
     let has = |magic: &[u8]| beginning.starts_with(magic);
     match media_type {

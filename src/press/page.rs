@@ -4,6 +4,7 @@ use reqwest::header::CONTENT_LENGTH;
 use url::Url;
 
 use super::Press;
+use super::files::is_text;
 use super::model::Item;
 use crate::fetch::{self, Head, Request, Response};
 use crate::hash;
@@ -143,6 +144,13 @@ async fn read_one(press: &Press, title: &str, url: &Url) -> Result<PageContent, 
         let bytes = Some(body.len() as u64);
         return Ok(PageContent::Page(ItemPage::of_file(title, head.final_url, "pdf", bytes)));
     }
+    if is_binary(&body) {
+        let bytes = Some(body.len() as u64);
+        // The address may end like that of a page all the same.
+        let extension = extension_of(&head.final_url).filter(|extension| !is_text(extension));
+        let extension = extension.unwrap_or_default();
+        return Ok(PageContent::Page(ItemPage::of_file(title, head.final_url, &extension, bytes)));
+    }
     let content_type = head.content_type().map(str::to_owned);
     // Parsing a large page takes a while and would block the async threads.
     let (selector, extensions) = (press.keys.content.clone(), press.keys.attachments.clone());
@@ -202,9 +210,23 @@ pub(super) fn nothing_sent() -> Phrase {
 
 /// The extension of an address, if it is one of `extensions`.
 fn attached_as(url: &Url, extensions: &[String]) -> Option<String> {
+    extension_of(url).filter(|extension| extensions.contains(extension))
+}
+
+fn extension_of(url: &Url) -> Option<String> {
     let (_, extension) = url.path_segments()?.next_back()?.rsplit_once('.')?;
-    let extension = extension.to_ascii_lowercase();
-    extensions.contains(&extension).then_some(extension)
+    Some(extension.to_ascii_lowercase())
+}
+
+/// Whether something is no text, whatever its server calls it: a table, an archive, a picture. Nothing but UTF-16 and UTF-32 have
+/// zero bytes in text, and there they stand in a pattern from the beginning.
+fn is_binary(body: &[u8]) -> bool {
+    let start = &body[..body.len().min(1024)];
+    let is_wide = matches!(
+        start,
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, 0, _, ..] | [_, 0, _, 0, ..] | [0, 0, _, ..]
+    );
+    start.contains(&0) && !is_wide
 }
 
 /// Sends a HEAD request.

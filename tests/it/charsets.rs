@@ -139,6 +139,9 @@ fn one_bad_byte_does_not_turn_a_text_into_another_encoding() {
     bytes.push(0xe3);
     let decoded = decode(&bytes, None, Kind::Plain);
     assert_eq!(decoded.text, format!("{JAPANESE}\u{fffd}"));
+    // Excerpts that a program cut after so many bytes end in the middle of a letter, each of them.
+    let cut: Vec<u8> = "日本語の抜粋".bytes().take(17).chain(*b"...\n").collect();
+    assert_eq!(decode(&cut.repeat(20), None, Kind::Plain).text, "日本語の抜\u{fffd}...\n".repeat(20));
     assert_eq!(decode(b"a\0b", None, Kind::Plain).text, "ab");
     assert_eq!(decode(b"", None, Kind::Xml), Decoded { text: String::new(), encoding: "utf-8".to_owned() });
 }

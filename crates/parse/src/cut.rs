@@ -14,6 +14,8 @@ pub enum Cut {
     Addresses,
     /// It lists more sitemaps than are read.
     Sitemaps,
+    /// A sitemap that it lists cannot be read.
+    Sitemap,
     /// It ends too early.
     End,
 }

@@ -166,7 +166,7 @@ fn mostly_utf8(bytes: &[u8]) -> bool {
         good += chunk.valid().bytes().filter(|byte| *byte >= 0xc0).count();
         bad += usize::from(!chunk.invalid().is_empty());
     }
-    good >= bad.saturating_mul(8) && good > 0
+    good >= bad.saturating_mul(3) && good > 0
 }
 
 fn by_mark(bytes: &[u8]) -> Option<(Cow<'_, str>, &'static str)> {

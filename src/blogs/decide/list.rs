@@ -76,8 +76,8 @@ pub(super) fn suspicion(
         _ if before >= SHORT_LIST && entries.len() * 2 < before && times < SURE_AFTER => {
             let message = phrase!(
                 "the {what} lists only {count} of {before} addresses: it looks broken",
-                "{what} のアドレスが {before} 件から {count} 件に減りました（壊れているようです）",
-                what = detector.word(),
+                "{what}のアドレスが {before} 件から {count} 件に減りました（壊れているようです）",
+                what = detector.document(),
                 count = entries.len()
             );
             refuse(CheckFailureKind::Other, message, Some(Unconfirmed::Shrunken(times)))
@@ -145,7 +145,12 @@ pub(super) fn read(
             Detector::Feed => usual_feed(next, state, entries, (&unseen, seen), &mut news),
             Detector::Sitemap | Detector::Html => {
                 let mut confirmed = unseen.clone();
-                if detector == Detector::Html && blog.confirm.unwrap_or(true) {
+                let known = entries.len() - unseen.len();
+                let few_left = state.url_count >= SHORT_LIST && known * 4 < state.url_count;
+                // A short list of other links that has lasted, such as a page that asks for consent, was seen often enough for a
+                // person to look at it. In the next check it would be a list like any other.
+                let has_lasted = few_left && matches!(state.unconfirmed, Some(Unconfirmed::Shrunken(_)));
+                if detector == Detector::Html && blog.confirm.unwrap_or(true) && !has_lasted {
                     let before = unconfirmed_links(state);
                     confirmed.retain(|entry| before.contains(entry.key.as_str()));
                     waiting = unseen
@@ -154,8 +159,7 @@ pub(super) fn read(
                         .map(|entry| entry.key.clone())
                         .collect();
                 }
-                let known = entries.len() - unseen.len();
-                if state.url_count >= SHORT_LIST && known * 4 < state.url_count && !confirmed.is_empty() {
+                if few_left && !confirmed.is_empty() {
                     news.held_because = Some(HoldReason::FewLeft { left: known, known: state.url_count });
                 }
                 news.entries = confirmed.into_iter().cloned().collect();

@@ -157,11 +157,12 @@ impl ProbeRun<'_> {
         if let Some(miss) = self.miss.take() {
             return Err(miss);
         }
-        let words: Vec<_> = self.blog.detectors().iter().map(|detector| detector.word()).collect();
+        let kinds = self.blog.detectors().iter().map(|detector| detector.document());
+        let kinds = kinds.reduce(|kinds, kind| phrase!("{kinds} and no {kind}", "{kinds}・{kind}"));
         Err(Miss::other(phrase!(
-            "no {words} was found for {url}",
-            "{url} に {words} が見つかりません",
-            words = words.join(" and no "),
+            "no {kinds} was found for {url}",
+            "{url} に{kinds}が見つかりません",
+            kinds = kinds.unwrap_or_else(|| Detector::Html.document()),
             url = self.blog.url.as_str()
         )))
     }
@@ -290,11 +291,7 @@ impl Miss {
 }
 
 fn describe(detector: Detector, url: &Url, why: Phrase) -> Phrase {
-    let what = match detector {
-        Detector::Feed => phrase!("feed", "フィード"),
-        Detector::Sitemap => phrase!("sitemap", "サイトマップ"),
-        Detector::Html => phrase!("page", "ページ"),
-    };
+    let what = detector.document();
     // A private feed may carry its token in the query, and this text goes to channels.
     let at = text::shorten(&text::one_line(&url[..url::Position::AfterPath]), MESSAGE_COLUMNS);
     phrase!("{what} {at}: {why}", "{what} {at}：{why}")

@@ -6,7 +6,9 @@ use bytes::Bytes;
 
 use super::feed::{feed_context, parse as parse_feed};
 use super::{Miss, PAGE_TYPES, ProbeRun, Read, apart, unchanged};
+use crate::blogs::config::Blog;
 use crate::blogs::detect;
+use crate::blogs::home::same_site;
 use crate::blogs::model::{Detector, DetectorResult, FoundEntry, KnownDocument};
 use crate::fetch::{Head, Response};
 use crate::parse::Cut;
@@ -15,11 +17,16 @@ use crate::parse::url::{Url, resolve_web};
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// The parsed content of a page.
+/// Links to feeds that are tried.
+const MAX_LINKED_FEEDS: usize = 8;
+
+/// What a page holds, read once.
 pub(super) struct PageRead {
     pub(super) head: Head,
     pub(super) feeds: Vec<Url>,
-    /// Its canonical address.
+    /// What it links to in its text and calls a feed.
+    pub(super) linked_feeds: Vec<Url>,
+    /// The address that it calls its own.
     pub(super) canonical: Option<Url>,
     /// Keys of the addresses that it links to, if needed to judge the feeds that it names.
     pub(super) linked: HashSet<String>,
@@ -67,7 +74,12 @@ impl ProbeRun<'_> {
             let html = Html::read(body, context.content_type.as_deref(), Some(&at));
             let feeds = html.feeds().iter().filter(|feed| !is_about_comments(feed));
             let feeds: Vec<Url> = feeds.filter_map(|feed| resolve_web(Some(&at), &feed.href)).collect();
-            let linked = if feeds.is_empty() { HashSet::new() } else { detect::linked_keys(&html, &blog) };
+            let linked_feeds = linked_feeds(&html, &blog);
+            let linked = if feeds.is_empty() && linked_feeds.is_empty() {
+                HashSet::new()
+            } else {
+                detect::linked_keys(&html, &blog)
+            };
             let (entries, cut) = if blog.uses(Detector::Html) && as_feed.is_none() {
                 (detect::page_entries(&html, &blog)?, html.cut())
             } else {
@@ -77,6 +89,7 @@ impl ProbeRun<'_> {
             Ok::<_, crate::parse::html::BadSelector>(PageRead {
                 head,
                 feeds,
+                linked_feeds,
                 canonical,
                 linked,
                 as_feed,
@@ -124,6 +137,29 @@ fn may_be_feed(body: &[u8], content_type: Option<&str>) -> bool {
     [b"<?xml".as_slice(), b"<rss", b"<feed", b"<rdf", b"{"].into_iter().any(has_mark)
         || (["xml", "rss", "atom"].iter().any(|word| media_type.contains(word))
             && !media_type.contains("xhtml"))
+}
+
+/// Feeds of its own site that a page does not name but links to, as many public bodies do: `<a href="/news.rdf">RSS</a>`.
+fn linked_feeds(html: &Html, blog: &Blog) -> Vec<Url> {
+    let links = html.links(None).unwrap_or_default();
+    let is_feed = |url: &Url, text: &str| {
+        let path = url.path().to_ascii_lowercase();
+        let text = text.to_ascii_lowercase();
+        [".rdf", ".rss", ".atom"].iter().any(|ending| path.ends_with(ending))
+            || (path.ends_with(".xml")
+                && ["rss", "atom", "feed"].iter().any(|word| path.contains(word) || text.contains(word)))
+    };
+    let mut found = Vec::new();
+    for link in links {
+        let Some(url) = resolve_web(html.base().or(Some(&blog.url)), &link.href) else { continue };
+        if same_site(&url, &blog.url) && is_feed(&url, &link.text) && !found.contains(&url) {
+            found.push(url);
+        }
+        if found.len() >= MAX_LINKED_FEEDS {
+            break;
+        }
+    }
+    found
 }
 
 fn is_about_comments(feed: &crate::parse::html::FeedLink) -> bool {

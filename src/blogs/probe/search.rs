@@ -54,8 +54,9 @@ impl ProbeRun<'_> {
             self.feed_search = Some(Some(self.blog.url.clone().into()));
             return Ok(Some(read));
         }
-        let (named, at) = (page.feeds.clone(), page.head.final_url.clone());
+        let (mut named, at) = (page.feeds.clone(), page.head.final_url.clone());
         let (linked, canonical) = (page.linked.clone(), page.canonical.clone());
+        let linked_feeds = page.linked_feeds.clone();
         let home = Home::behind(&self.blog.url, &at);
         let own = home.clone();
         let fits = move |feed: &Feed, at: &Url| {
@@ -63,9 +64,13 @@ impl ProbeRun<'_> {
                 || Home::is_listed(feed, at, &linked)
                 || canonical.as_ref().is_some_and(|canonical| Home::is_named(feed, at, canonical))
         };
-        let mut found = self.fullest_of(&named, &home, fits).await?;
+        let mut found = self.fullest_of(&named, &home, fits.clone()).await?;
         if found.is_none() {
             found = self.usual_feed_of(&home, &at, &named).await?;
+        }
+        if found.is_none() {
+            found = self.fullest_of(&linked_feeds, &home, fits).await?;
+            named.extend(linked_feeds);
         }
         let others = named.into_iter().filter(|url| found.as_ref().is_none_or(|(chosen, _)| url != chosen));
         self.other_feeds = others.take(MAX_OTHER_FEEDS).map(String::from).collect();

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::nothing_asked;
 use super::{ANY_TYPE, Miss, ProbeRun, Read, apart, in_background, unchanged};
+use crate::blogs::decide::{self, SURE_AFTER};
 use crate::blogs::detect;
 use crate::blogs::model::{CheckFailureKind, Detector, DetectorResult, KnownDocument};
 use crate::fetch::{Head, Response};
@@ -58,7 +59,7 @@ impl ProbeRun<'_> {
         // A nested list violates the protocol, but some sites have one; deeper lists are not followed.
         let mut children: VecDeque<(sitemap::Location, Depth)> =
             ends(&root.children).map(|child| (child.clone(), Depth::First)).collect();
-        let mut read_count = 0;
+        let (mut read_count, mut missed) = (0, None);
         while let Some((child, depth)) = children.pop_front() {
             let Some(at) = resolve_web(Some(&head.final_url), &child.loc) else { continue };
             let (child_head, body) = match self.ask(detector, &at, None, ANY_TYPE).await {
@@ -68,6 +69,17 @@ impl ProbeRun<'_> {
                 Err(miss)
                     if matches!(miss.trouble.kind, CheckFailureKind::Lost(_) | CheckFailureKind::Gone) =>
                 {
+                    continue;
+                }
+                Err(miss) if self.can_do_without(&miss) => {
+                    missed.get_or_insert(miss);
+                    known.push(KnownDocument {
+                        detector,
+                        url: at,
+                        etag: None,
+                        last_modified: None,
+                        lastmod: None,
+                    });
                     continue;
                 }
                 Err(miss) => return Err(miss),
@@ -91,12 +103,26 @@ impl ProbeRun<'_> {
                 break;
             }
         }
+        match missed {
+            Some(miss) if read_count == 0 => return Err(miss),
+            Some(_) => cut = cut.or(Some(Cut::Sitemap)),
+            None => {}
+        }
         let (blog, total) = (self.blog.clone(), locations.len());
         let entries = in_background(total > 2_000, move || detect::sitemap_entries(&locations, &blog)).await;
         Ok(Read { reading: DetectorResult::Entries { detector, entries, known, total, cut }, head })
     }
 
-    /// The validators of the nested sitemaps, if all of them are unchanged.
+    /// Whether the other sitemaps will do where one inside the sitemap cannot be read: what it had listed is known, and what it
+    /// lists meanwhile is new when it is back. Trouble that may pass by itself is waited for.
+    fn can_do_without(&self, miss: &Miss) -> bool {
+        let was_read =
+            self.state.decided_by == Some(Detector::Sitemap) && decide::same_settings(self.blog, self.state);
+        let may_pass = miss.is_passing && self.state.failures_in_a_row + 1 < SURE_AFTER;
+        was_read && !may_pass && !matches!(miss.trouble.kind, CheckFailureKind::Later(_))
+    }
+
+    /// What servers say about the sitemaps inside the sitemap, if every one of them is as it was.
     async fn unchanged_children(&self) -> Result<Option<Vec<KnownDocument>>, Miss> {
         let children = self.state.known.iter().filter(|known| known.detector == Detector::Sitemap).skip(1);
         let mut still = Vec::new();

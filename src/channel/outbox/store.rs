@@ -113,9 +113,8 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
         (false, None) => State::Ready,
     };
     let not_before = message.not_before.unwrap_or(now).max(now);
-    let too_many = || {
-        phrase!("more new things at once than `hold_above` allows", "一度の新着が `hold_above` を超えました")
-    };
+    let too_many =
+        || phrase!("unusually much is new at once", "一度の新着が普段より多いため、確認が必要です");
     let why: Vec<Phrase> =
         message.hold.then(too_many).into_iter().chain(suspicion.map(Suspicion::phrase)).collect();
     let why = (!why.is_empty()).then(|| Phrase::list(why));

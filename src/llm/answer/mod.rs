@@ -8,6 +8,8 @@ use serde_json::Value as Json;
 use super::AskOptions;
 use crate::config::redact;
 use crate::parse::url::scheme_before;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text::{self, Language};
 
 /// The longest reason, in columns.
@@ -67,34 +69,41 @@ struct SummaryShape {
     text: String,
 }
 
-/// Parses a verdict, or describes what is wrong with it.
-pub(super) fn read_verdict(answer: &str) -> Result<Verdict, String> {
+/// Reads a verdict, or says what is wrong with it.
+pub(super) fn read_verdict(answer: &str) -> Result<Verdict, Phrase> {
     let shape: VerdictShape = parse_json(answer)?;
     Ok(Verdict { worth: shape.verdict, reason: line(&shape.reason), criteria: lines(&shape.criteria) })
 }
 
 /// Parses a summary, or describes what is wrong with it.
 ///
-/// Models count badly: a text of up to twice the length is cut at a sentence, a longer one is an error.
-pub(super) fn read_summary(answer: &str, options: &AskOptions) -> Result<Summary, String> {
+/// Models count badly: up to twice the wanted length is cut at a sentence, more is a mistake.
+pub(super) fn read_summary(answer: &str, options: &AskOptions) -> Result<Summary, Phrase> {
     let shape: SummaryShape = parse_json(answer)?;
     let text = plain(&shape.text);
     if text.is_empty() {
-        return Err("`final` is empty".to_owned());
+        return Err(phrase!("`final` is empty", "`final` が空です"));
     }
     let chars = text.chars().count();
     if chars > options.max_chars * 2 {
-        return Err(format!("`final` has {chars} characters, at most {} are wanted", options.max_chars));
+        return Err(phrase!(
+            "`final` has {chars} characters, at most {most} are wanted",
+            "`final` が {chars} 文字あります（上限 {most} 文字）",
+            most = options.max_chars
+        ));
     }
     if !is_in_language(&text, options.language) {
-        return Err(format!("`final` is not in {}", options.language.choose("English", "Japanese")));
+        return Err(match options.language {
+            Language::En => phrase!("`final` is not in English", "`final` が英語ではありません"),
+            Language::Ja => phrase!("`final` is not in Japanese", "`final` が日本語ではありません"),
+        });
     }
     let text = cut_at_sentence(&text, options.max_chars);
     Ok(Summary { text, key_points: lines(&shape.key_points), missing: lines(&shape.missing) })
 }
 
-/// Some models think aloud first, and some put their JSON in a code fence with text around it; use the JSON inside.
-fn parse_json<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T, String> {
+/// Some models think aloud first, and some wrap their JSON in a code fence, with words around it; what is inside counts.
+fn parse_json<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T, Phrase> {
     let trimmed = answer.trim();
     let thought = trimmed.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
     let answer = thought.map_or(trimmed, |(_, answer)| answer);
@@ -106,8 +115,10 @@ fn parse_json<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T, String>
         None => answer,
     };
     serde_json::from_str(inner.trim()).map_err(|error| match error.classify() {
-        serde_json::error::Category::Data => "the JSON does not have the wanted shape".to_owned(),
-        _ => "the answer is not JSON".to_owned(),
+        serde_json::error::Category::Data => {
+            phrase!("the JSON does not have the wanted shape", "JSON が指定の形式ではありません")
+        }
+        _ => phrase!("the answer is not JSON", "回答が JSON ではありません"),
     })
 }
 
@@ -121,10 +132,10 @@ fn lines(texts: &[String]) -> Vec<String> {
 
 /// Rejects an answer that reveals confidential text: our instructions, or a secret of the config.
 ///
-/// `criteria` may repeat the names of our criteria.
-pub(super) fn check_leaks(answer: &str, system: &str) -> Result<(), String> {
+/// `criteria` may name the criteria in our words.
+pub(super) fn check_leaks(answer: &str, system: &str) -> Result<(), Phrase> {
     if redact(answer) != answer {
-        return Err("the answer contains a secret".to_owned());
+        return Err(phrase!("the answer contains a secret", "回答に秘密の値が含まれています"));
     }
     let texts = match parse_json::<BTreeMap<String, Json>>(answer) {
         Ok(fields) => fields
@@ -145,7 +156,11 @@ pub(super) fn check_leaks(answer: &str, system: &str) -> Result<(), String> {
         let run: String = run.iter().collect();
         texts.iter().any(|text| text.contains(&run))
     });
-    if is_echo { Err("the answer repeats its instructions".to_owned()) } else { Ok(()) }
+    if is_echo {
+        Err(phrase!("the answer repeats its instructions", "回答が指示文の繰り返しです"))
+    } else {
+        Ok(())
+    }
 }
 
 /// `text` reduced to words: no links, mentions, hashtags, markup or control characters.
@@ -160,12 +175,24 @@ pub fn plain(text: &str) -> String {
             .filter(|word| !word.is_empty())
             .collect();
         let line = words.join(" ");
-        let line = line.trim_start_matches(['>', '-', '*', '•', '#', '＃']).trim().to_owned();
+        let line = without_mark(&line).trim().to_owned();
         if !line.is_empty() {
             paragraphs.push(line);
         }
     }
     paragraphs.join("\n")
+}
+
+/// A line without the mark of a list, a quote or a headline in front of it; that of a negative number stays.
+fn without_mark(line: &str) -> &str {
+    let is_number = |rest: &str| rest.starts_with(|c: char| c.is_numeric());
+    let mut line = line;
+    while let Some(rest) = line.strip_prefix(['>', '-', '*', '•', '#', '＃'])
+        && !(line.starts_with('-') && is_number(rest))
+    {
+        line = rest;
+    }
+    line
 }
 
 /// `[words](address)` as `words`.
@@ -194,6 +221,11 @@ fn plain_word(word: &str) -> String {
     let mut chars = word.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
+            '*' if out.ends_with(|c: char| c.is_numeric())
+                && chars.peek().is_some_and(|next| next.is_numeric()) =>
+            {
+                out.push(c);
+            }
             '`' | '*' => {}
             '@' | '＠' | '#' | '＃'
                 if chars.peek().is_some() && !out.ends_with(|c: char| c.is_ascii_alphanumeric()) => {}
@@ -254,7 +286,9 @@ fn find_tag(text: &str) -> Option<(usize, usize)> {
         let after = name.trim_start_matches(is_name);
         let is_tag = inner.starts_with('!')
             || (name.starts_with(|c: char| c.is_ascii_alphabetic())
-                && (after.is_empty() || after.starts_with(|c: char| c.is_whitespace() || c == '/')));
+                && (after.is_empty() || after.starts_with(|c: char| c.is_whitespace() || c == '/'))
+                // Words of another script are the text between two comparisons.
+                && after.trim_start().chars().next().is_none_or(|c| c.is_ascii()));
         is_tag.then_some((start, start + 1 + length + 1))
     })
 }

@@ -1,6 +1,7 @@
 //! Answers of every kind: which are accepted, which are rejected, and what remains of them.
 
 use super::*;
+use crate::phrase::Speech;
 use serde_json::json;
 
 fn options(language: Language, max_chars: usize) -> AskOptions {
@@ -48,17 +49,34 @@ fn a_summary_is_bounded_and_in_its_language() {
     );
     let long = "総務省は調査の結果を公表した。対象は全国の世帯である。";
     assert_eq!(read_summary(&summary(long), &ja).unwrap().text, "総務省は調査の結果を公表した。");
-    assert!(read_summary(&summary(&"長い文。".repeat(20)), &ja).unwrap_err().contains("80 characters"));
-    assert!(read_summary(&summary("The ministry published."), &ja).unwrap_err().contains("Japanese"));
+    assert!(
+        read_summary(&summary(&"長い文。".repeat(20)), &ja)
+            .unwrap_err()
+            .to_string()
+            .contains("80 characters")
+    );
+    assert!(
+        read_summary(&summary("The ministry published."), &ja).unwrap_err().to_string().contains("Japanese")
+    );
     assert!(read_summary(&summary("中华人民共和国"), &ja).is_err(), "no kana");
     assert!(read_summary(&summary("   "), &ja).is_err());
-    assert!(read_summary(&summary("https://evil.example/"), &ja).unwrap_err().contains("empty"));
+    assert!(read_summary(&summary("https://evil.example/"), &ja).unwrap_err().to_string().contains("empty"));
     let en = options(Language::En, 100);
     assert!(
         read_summary(&summary("The ministry (総務省) published a survey of all households."), &en).is_ok()
     );
-    assert!(read_summary(&summary("総務省は調査の結果を公表した。"), &en).unwrap_err().contains("English"));
-    assert!(read_summary("{\"final\":\"x\"}", &en).unwrap_err().contains("shape"));
+    assert!(
+        read_summary(&summary("総務省は調査の結果を公表した。"), &en)
+            .unwrap_err()
+            .to_string()
+            .contains("English")
+    );
+    let why = read_summary("{\"final\":\"x\"}", &en).unwrap_err();
+    assert!(why.to_string().contains("shape"));
+    assert_eq!(
+        Speech { language: Language::Ja, ..Speech::default() }.phrase(&why),
+        "JSON が指定の形式ではありません"
+    );
 }
 
 #[test]
@@ -77,6 +95,8 @@ fn nothing_but_words_is_left_of_a_text() {
         ("SIP:a@host 本文 acct:b@host", "本文"),
         ("data: 5 件", "data: 5 件"),
         ("5<6 と C# と a>b と x<y, y>z", "5<6 と C# と a>b と x<y, y>z"),
+        ("A<B かつ C>D と 5*3=15 と*強調*と**3**", "A<B かつ C>D と 5*3=15 と強調と3"),
+        ("<a href=x>本文</a><br ／>", "本文<br ／>"),
         ("<scr<b>ipt>本文", "本文"),
         ("詳細は HTTPS://EVIL.example へ", "詳細は へ"),
         ("see www.evil.example now", "see now"),
@@ -89,6 +109,7 @@ fn nothing_but_words_is_left_of_a_text() {
         ("![図](javascript:x)本文", "図本文"),
         ("<script>alert(1)</script>本文<br/>", "alert(1)本文"),
         ("# 見出し\n\n- 一\n- 二", "見出し\n一\n二"),
+        ("-0.3%の減少\n- -5 度\n-二", "-0.3%の減少\n-5 度\n二"),
         ("a\u{202e}b\u{200b}c\0d\u{7}", "abcd"),
         ("3 < 5 and 7 > 2", "3 < 5 and 7 > 2"),
         ("ht\u{200b}tps://evil.example/", ""),

@@ -138,6 +138,10 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
     let is_bad_key = details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
         || message.to_ascii_lowercase().contains("api key");
     match answer.status {
+        // An upload that is not there yet, or no longer: it says nothing about the key.
+        403 if is_about_an_upload(&message) => {
+            ProviderPause::Down { why, after: answer.retry_after, may_have_counted: false }.into()
+        }
         401 | 403 => ProviderPause::Locked { why }.into(),
         400 if is_bad_key => ProviderPause::Locked { why }.into(),
         // No billing, or not available in this country: the same for every document.
@@ -175,9 +179,22 @@ fn is_about_a_field(details: &[Json]) -> bool {
 /// Whether the document cannot be read.
 fn is_about_the_document(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
-    ["no pages", "unable to process input", "token count", "payload size", "mime type"]
-        .iter()
-        .any(|words| message.contains(words))
+    let words = [
+        "no pages",
+        "page limit",
+        "unable to process input",
+        "token count",
+        "payload size",
+        "too large to be read",
+        "mime type",
+    ];
+    words.iter().any(|words| message.contains(words))
+}
+
+/// Whether a file cannot be had that we have uploaded ourselves.
+fn is_about_an_upload(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    message.contains("access the file") && message.contains("may not exist")
 }
 
 /// Whether only the owner of the account can solve it: the credit or allowance is used up.

@@ -88,6 +88,14 @@ fn a_status_says_who_is_to_blame() {
     for (status, body, blame) in [
         (401, json!({}), "locked"),
         (403, error("PERMISSION_DENIED", "no"), "locked"),
+        (
+            403,
+            error(
+                "PERMISSION_DENIED",
+                "You do not have permission to access the File ab1 or it may not exist.",
+            ),
+            "down",
+        ),
         (400, error("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."), "locked"),
         (400, error("FAILED_PRECONDITION", "User location is not supported"), "locked"),
         (404, error("NOT_FOUND", "models/x is not found"), "refused"),
@@ -95,6 +103,16 @@ fn a_status_says_who_is_to_blame() {
         (400, violation("contents[0].parts[1]"), "either"),
         (400, error("INVALID_ARGUMENT", "Request contains an invalid argument."), "either"),
         (400, error("INVALID_ARGUMENT", "The document has no pages."), "document"),
+        (
+            400,
+            error("INVALID_ARGUMENT", "The request's total referenced files bytes are too large to be read"),
+            "document",
+        ),
+        (
+            400,
+            error("INVALID_ARGUMENT", "The document exceeds the supported page limit of 1000."),
+            "document",
+        ),
         (413, json!({}), "document"),
         (500, error("INTERNAL", "x"), "down"),
         (503, error("UNAVAILABLE", "overloaded"), "down"),

@@ -113,7 +113,18 @@ fn drop_shared_keys(items: &mut [NewItem]) {
     }
 }
 
-/// Marks the items that the first fetch only records.
+/// Items in the order in which they are recorded, and posted if they are of one moment: feeds without times, or without dates, list
+/// the newest first, unless what dates there are say otherwise.
+pub(super) fn oldest_first(items: &[NewItem]) -> Vec<&NewItem> {
+    let is_oldest_first = matches!(items, [first, .., last] if first.published_at < last.published_at);
+    let mut ordered: Vec<&NewItem> = items.iter().collect();
+    if !is_oldest_first {
+        ordered.reverse();
+    }
+    ordered
+}
+
+/// Marks what the first look only records.
 pub(super) fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
     let announced = match first_run {
         FirstRun::All => return,

@@ -74,7 +74,7 @@ pub(in crate::press) async fn fetch_feed(
         zone: Some(press.env.app.timezone.time_zone().clone()),
         ..feed::Context::default()
     };
-    let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
+    let feed = feed::parse(&body, &context).map_err(|refused| refused.phrase())?;
     Ok(Fetched::Feed(FeedAnswer { cut: feed.cut, ..head.into() }, feed.entries))
 }
 

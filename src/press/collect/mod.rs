@@ -12,7 +12,7 @@ pub(super) use entries::{Read, read_entries, url_key};
 pub use entries::{item_title, item_url};
 pub(super) use fetch::{Fetched, asked_wait, fetch_feed};
 
-use self::entries::mark_baseline;
+use self::entries::{mark_baseline, oldest_first};
 use self::fetch::{FeedAnswer, MAX_PAUSE, left_alone_until, usable_validators};
 use super::events::{self, FeedCode, ItemCode};
 use super::model::{NewItem, Recorded};
@@ -295,7 +295,7 @@ async fn write(
             cut: answer.cut,
             ..Collected::default()
         };
-        for item in &new.items {
+        for item in oldest_first(&new.items) {
             if !store::add(tx, &job, item, is_held, known.last_success_at, now)? {
                 continue;
             }

@@ -117,6 +117,62 @@ on_both_databases! {
         assert_eq!(world.announced("b").await, ["new"]);
     }
 
+    async fn one_sitemap_that_is_refused_for_good_does_not_hide_the_others(fixture) {
+        let site = site(sitemap_only).await;
+        let base = site.url.as_str().trim_end_matches('/').to_owned();
+        let put = |path: &str, status: u16, body: String| {
+            site.edit(|content| drop(content.instead.insert(path.into(), (status, "application/xml".into(), body))));
+        };
+        let list = |pages: &[&str]| {
+            let urls: String = pages.iter().map(|page| format!("<url><loc>{base}/{page}</loc></url>")).collect();
+            format!("<urlset>{urls}</urlset>")
+        };
+        let children = ["posts.xml", "users.xml"].map(|child| format!("<sitemap><loc>{base}/{child}</loc></sitemap>"));
+        put("/sitemap.xml", 200, format!("<sitemapindex>{}</sitemapindex>", children.concat()));
+        put("/posts.xml", 200, list(&["one", "two"]));
+        put("/users.xml", 200, list(&["me"]));
+        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        world.run_times(1).await;
+        put("/users.xml", 403, String::new());
+        put("/posts.xml", 200, list(&["three", "one", "two"]));
+        let report = world.run().await;
+        assert!(report.summary.to_string().contains("a sitemap that it lists could not be read"), "{report:?}");
+        assert_eq!(world.told("b").await, ["three"]);
+        world.clock.advance(HOUR);
+        put("/users.xml", 200, list(&["me", "you"]));
+        world.run_times(2).await;
+        assert_eq!(world.told("b").await, ["three", "you"], "what it listed before is known");
+        // One that cannot be had for a moment is waited for, not for ever.
+        put("/users.xml", 500, String::new());
+        put("/posts.xml", 200, list(&["four", "three", "one", "two"]));
+        world.run_times(2).await;
+        assert_eq!(world.told("b").await.len(), 2);
+        world.run_times(1).await;
+        assert_eq!(world.told("b").await[2..], ["four"]);
+        // Where none is left there is nothing to go by.
+        put("/posts.xml", 403, String::new());
+        put("/users.xml", 403, String::new());
+        assert_eq!(world.run().await.summary, "checked 1 of 1 blog: 1 failed");
+    }
+
+    async fn a_site_that_is_called_with_www_now_has_nothing_new(fixture) {
+        let site = site(sitemap_only).await;
+        let port = site.url.port().unwrap();
+        let list = |host: &str, count: usize| {
+            let page = |number| format!("<url><loc>http://{host}:{port}/{number}</loc></url>");
+            let body = format!("<urlset>{}</urlset>", (0..count).map(page).collect::<String>());
+            site.edit(|content| drop(content.instead.insert("/sitemap.xml".into(), (200, "application/xml".into(), body))));
+        };
+        let localhost = format!("id = \"b\"\nurl = \"http://localhost:{port}/\"\nallow_private = [\"localhost\"]");
+        let world = World::new(&fixture, &config_text("", &[localhost]));
+        for (host, count) in [("localhost", 6), ("www.localhost", 6), ("www.localhost", 7), ("localhost", 7)] {
+            list(host, count);
+            world.run_times(1).await;
+        }
+        assert_eq!(world.changes().await.len(), 1);
+        assert_eq!(world.told("b").await.len(), 1);
+    }
+
     async fn a_refused_first_list_is_counted_once(fixture) {
         let site = site(sitemap_only).await;
         site.edit(|content| drop(content.instead.insert("/sitemap.xml".into(), (200, "application/xml".into(), "<urlset></urlset>".into()))));

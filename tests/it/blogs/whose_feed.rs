@@ -41,6 +41,28 @@ fn shapes() -> Vec<Shape> {
         Shape { what: "only the whole site has a feed", feeds: &[WHOLE_SITE], ..PLAIN },
         Shape { what: "the same with a slash", blog: "/user/", feeds: &[WHOLE_SITE], ..PLAIN },
         Shape {
+            what: "a ministry: not named, but linked to",
+            blog: "/",
+            links: &["/news.rdf", "/short.rdf"],
+            feeds: &[("/short.rdf", "/", &["/1"]), ("/news.rdf", "/", &["/menu/1", "/menu/2"])],
+            expected: Some("/news.rdf"),
+            ..PLAIN
+        },
+        Shape {
+            what: "linked to, and of the whole site",
+            links: &["/news.rdf"],
+            feeds: &[("/news.rdf", "/", OF_OTHERS)],
+            ..PLAIN
+        },
+        Shape {
+            what: "linked to are the parts of one in the usual place",
+            blog: "/",
+            links: &["/part/feed.xml"],
+            feeds: &[("/part/feed.xml", "/", OF_OTHERS), ("/rss.xml", "/", &["/1"])],
+            expected: Some("/rss.xml"),
+            ..PLAIN
+        },
+        Shape {
             what: "Zenn: below the user",
             feeds: &[WHOLE_SITE, ("/user/feed", "/user", OF_USER)],
             expected: Some("/user/feed"),

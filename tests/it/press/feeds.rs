@@ -43,6 +43,26 @@ async fn codes_about(world: &World, url: &str) -> Vec<String> {
 }
 
 on_both_databases! {
+    async fn entries_of_one_moment_are_posted_from_the_end_of_the_feed_on(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            world.publish(name, files(&[2000]));
+        }
+        let entry = |name: &str, date: &'static str| {
+            (None, world.ministry.page(name), format!("報道資料 {name}"), date)
+        };
+        let (monday, newer) = ("Mon, 12 Jan 2026 00:00:00 GMT", "Tue, 13 Jan 2026 00:00:00 GMT");
+        serve(&world, &[entry("a", monday)]);
+        world.live(1).await;
+        // Dates without times, the newest first, as ministries have them.
+        serve(&world, &[entry("d", newer), entry("c", monday), entry("b", monday), entry("a", monday)]);
+        world.live(1).await;
+        serve(&world, &[entry("d", newer), entry("e", newer), entry("f", newer)]);
+        world.live(1).await;
+        let posted: Vec<String> = world.posts().iter().map(|post| post.chars().take(6).collect()).collect();
+        assert_eq!(posted, ["報道資料 a", "報道資料 b", "報道資料 c", "報道資料 d", "報道資料 f", "報道資料 e"]);
+    }
+
     async fn a_run_in_which_every_step_failed_is_no_success(fixture) {
         let world = World::new(&fixture, &PLAIN).await;
         world.publish("broken", files(&[2000]));

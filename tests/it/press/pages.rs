@@ -2,6 +2,7 @@
 
 use super::*;
 use tsuzuki::demo::faults::Fault;
+use tsuzuki::demo::gemini::Reply;
 use tsuzuki::engine::Collector as _;
 
 const NINE: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9" };
@@ -93,6 +94,21 @@ on_both_databases! {
         assert!(world.posts()[1].ends_with(&world.ministry.page("moved")), "{:?}", world.posts());
         assert_eq!(world.standing("circle").await, "1/3/1");
         assert_eq!(world.standing("clock").await, "1/1/1", "a page that reloads itself by and by is read as it stands");
+    }
+
+    async fn an_entry_that_is_no_page_and_no_text_is_told_by_its_name(fixture) {
+        let world = World::new(&fixture, &NINE).await;
+        world.publish("table", Shape::Bare);
+        let archive = [&b"PK\x03\x04\x14\0\x06\0\x08\0\0\0!\0"[..], &[0xa7; 5000]].concat();
+        world.ministry.instead("/menu_news/s-news/table.html", "application/octet-stream", archive);
+        world.gemini.next(Reply::Text(r#"{"criteria":[],"reason":"x","verdict":"worth"}"#.to_owned()));
+        world.live(1).await;
+        let asked = world.gemini.questions();
+        assert_eq!(asked.len(), 2, "screened and summarised");
+        assert!(asked[0].text().contains("- 報道資料 table (5 KiB)"), "{}", asked[0].text());
+        assert!(!asked[0].text().contains("PK"), "{}", asked[0].text());
+        let is_sent = |asked: &tsuzuki::demo::gemini::Asked| asked.body.to_string().contains("inlineData");
+        assert!(!asked.iter().any(is_sent), "its address ends as that of a page");
     }
 
     async fn a_broken_file_holds_up_a_good_page_for_a_quarter_of_an_hour(fixture) {

@@ -51,12 +51,12 @@ on_both_databases! {
         world.send().await;
         assert_eq!(report.waiting_until, None, "{report:?}");
         let standings = [world.standing("a").await, world.standing("b").await, world.standing("c").await];
-        assert_eq!(standings, ["3/0/0", "1/5/1", "1/5/1"], "the newest comes first in the feed");
+        assert_eq!(standings, ["1/5/1", "1/5/1", "3/0/0"], "the oldest goes first");
         let control = &world.gemini.questions()[2];
         assert!(control.text().contains("This is a test.") && !control.text().contains("報道資料"), "{}", control.text());
         // The next day they are worth a post, and their summaries are refused: files are part of our requests.
         world.clock.advance(DAY);
-        for _ in ["b", "c"] {
+        for _ in ["a", "b"] {
             world.gemini.next(Reply::Usual);
             world.gemini.next(refusal());
         }

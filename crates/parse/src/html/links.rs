@@ -16,6 +16,9 @@ pub struct PageLink {
     pub href: String,
     /// Its text or a substitute: the `alt` text of an image, a title, a label.
     pub text: String,
+    /// The headline that goes with it: inside the link, or where only this link stands beside it.
+    #[serde(skip)]
+    pub headline: Option<String>,
 }
 
 /// A file linked by a page.
@@ -65,8 +68,50 @@ fn link(node: &NodeRef<'_>, base: Option<&Url>, resolver: &Resolver) -> Option<P
         None if base.is_none() && href.len() <= url::MAX_BYTES => href.to_owned(),
         None => return None,
     };
-    Some(PageLink { href, text: link_text(node) })
+    Some(PageLink { href, text: link_text(node), headline: headline(node) })
 }
+
+/// How far up from a link its headline is looked for.
+const MAX_STEPS: usize = 4;
+/// Elements and pieces of text that are looked at on each of these steps; a list of links has more.
+const MAX_BESIDE: usize = 100;
+
+fn headline(link: &NodeRef<'_>) -> Option<String> {
+    if let Some(inside) = only_heading(link, None) {
+        return inside;
+    }
+    let href = link.attr("href");
+    for above in link.ancestors_it(Some(MAX_STEPS)) {
+        if let Some(found) = only_heading(&above, href.as_deref()) {
+            return found;
+        }
+    }
+    None
+}
+
+/// The text of the one heading inside `node`; `Some(None)` where looking further up makes no sense, since something else than the
+/// link to `href` stands there, too.
+#[allow(clippy::option_option, reason = "three answers: found, none here, none anywhere")]
+fn only_heading(node: &NodeRef<'_>, href: Option<&str>) -> Option<Option<String>> {
+    let mut heading: Option<NodeRef<'_>> = None;
+    for (count, below) in node.descendants_it().enumerate() {
+        if count >= MAX_BESIDE {
+            return Some(None);
+        }
+        let is_other_link = below.has_name("a") && href.is_some() && below.attr("href").as_deref() != href;
+        let is_heading = HEADINGS.iter().any(|name| below.has_name(name));
+        if is_other_link || (is_heading && heading.is_some()) {
+            return Some(None);
+        }
+        if is_heading {
+            heading = Some(below);
+        }
+    }
+    let text = text::line_of(&heading?, MAX_TEXT_CHARS);
+    Some((!text.is_empty()).then_some(text))
+}
+
+const HEADINGS: [&str; 6] = ["h1", "h2", "h3", "h4", "h5", "h6"];
 
 fn link_text(node: &NodeRef<'_>) -> String {
     let seen = text::line_of(node, MAX_TEXT_CHARS);

@@ -111,7 +111,10 @@ fn without_an_address_links_stay_as_written() {
         None,
     );
     assert_eq!(html.feeds()[0].href, "feed.xml");
-    assert_eq!(html.links(None).unwrap(), [PageLink { href: "x/y".into(), text: "z".into() }]);
+    assert_eq!(
+        html.links(None).unwrap(),
+        [PageLink { href: "x/y".into(), text: "z".into(), headline: None }]
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::{Url, is_web};
 ///   segments resolved, an empty path is `/`. A final slash stays: `/a` and `/a/` can be two pages.
 /// - Percent-encoding: hex digits in upper case, unreserved characters decoded, a stray `%` encoded.
 /// - The fragment is left out, except `#!…`, which names the page on sites that route in the browser.
-/// - Parameters that only say where the visitor came from (`utm_…`, `fbclid`, …), or in which session (`PHPSESSID`,
+/// - Parameters that only say where the visitor came from (`utm_…`, `fbclid`, `ref=rss`, …), or in which session (`PHPSESSID`,
 ///   `;jsessionid=…`), are left out, the others are sorted by name; values of one name keep their order, because programs read
 ///   them as a list.
 /// - Other addresses than `http` and `https` only lose their fragment; `file:` loses the host before a drive letter,
@@ -65,7 +65,7 @@ fn push_query(key: &mut String, query: &str) {
         let mut normal = String::with_capacity(pair.len());
         push_normal_escapes(&mut normal, pair);
         let (name, value) = normal.split_once('=').unwrap_or((&normal, ""));
-        if !is_tracking(name) && !is_session(name, value) {
+        if !is_tracking(name) && !is_session(name, value) && !names_the_feed(name, value) {
             kept.push((name.to_owned(), normal));
         }
     }
@@ -131,7 +131,15 @@ fn is_tracking(name: &str) -> bool {
     TRACKING_NAMES.contains(name.as_str()) || TRACKING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Session parameters, which servers use for clients without cookies, such as ours.
+/// Parameters by which sites count the readers who come from their feed: `?ref=rss`, `?source=rss-1a2b3c------2`.
+fn names_the_feed(name: &str, value: &str) -> bool {
+    const NAMES: [&str; 6] = ["ref", "iref", "source", "src", "from", "via"];
+    const VALUES: [&str; 4] = ["rss", "rss2", "atom", "feed"];
+    let is_one_of = |known: &[&str], word: &str| known.iter().any(|one| one.eq_ignore_ascii_case(word));
+    is_one_of(&NAMES, name) && (is_one_of(&VALUES, value) || value.starts_with("rss-"))
+}
+
+/// Parameters that servers keep visitors apart by who take no cookies, as we do not.
 fn is_session(name: &str, value: &str) -> bool {
     let name = name.to_ascii_lowercase();
     match name.as_str() {

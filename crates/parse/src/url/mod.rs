@@ -110,6 +110,8 @@ mod tests {
             ("https://example.com/a?utm%5Fsource=x", "https://example.com/a"),
             ("https://example.com/a;jsessionid=0A1B.node2?b=1", "https://example.com/a?b=1"),
             ("https://example.com/a?PHPSESSID=0a1b&b=1", "https://example.com/a?b=1"),
+            ("https://example.com/a?ref=rss&source=RSS", "https://example.com/a"),
+            ("https://example.com/a?ref=main&source=rss-1a2b------2", "https://example.com/a?ref=main"),
             ("https://example.com/t?sid=0123456789abcdef0123456789abcdef&t=7", "https://example.com/t?t=7"),
             ("https://example.com/a#top", "https://example.com/a"),
             ("https://example.com/#!/news/3", "https://example.com/#!/news/3"),

@@ -49,6 +49,24 @@ fn a_list_that_stays_short_is_believed_although_it_goes_on() {
 }
 
 #[test]
+fn a_page_that_stays_another_one_is_held() {
+    let mut state = after(Detector::Html, "a b c d e f g");
+    let mut memory = "a b c d e f g".to_owned();
+    let mut held = Vec::new();
+    for _ in 0..5 {
+        let wall = saw(Detector::Html, entries("cookies privacy g"));
+        let decision = decide_check(&blog(), &rules(), &state, &wall, &seen(&memory));
+        held.push((decision.check.changed, is_held(&decision)));
+        if decision.check.changed {
+            memory += " cookies privacy";
+        }
+        state = *decision.state.unwrap_or(Box::new(state));
+    }
+    let nothing = (false, false);
+    assert_eq!(held, [nothing, nothing, (true, true), nothing, nothing]);
+}
+
+#[test]
 fn a_feed_that_stays_empty_is_believed_and_what_comes_then_is_new() {
     let mut state = after(Detector::Feed, "a b");
     state.feed_newest_at = Some(now().minus(DAY));
