@@ -137,18 +137,18 @@ on_both_databases! {
         put("/posts.xml", 200, list(&["three", "one", "two"]));
         let report = world.run().await;
         assert!(report.summary.to_string().contains("a sitemap that it lists could not be read"), "{report:?}");
-        assert_eq!(world.told("b").await, ["three"]);
+        assert_eq!(world.announced("b").await, ["three"]);
         world.clock.advance(HOUR);
         put("/users.xml", 200, list(&["me", "you"]));
         world.run_times(2).await;
-        assert_eq!(world.told("b").await, ["three", "you"], "what it listed before is known");
+        assert_eq!(world.announced("b").await, ["three", "you"], "what it listed before is known");
         // One that cannot be had for a moment is waited for, not for ever.
         put("/users.xml", 500, String::new());
         put("/posts.xml", 200, list(&["four", "three", "one", "two"]));
         world.run_times(2).await;
-        assert_eq!(world.told("b").await.len(), 2);
+        assert_eq!(world.announced("b").await.len(), 2);
         world.run_times(1).await;
-        assert_eq!(world.told("b").await[2..], ["four"]);
+        assert_eq!(world.announced("b").await[2..], ["four"]);
         // Where none is left there is nothing to go by.
         put("/posts.xml", 403, String::new());
         put("/users.xml", 403, String::new());
@@ -170,7 +170,7 @@ on_both_databases! {
             world.run_times(1).await;
         }
         assert_eq!(world.changes().await.len(), 1);
-        assert_eq!(world.told("b").await.len(), 1);
+        assert_eq!(world.announced("b").await.len(), 1);
     }
 
     async fn a_refused_first_list_is_counted_once(fixture) {
