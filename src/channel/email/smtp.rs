@@ -94,7 +94,7 @@ pub(super) async fn connect(
         .clients
         .resolve(host, *port, &settings.allow_private)
         .await
-        .map_err(|error| SendError::later(error.phrase()))?;
+        .map_err(|error| SendError::later(error.describe()))?;
     let no_connection = |why: Phrase| {
         SendError::later(phrase!("no connection to {host}: {why}", "{host} に接続できません：{why}"))
     };
@@ -130,7 +130,7 @@ pub(super) async fn connect(
         }
         connection.sign_in(user, password.expose()).await.map_err(|fault| {
             let why = phrase!(
-                "{host} does not let `user` in: {said}",
+                "{host} refuses the login (`user`, `password`): {said}",
                 "{host} が `user` のログインを拒否しました：{said}",
                 said = Phrase::from(&fault)
             );
