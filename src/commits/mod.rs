@@ -51,7 +51,7 @@ use self::run::decide::{self, HostJob, Sharing};
 use self::run::{Bulk, Ended, RunRow, WorkedRun};
 use crate::config::Problems;
 use crate::config::value::HttpUrl;
-use crate::db::{self, Db};
+use crate::db::{self, Db, Tx};
 use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
@@ -183,6 +183,10 @@ impl Collector for Commits {
     async fn test(&self, db: &Db) -> Result<Preview, Failure> {
         let client = self.source.client(&self.env)?;
         preview::preview(&self.source, &list_host_jobs(&self.env.jobs), &*client, db).await
+    }
+
+    fn find_collected_at(&self, tx: &mut Tx<'_>, name: &JobName) -> db::Result<Option<Timestamp>> {
+        run::store::find_last_of_job(tx, name)
     }
 
     async fn plan(&self, db: &Db, _now: Timestamp) -> db::Result<Plan> {

@@ -95,6 +95,11 @@ pub trait Collector: Send + Sync {
         Ok(None)
     }
 
+    /// When what the job of that name collects was last collected by something else than its own run.
+    fn find_collected_at(&self, _tx: &mut Tx<'_>, _name: &JobName) -> db::Result<Option<Timestamp>> {
+        Ok(None)
+    }
+
     /// Says what a run would do now, without changing anything or calling anything that costs.
     async fn plan(&self, db: &Db, now: Timestamp) -> db::Result<Plan>;
 }

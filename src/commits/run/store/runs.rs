@@ -3,7 +3,7 @@
 use super::super::lease_name;
 use super::super::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
 use crate::db::{self, FromRow, Row, Tx};
-use crate::id::RunId;
+use crate::id::{JobName, RunId};
 use crate::ledger::lease::{self, Holder};
 use crate::ledger::presence;
 use crate::phrase::Phrase;
@@ -250,6 +250,20 @@ pub fn find_last_completed(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option
              ORDER BY started_at_utc DESC LIMIT 1"
         ),
         params![run_id],
+        |row| row.get::<Option<Timestamp>>(0),
+    )?;
+    Ok(last.flatten())
+}
+
+/// When the last run that a job took part in was completed; one that names no job is of all.
+pub fn find_last_of_job(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp>> {
+    let last = tx.find(
+        sql!(
+            "SELECT completed_at_utc FROM bulk_collection_runs
+             WHERE status = 'completed' AND (job_name IS NULL OR job_name = ?1)
+             ORDER BY started_at_utc DESC LIMIT 1"
+        ),
+        params![job],
         |row| row.get::<Option<Timestamp>>(0),
     )?;
     Ok(last.flatten())
