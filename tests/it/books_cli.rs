@@ -174,6 +174,8 @@ fn resetting_a_quota_says_what_it_resumes() {
         );
         let said = shell.ends("quota reset google_books --yes", 0);
         assert!(!said.contains("Resumed"), "{said}");
+        let said = shell.ends("quota reset google_books --date yesterday --yes", 2);
+        assert!(said.contains("`yesterday` is no day") && said.contains("2026-01-15"), "{said}");
     });
 }
 
