@@ -176,7 +176,7 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
 fn parse_state(text: &str) -> Result<State, UnknownWord> {
     let is_shown = |state: &&State| {
         let shown = short_phrase(**state);
-        shown.to_string() == text || super::japanese::SPEECH.phrase(&shown) == text
+        shown == text || super::japanese::SPEECH.phrase(&shown) == text
     };
     State::ALL.iter().find(is_shown).map_or_else(|| text.parse(), |state| Ok(*state))
 }

@@ -11,9 +11,7 @@ const REFUSED: &str = "[[job]]\nname = \"a-blog-that-cannot-be-read\"\nkind = \"
 #[test]
 fn runs_warnings_and_hints_break_between_words() {
     let test_env = TestEnv::new(REFUSED);
-    for (command, code) in
-        [("run a-blog-that-cannot-be-read", 1), ("job show one-that-is-not-there", 2)]
-    {
+    for (command, code) in [("run a-blog-that-cannot-be-read", 1), ("job show one-that-is-not-there", 2)] {
         for columns in [40, 60] {
             let piped = said(&test_env.run(&command.split(' ').collect::<Vec<_>>()));
             let words: BTreeSet<&str> = piped.split_whitespace().collect();
