@@ -112,7 +112,7 @@ impl Why {
     /// What happened at `host`. Our own back-off is not told: it is over in seconds, while these words are read for days.
     fn phrase(self, host: &str, after: Duration) -> Phrase {
         match self {
-            Why::Status(status) => phrase!("HTTP {status} from {host}", "{host} の応答：HTTP {status}"),
+            Why::Status(status) => phrase!("HTTP {status} from {host}", "{host} の応答は HTTP {status}"),
             Why::Asked(status) => phrase!(
                 "HTTP {status} from {host}, which asks to wait {span}",
                 "{host} の応答：HTTP {status}（{span}待つよう求められました）",
@@ -362,6 +362,6 @@ mod tests {
         }
         let later = Error::Later { host: host(), after: second * 90, why: Why::Status(503) };
         assert_eq!(later.to_string(), "HTTP 503 from a.example");
-        assert_eq!(japanese.phrase(&later.phrase()), "a.example の応答：HTTP 503");
+        assert_eq!(japanese.phrase(&later.phrase()), "a.example の応答は HTTP 503");
     }
 }
