@@ -48,7 +48,7 @@ fn main() {
     }
 }
 
-/// Runs everything in turn and prints the best turn of each.
+/// Runs all variants in turn and prints the best turn of each.
 fn compare(blogs: usize) {
     let server = measure::serve(&["serve"]);
     let port: u16 = server.ready.parse().unwrap();
@@ -128,8 +128,8 @@ fn ours(dir: &Path, now: &str) {
     assert!(program.status().unwrap().success());
 }
 
-/// Answers 304 to those who know the version, on every loopback address, and a feed to the others. After a request for
-/// `/publish` every twentieth blog has one more entry. Every answer takes `delay`, and `/asked` says how many there were.
+/// Answers 304 if the version matches, on every loopback address, and a feed otherwise. After a request for `/publish`
+/// every twentieth blog has one more entry. Every answer takes `delay`, and `/asked` returns their number.
 async fn serve(delay: Duration) {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     static PUBLISHED: AtomicUsize = AtomicUsize::new(0);
@@ -280,7 +280,7 @@ async fn bare_first(dir: &Path, port: u16, blogs: usize) {
     }
 }
 
-/// The least that a feed reader does: guid, title, link and date of every item.
+/// The minimum that a feed reader does: guid, title, link and date of every item.
 fn parse(text: &str) -> Vec<[String; 4]> {
     let mut reader = quick_xml::Reader::from_str(text);
     let (mut entries, mut item, mut field) = (Vec::new(), None::<[String; 4]>, None);

@@ -30,25 +30,25 @@ mod measure;
 
 /// Rows of a page of `commits ls`.
 const PAGE: usize = 50;
-/// Four times the commits may cost this much more for each of them.
+/// With four times the commits, each may cost this much more.
 const LINEAR_LIMIT: f64 = 1.5;
 /// Four times the commits may take this much more memory while they are collected.
 const FLAT_LIMIT: f64 = 1.15;
-/// No small write waits longer.
+/// The longest wait of a small write.
 const LONGEST_WAIT_MS: f64 = 1_000.0;
 
-/// What one phase took.
+/// The cost of one phase.
 #[derive(Clone, Copy, Debug)]
 struct Phase {
     secs: f64,
-    /// CPU seconds of this process; a server on its own is not in them.
+    /// CPU seconds of this process, without those of a database server.
     cpu: f64,
     peak: f64,
-    /// The longest that a small write waited, in milliseconds: of the same process, of another.
+    /// The longest wait of a small write in milliseconds: in the same process, and in another.
     waits: [f64; 2],
 }
 
-/// Stands for a file of its own.
+/// Means a temporary file.
 const SQLITE: &str = "sqlite";
 
 const PHASES: [&str; 4] = ["collect", "stats by month", "a page of ls", "rewind by half"];
@@ -88,7 +88,7 @@ fn compare(name: &str, urls: [&str; 2], commits: usize) {
         );
     }
     for at in [0, 1, 3] {
-        // Where the work is ours, the time of others on the machine does not count.
+        // For SQLite, all work is in this process, so the load of the machine does not count.
         let cost = |phase: &Phase| if urls[0] == SQLITE { phase.cpu } else { phase.secs };
         let growth = cost(&whole[at]) / cost(&quarter[at]).max(0.01) / 4.0;
         println!(
@@ -103,7 +103,7 @@ fn compare(name: &str, urls: [&str; 2], commits: usize) {
     println!("the longest wait of a small write: {longest:.0} ms: {}", verdict(longest < LONGEST_WAIT_MS));
 }
 
-/// Two schemas of their own, dropped at the end.
+/// Creates two schemas, dropped at the end.
 fn with_schemas(address: &str, work: impl FnOnce([&str; 2])) {
     let names = ["quarter", "whole"].map(|name| format!("bench_{name}_{}", std::process::id()));
     let mut client = postgres::Client::connect(address, postgres::NoTls).unwrap();
@@ -117,7 +117,7 @@ fn with_schemas(address: &str, work: impl FnOnce([&str; 2])) {
     }
 }
 
-/// Runs one size as a process of its own.
+/// Runs one size in a child process.
 fn measure(url: &str, commits: usize) -> Vec<Phase> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output = command.args(["one", url, &commits.to_string()]).output().unwrap();
@@ -163,7 +163,7 @@ async fn one(place: DbUrl, commits: usize) {
     db.close().await;
 }
 
-/// Does `work` while small writes go on in this process and through another connection, and prints what it took.
+/// Runs `work` during small writes in this process and over another connection, and prints its cost.
 async fn phase<T>(db: &Db, other: &Db, work: impl AsyncFnOnce() -> T) -> T {
     let stop = CancellationToken::new();
     let writing = [db, other].map(|db| tokio::spawn(write_on(db.clone(), stop.clone())));
@@ -180,8 +180,7 @@ async fn phase<T>(db: &Db, other: &Db, work: impl AsyncFnOnce() -> T) -> T {
     done
 }
 
-/// Writes a row again and again, with a small pause, as a `job pause` would; answers how many milliseconds the longest
-/// took.
+/// Writes a row repeatedly, with a small pause, as `job pause` would; returns the longest time in milliseconds.
 async fn write_on(db: Db, stop: CancellationToken) -> f64 {
     let mut longest: f64 = 0.0;
     while !stop.is_cancelled() {

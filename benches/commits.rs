@@ -28,11 +28,11 @@ mod measure;
 
 const AT_ONCE: usize = 4;
 const TURNS: usize = 3;
-/// Statistics are short, and on the wall: more turns, so that one of each is undisturbed.
+/// Statistics are short, and measured in real time: more turns, so that one of each is undisturbed.
 const STATS_TURNS: usize = 9;
-/// What of the bare loop's rate is reached.
+/// The required share of the bare loop's rate.
 const RATE_LIMIT: f64 = 1.0 / 1.3;
-/// Four times the commits may take this much more memory.
+/// With four times the commits, this much more memory is allowed.
 const FLAT_LIMIT: f64 = 1.15;
 /// Statistics beside the plain aggregate.
 const STATS_LIMIT: f64 = 1.5;
@@ -133,7 +133,7 @@ async fn fetch(client: &reqwest::Client, url: &str, project: usize, page: usize)
     client.get(url).send().await.unwrap().bytes().await.unwrap()
 }
 
-/// The same page again and again.
+/// Parses the same page repeatedly.
 async fn parse(url: &str, projects: usize, commits: usize) {
     let page = fetch(&client(), url, 1, 1).await;
     let per_page = serde_json::from_slice::<Vec<Bare>>(&page).unwrap().len();
@@ -188,7 +188,7 @@ fn store(connection: &mut rusqlite::Connection, project: usize, commits: &[Bare]
     transaction.commit().unwrap();
 }
 
-/// One page that was parsed before, stored again and again under new SHAs, one transaction each.
+/// Stores one parsed page repeatedly under new SHAs, in one transaction each.
 async fn insert(url: &str, projects: usize, commits: usize, dir: &Path) {
     let body = fetch(&client(), url, 1, 1).await;
     let mut parsed: Vec<Bare> = serde_json::from_slice(&body).unwrap();
@@ -235,7 +235,7 @@ async fn ours(url: &str, projects: usize, commits: usize, dir: &Path) {
     db.close().await;
 }
 
-/// The aggregate that a person would write; people are told apart by name only, months are those of UTC.
+/// The aggregate as a person would write it; authors are identified by name only, months are in UTC.
 const PLAIN: &str =
     "SELECT author_name, substr(committed_date_utc, 1, 7), COUNT(*), CAST(SUM(additions) AS BIGINT),
        CAST(SUM(deletions) AS BIGINT)
@@ -260,7 +260,7 @@ async fn compare_stats(commits: usize) {
     }
 }
 
-/// The same on a server, where the time on the wall is what both wait for.
+/// The same on a server, in real time.
 async fn compare_on_postgres(address: &str, from: &Path, commits: usize) {
     let schema = format!("bench_{}", std::process::id());
     let url = format!("{address}?options=-csearch_path%3D{schema}");

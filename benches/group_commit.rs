@@ -71,7 +71,7 @@ fn add(tx: &mut tsuzuki::db::Tx<'_>) -> tsuzuki::db::Result<()> {
 }
 
 async fn bare(path: &std::path::Path) -> Result<Duration, Box<dyn std::error::Error>> {
-    // Our own opening makes the schema; the loop is nobody's but rusqlite's.
+    // Our own code creates the schema; the loop uses only rusqlite.
     Db::open(DbUrl::File(path.to_owned()), Open::Create, Clock::system()).await?.close().await;
     let connection = rusqlite::Connection::open(path)?;
     connection.pragma_update(None, "synchronous", "FULL")?;

@@ -31,9 +31,9 @@ use measure::{run, verdict};
 
 mod measure;
 
-/// How much faster ours has to be.
+/// The required speed-up.
 const RATE_LIMIT: f64 = 10.0;
-/// Mails that the slow client hands in: each takes it the delay of an acknowledgement.
+/// Mails of the slow client: each takes the delay of an acknowledgement.
 const SLOW: usize = 50;
 
 fn main() {
@@ -51,7 +51,7 @@ fn main() {
     println!("{ratio:.1} ×, at least {RATE_LIMIT}: {}", verdict(ratio >= RATE_LIMIT));
 }
 
-/// Queues mails and sends them in one pass; answers how many a second.
+/// Queues mails and sends them in one pass; returns the rate per second.
 async fn send(server: &SmtpServer, mails: usize) -> f64 {
     let dir = tempfile::tempdir().unwrap();
     let text = format!(
@@ -94,7 +94,7 @@ async fn send(server: &SmtpServer, mails: usize) -> f64 {
     mails as f64 / took
 }
 
-/// Hands mails in as a client does that keeps Nagle's algorithm on and writes text and final dot one after the other.
+/// Sends mails with Nagle's algorithm on, and text and final dot in two writes.
 fn deliver_in_two_writes(address: SocketAddr, count: usize) {
     for _ in 0..count {
         let mut stream = TcpStream::connect(address).unwrap();

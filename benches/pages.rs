@@ -1,4 +1,4 @@
-//! How long the server takes for each page of a pipeline, over real sockets, on a large generated database.
+//! The response time of each page of a pipeline, over real sockets, with a large generated database.
 //!
 //! `cargo bench --bench pages` fills 100,000 items, checks, changes and books, a million commits and a million messages; a number
 //! behind `--` multiplies all of them. With `TSUZUKI_TEST_POSTGRES` set, PostgreSQL is measured, too.
@@ -28,7 +28,7 @@ const CONFIG: &str = "[web]\nlisten = \"127.0.0.1:0\"\n\
     [[job]]\nname = \"shelf\"\nkind = \"books\"\nqueries = [\"x\"]\n\
     [[job]]\nname = \"code\"\nkind = \"commits\"\ngitlab = \"https://gitlab.example\"\ntoken = \"t\"\nprojects = [\"team/p1\"]\n";
 
-/// Pages, and what is asked of them.
+/// Pages with their parameters.
 const PATHS: [&str; 26] = [
     "/",
     "/commits",
@@ -58,7 +58,7 @@ const PATHS: [&str; 26] = [
     "/api/v1/overview",
 ];
 
-/// Times that each page is asked for; the median is told.
+/// Requests of each page; the median is printed.
 const TIMES: usize = 7;
 
 fn main() -> Result<()> {
@@ -92,7 +92,7 @@ async fn measure(name: &str, place: DbUrl, dialect: Dialect, factor: f64) -> Res
         .map_err(|problems| format!("{problems:?}"))?;
     let app = App::new(&config, db.clone()).map_err(|problems| format!("{problems:?}"))?;
     let finders = watch::Sender::new(Arc::new(app.finder(&config, 100)));
-    // The daemon does this beside the pages.
+    // The daemon does this in the background.
     let started = Instant::now();
     for pipeline in tsuzuki::app::PIPELINES {
         (pipeline.refresh)(&config, &db, &Clock::system()).await?;
@@ -154,9 +154,9 @@ fn execute(place: &DbUrl, text: &str) -> std::result::Result<(), String> {
     }
 }
 
-/// Ten years of work of 40 people in five projects with three branches each that share nothing, and the other tables.
+/// Ten years of work of 40 people in five projects with three disjoint branches each, and the other tables.
 fn fill(dialect: Dialect, factor: f64) -> String {
-    // Statistics tell commits apart by the first half of their SHAs.
+    // Statistics identify commits by the first half of their SHAs.
     let sha = |number: &str| match dialect {
         Dialect::Sqlite => format!("printf('%08x%032d', {number}, 0)"),
         Dialect::Postgres => format!("rpad(lpad(to_hex({number}), 8, '0'), 40, '0')"),
@@ -192,7 +192,7 @@ fn fill(dialect: Dialect, factor: f64) -> String {
         format!("INSERT INTO books (isbn13, title, authors_json, source, first_seen_at, last_seen_at, last_delivered_at) {hundred} '978' || {} || '0', 'A book about ' || {}, '[\"Somebody\"]', 'google_books', {date}, {date}, CASE WHEN i % 10 > 0 THEN {date} END FROM n", pad("i", 9), text("i")),
         format!("INSERT INTO job_books (job_name, isbn13, first_seen_at, is_waiting, last_sent_at) {hundred} 'shelf', '978' || {} || '0', {date}, CASE WHEN i % 10 = 0 THEN 1 ELSE 0 END, CASE WHEN i % 10 > 0 THEN {date} END FROM n", pad("i", 9)),
         format!("INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, payload, state, created_at, not_before, settled_at) {million} 'k' || {0}, 'watch', 'hook', 'r', 'blogs', 'digest:' || {0}, '{{}}', 'sent', {date}, {date}, {date} FROM n", text("i")),
-        // PostgreSQL does it by itself after a while; SQLite never, and its plans are made without.
+        // PostgreSQL does this by itself after a while; SQLite never does, and plans without statistics.
         match dialect {
             Dialect::Sqlite => String::new(),
             Dialect::Postgres => "ANALYZE".to_owned(),

@@ -60,7 +60,7 @@ fn atom(entries: usize) -> String {
     feed + "</feed>"
 }
 
-/// The least that any reader does: every token, every text, nothing kept.
+/// The minimum of any parser: every token and text, nothing stored.
 fn tokens(text: &str) -> usize {
     let mut reader = Reader::from_str(text);
     let mut seen = 0;
@@ -74,7 +74,7 @@ fn tokens(text: &str) -> usize {
     }
 }
 
-/// Runs `read` until it has taken [`LEAST_SECS`] of this thread's CPU; answers the seconds of one reading.
+/// Runs `read` until it has taken [`LEAST_SECS`] of this thread's CPU; returns the seconds of one call.
 fn time_one(read: &mut dyn FnMut()) -> f64 {
     let mut times = 1_u32;
     loop {

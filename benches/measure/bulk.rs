@@ -1,4 +1,4 @@
-//! A run of commits as the benchmarks start one.
+//! A run of commits for benchmarks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tsuzuki::config::{self, Env};
 use tsuzuki::db::Db;
 use tsuzuki::engine::Progress;
 
-/// One run over all projects of the group; answers how many commits were new.
+/// One run over all projects of the group; returns how many commits were new.
 pub(crate) async fn collect(url: &str, db: &Db, at_once: usize) -> i64 {
     let text = format!(
         "[[job]]\nname = \"code\"\nkind = \"commits\"\nallow_private = [\"127.0.0.1\"]\ngitlab = \"{url}\"\n\

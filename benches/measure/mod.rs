@@ -1,4 +1,4 @@
-//! What the benchmarks share: CPU and memory of one process, and this benchmark again as processes of their own.
+//! Shared by the benchmarks: CPU and memory of a process, and running this benchmark as a child process.
 
 #![allow(
     dead_code,
@@ -16,14 +16,14 @@ use std::time::Instant;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
-/// What one process took.
+/// The cost of one process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     /// CPU seconds of all its threads.
     pub(crate) cpu: f64,
     /// Seconds on the wall.
     pub(crate) wall: f64,
-    /// The most memory it ever had, in MiB.
+    /// Peak memory in MiB.
     pub(crate) peak: f64,
 }
 
@@ -34,7 +34,7 @@ impl Figures {
     }
 }
 
-/// What was given behind the name of the benchmark.
+/// The arguments of the benchmark.
 pub(crate) fn args() -> Vec<String> {
     std::env::args().skip(1).filter(|arg| arg != "--bench").collect()
 }
@@ -45,14 +45,14 @@ pub(crate) fn run<T>(work: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(work)
 }
 
-/// Runs `work` in this process and prints what it took, for [`measure`] to read.
+/// Runs `work` in this process and prints its cost, for [`measure`].
 pub(crate) fn report(work: impl FnOnce()) {
     let (before, started) = (cpu_secs(), Instant::now());
     work();
     println!("{} {} {}", cpu_secs() - before, started.elapsed().as_secs_f64(), peak_mib());
 }
 
-/// Lets `work` start a program and wait for it, and prints what that took, for [`measure`] to read.
+/// Runs `work`, which starts a program and waits for it, and prints the cost, for [`measure`].
 pub(crate) fn report_children(work: impl FnOnce()) {
     let started = Instant::now();
     work();
@@ -65,7 +65,7 @@ pub(crate) fn report_children(work: impl FnOnce()) {
     println!("{cpu} {wall} {}", usage.max_rss() as f64 / 1024.0);
 }
 
-/// Runs this benchmark with `args` as a process of its own and reads what it reported.
+/// Runs this benchmark with `args` as a child process and parses its report.
 pub(crate) fn measure(args: &[&str]) -> Figures {
     let output = itself(args).output().unwrap();
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stdout));
@@ -75,14 +75,14 @@ pub(crate) fn measure(args: &[&str]) -> Figures {
     Figures { cpu: figures[0], wall: figures[1], peak: figures[2] }
 }
 
-/// A server, which ends with this value.
+/// A server; stops when dropped.
 pub(crate) struct Server {
     child: Child,
-    /// The line it printed when it was ready.
+    /// The line that it printed when it was ready.
     pub(crate) ready: String,
 }
 
-/// Starts this benchmark with `args` as a process of its own and waits for its first line.
+/// Starts this benchmark with `args` as a child process and waits for its first line.
 pub(crate) fn serve(args: &[&str]) -> Server {
     let mut child = itself(args).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -103,7 +103,7 @@ fn itself(args: &[&str]) -> Command {
     command
 }
 
-/// Whether a promise holds, in words.
+/// Whether a limit is kept, in words.
 pub(crate) fn verdict(holds: bool) -> &'static str {
     if holds { "holds" } else { "DOES NOT HOLD" }
 }
@@ -117,18 +117,18 @@ pub(crate) fn cpu_secs() -> f64 {
     ticks as f64 / 100.0
 }
 
-/// CPU seconds of this thread; what others do on the machine does not count.
+/// CPU seconds of this thread, independent of the load of the machine.
 pub(crate) fn thread_cpu_secs() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     stat.split_whitespace().next().unwrap().parse::<u64>().unwrap() as f64 / 1e9
 }
 
-/// Forgets the most memory that this process ever had, so that [`peak_mib`] is that of what comes.
+/// Resets the peak memory of this process for [`peak_mib`].
 pub(crate) fn reset_peak() {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
 }
 
-/// The most memory that this process ever had (VmHWM).
+/// The peak memory of this process (VmHWM).
 pub(crate) fn peak_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

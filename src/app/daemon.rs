@@ -1,4 +1,4 @@
-//! The daemon, put together: jobs when they are due, sending, alerts, pruning, and a config that may change meanwhile.
+//! The daemon: runs due jobs, sends messages, announces alerts, prunes history and reloads a changed config.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,30 +17,30 @@ use crate::engine::daemon::{self, StartRequests};
 use crate::engine::{Finder, Progress, Runner};
 use crate::time::Clock;
 
-/// How often the config file, and the place of the database, is checked.
+/// How often to check whether the config file or the database file has changed.
 const POLL_EVERY: Duration = Duration::from_secs(5);
-/// How often alerts are brought up to date.
+/// How often to update alerts.
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(60);
-/// How often old history is deleted.
+/// How often to delete old history.
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// How often what pages show, but is too much to count for each reader, is brought up to date.
+/// How often to refresh the precomputed data of pages.
 const REFRESH_EVERY: Duration = Duration::from_secs(10);
 
-/// What a daemon shares with the pages beside it.
+/// What a daemon shares with the web server.
 pub struct Shared<'a> {
     pub finders: &'a watch::Sender<Arc<Finder>>,
     pub progress: Progress,
     pub requests: StartRequests,
-    /// Notified by whoever wants the config to be read again, changed or not: what it names may have changed.
+    /// Requests a reload of the config even if the file has not changed, as files that it names may have.
     pub asked: &'a Notify,
 }
 
 impl App {
-    /// Runs jobs and sends until `stop` is cancelled, or the database is removed or replaced.
+    /// Runs jobs and sends messages until `stop` is cancelled, or the database is removed or replaced.
     ///
-    /// `reload` is called whenever the file at `config` has changed, or somebody asks for it; `None` keeps what is there. Jobs and channels change at
-    /// once; the database and the addresses of pages stay until a restart.
+    /// `reload` is called when the file at `config` has changed or a reload is requested; `None` keeps the present
+    /// config. Jobs and channels are replaced at once; the database and the addresses of pages only by a restart.
     pub async fn serve(
         self: Arc<Self>,
         shared: Shared<'_>,
@@ -85,7 +85,7 @@ impl App {
     }
 }
 
-/// Waits; answers whether to go on.
+/// Waits; returns `false` if it was stopped.
 async fn pause(time: Duration, stop: &CancellationToken) -> bool {
     tokio::select! {
         () = stop.cancelled() => false,
@@ -93,8 +93,8 @@ async fn pause(time: Duration, stop: &CancellationToken) -> bool {
     }
 }
 
-/// Stops everything when the file of the database was removed or replaced: whatever is found or sent from then on would
-/// be forgotten.
+/// Stops everything when the database file is removed or replaced: anything found or sent afterwards would not be
+/// recorded.
 async fn stop_when_replaced(db: &Db, stop: &CancellationToken) {
     loop {
         if db.is_replaced() {
@@ -111,7 +111,7 @@ async fn prune(app: watch::Receiver<Arc<App>>, stop: &CancellationToken) {
     loop {
         let current = Arc::clone(&app.borrow());
         if let Err(error) = current.prune().await {
-            warn!("Old history stays for now: {error}");
+            warn!("Cannot delete old history yet: {error}");
         }
         if !pause(PRUNE_EVERY, stop).await {
             return;
@@ -119,13 +119,13 @@ async fn prune(app: watch::Receiver<Arc<App>>, stop: &CancellationToken) {
     }
 }
 
-/// Counts for the pages what has changed, by the config that is in use.
+/// Refreshes the precomputed data of pages, with the current config.
 async fn refresh(finders: &watch::Sender<Arc<Finder>>, db: &Db, clock: &Clock, stop: &CancellationToken) {
     loop {
         let finder = Arc::clone(&finders.borrow());
         for pipeline in finder.pipelines {
             if let Err(error) = (pipeline.refresh)(&finder.config, db, clock).await {
-                warn!("Pages show older counts for now: {error}");
+                warn!("Cannot refresh the counts of pages yet: {error}");
             }
         }
         if !pause(REFRESH_EVERY, stop).await {
@@ -144,8 +144,8 @@ async fn announce(app: watch::Receiver<Arc<App>>, stop: &CancellationToken) {
     }
 }
 
-/// Sends what is queued. A sender with other channels takes over at once; the one before it claims no more, and finishes the
-/// messages under way in their own time: cutting them off would send them twice.
+/// Sends queued messages. After a reload a new sender takes over at once; the old one claims no more messages, but
+/// completes those it is sending, since aborting them would send them twice.
 async fn send(mut app: watch::Receiver<Arc<App>>, stop: &CancellationToken) {
     let run = async |sender: Sender, term: CancellationToken| sender.run(&term, stop).await;
     let mut sending = FuturesUnordered::new();

@@ -55,19 +55,19 @@ pub fn documents() -> impl Iterator<Item = &'static ExportDocument> {
     PIPELINES.iter().flat_map(|pipeline| pipeline.documents)
 }
 
-/// Every sort of thing that has a name, in the order in which a bare name is tried.
+/// Every kind of thing that has names, in the order in which a bare name is tried.
 pub fn things() -> impl Iterator<Item = &'static Thing> {
     let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.things.iter().copied());
     of_pipelines.chain(things::THINGS.iter().copied())
 }
 
-/// Every page of the dashboard that has a place in the navigation.
+/// Pages of the dashboard, in the order of the navigation.
 fn list_pages() -> impl Iterator<Item = &'static Page> {
     let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.pages.iter().copied());
     of_pipelines.chain(pages::PAGES.iter().copied())
 }
 
-/// How often jobs of a kind run that do not say so.
+/// The default interval of a kind of job.
 pub fn default_every(kind: &str) -> Option<Span> {
     let pipeline = find_pipeline(kind)?;
     Span::from_secs(pipeline.every.as_secs())
@@ -78,7 +78,7 @@ pub fn job_kinds() -> impl Iterator<Item = &'static str> {
     PIPELINES.iter().map(|pipeline| pipeline.kind.name)
 }
 
-/// What should be better, though the file can be used.
+/// Possible improvements to a valid config file.
 pub fn list_warnings(config: &Config) -> Problems {
     let mut warnings = Problems::default();
     warnings.extend(list_unused(config));
@@ -93,7 +93,7 @@ pub fn list_warnings(config: &Config) -> Problems {
     warnings
 }
 
-/// The warning about a job that notifies nobody: its owner may wait for a message that never comes.
+/// The warning about a job without a channel: its owner may wait for messages in vain.
 pub fn warn_without_channel(job: &config::Job) -> Option<Problem> {
     let WithoutChannel { instead, listing } = &find_pipeline(&job.kind)?.without_channel;
     let message = phrase!(
@@ -107,7 +107,7 @@ pub fn warn_without_channel(job: &config::Job) -> Option<Problem> {
     job.deliver.is_empty().then(warning)
 }
 
-/// Which of the secrets that are `missing` a job needs: its own, those of its channels and its model, and the proxy's.
+/// The `missing` secrets that a job needs: its own, those of its channels and its model, and the proxy's.
 fn list_missing_of(job: &Job, config: &Config, missing: &[MissingAt]) -> Vec<Phrase> {
     let relied_on = job.collector.relies_on();
     let deliver = config.find_job(job.name.as_str()).map_or(&[][..], |job| job.deliver.as_slice());
@@ -145,13 +145,13 @@ fn list_unused(config: &Config) -> Vec<Problem> {
         })
         .chain(
             llms.map(|llm| {
-                unused(llm, phrase!("no job asks a model", "モデルに問い合わせるジョブがありません"))
+                unused(llm, phrase!("no job uses a model", "モデルに問い合わせるジョブがありません"))
             }),
         )
         .collect()
 }
 
-/// Every kind of job, channel and LLM. `config` checks files against it.
+/// Every kind of job, channel and LLM; `config` checks files against them.
 pub fn kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         let pipelines = PIPELINES.iter().map(|pipeline| pipeline.kind);
@@ -162,21 +162,20 @@ pub fn kinds() -> &'static [Kind] {
     &KINDS
 }
 
-/// Why the program cannot be put together.
+/// Why the program cannot start with a config.
 #[derive(Debug)]
 pub enum Error {
-    /// A table of the config file is wrong.
     Config(Problems),
-    /// The HTTP client cannot be made.
+    /// The HTTP client cannot be created.
     Fetch(fetch::Error),
-    /// The proxy's address or password cannot be had.
+    /// The secret of the proxy is not set.
     MissingProxy(MissingSecret),
-    /// The proxy cannot be used.
+    /// The address of the proxy is invalid.
     BadProxy,
 }
 
 impl Error {
-    /// Why, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             Self::Config(problems) => Phrase::verbatim(problems.to_string()),
@@ -206,16 +205,16 @@ impl From<fetch::Error> for Error {
     }
 }
 
-/// Everything that a process needs, made from one config file.
+/// The parts of a process, made from one config file.
 pub struct App {
     pub env: JobEnv,
-    /// The jobs, in the order of the file.
+    /// In the order of the file.
     pub jobs: Vec<Job>,
     keep_history: Option<Span>,
 }
 
 impl App {
-    /// Builds the tools and every job; all problems of the file are reported at once.
+    /// Creates the tools and every job; reports all problems of the file together.
     pub fn new(config: &Config, db: Db) -> Result<Self, Error> {
         let clock = db.clock().clone();
         let fetcher = fetcher(config, clock.clone())?;
@@ -264,7 +263,7 @@ impl App {
         }
     }
 
-    /// Sends what the jobs have put into the outbox, and tells them how it ended.
+    /// Sends the messages in the outbox and notifies the jobs of the outcome.
     pub fn sender(&self) -> Sender {
         let JobEnv { db, channels, channel_env, .. } = &self.env;
         Sender::new(
@@ -276,18 +275,18 @@ impl App {
         )
     }
 
-    /// Tells the operator what is wrong.
+    /// Announces alerts to the operator.
     pub fn announcer(&self) -> Announcer {
         Announcer::new(&self.env)
     }
 }
 
-/// What every pipeline does when its messages have ended.
+/// What every pipeline does when its messages are final.
 pub fn topics() -> Topics {
     PIPELINES.iter().fold(Topics::new(), |topics, pipeline| (pipeline.topics)(topics))
 }
 
-/// The fetcher of this process.
+/// Creates the fetcher of this process.
 pub fn fetcher(config: &Config, clock: Clock) -> Result<Fetcher, Error> {
     let app = &config.app;
     let client = ClientConfig {
@@ -299,7 +298,7 @@ pub fn fetcher(config: &Config, clock: Clock) -> Result<Fetcher, Error> {
     Ok(Fetcher::new(FetchConfig { client, ..FetchConfig::default() }, clock)?)
 }
 
-/// The proxy's address; what is wrong with it is told without showing it, for it may hold a password.
+/// The proxy's address. It may contain a password, so errors do not show it.
 fn read_proxy(proxy: &config::Secret) -> Result<Url, Error> {
     let revealed = proxy.reveal().map_err(Error::MissingProxy)?;
     match Url::parse(revealed.expose()) {
@@ -333,7 +332,7 @@ fn make_job(job: &config::Job, env: &JobEnv) -> Result<Job, Problems> {
     })
 }
 
-/// The daily limits: those of the file, and those that hold without being configured.
+/// The daily limits: those of the file, and the defaults of pipelines.
 pub fn quotas(config: &Config) -> BTreeMap<String, Quota> {
     let quota =
         |name: &str, rule: config::Quota| (name.to_owned(), Quota { provider: name.to_owned(), rule });

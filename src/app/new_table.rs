@@ -1,4 +1,4 @@
-//! A new job, channel or model provider, from flags, answers or a form: its keys, and how it gets into the config file.
+//! A new job, channel or model provider from flags, answers or a form: its keys, and adding it to the config file.
 
 use std::path::Path;
 
@@ -11,51 +11,44 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Clock;
 
-/// The keys of a table, in the order in which they are written.
+/// The keys of a table in their order.
 pub type TableKeys = Vec<(String, toml::Value)>;
 
-/// What a person wants.
+/// The settings of a new job.
 #[derive(Clone, Default)]
 pub struct NewJob {
-    /// What it does.
     pub kind: String,
-    /// What it is called.
     pub name: String,
-    /// How often it runs.
     pub every: Option<String>,
-    /// When it runs.
     pub cron: Option<String>,
-    /// Channels that it notifies.
     pub deliver: Vec<String>,
-    /// What the first run sends.
     pub first_run: Option<String>,
-    /// The flags that a pipeline has of its own, each with what was given.
+    /// The pipeline's own flags, each with its values.
     pub own: Vec<(&'static Flag, Vec<String>)>,
-    /// Any other keys.
     pub set: TableKeys,
 }
 
-/// Why it cannot be added.
+/// Why a table cannot be added.
 #[derive(Debug)]
 pub enum AddError {
-    /// There is one of that name.
+    /// The name is taken.
     Known {
         /// A job, a channel or a provider.
         what: Phrase,
         name: String,
     },
-    /// A flag has a value that it cannot have.
+    /// A flag has an invalid value.
     Value(Phrase),
-    /// The file cannot be changed, or would not be right.
+    /// The file cannot be changed, or would be invalid.
     Edit(EditError),
-    /// The jobs of the file could not be made any more.
+    /// The jobs of the file could not be created.
     App(super::Error),
     /// There is no memory for a look.
     Db(db::Error),
 }
 
 impl AddError {
-    /// Why, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             Self::Known { what, name } => {
@@ -90,7 +83,7 @@ impl From<db::Error> for AddError {
 }
 
 impl NewJob {
-    /// The keys of its table, in the order in which a person would write them.
+    /// The keys of its table, in the usual order.
     pub fn keys(&self) -> Result<TableKeys, Phrase> {
         let mut keys: TableKeys =
             vec![("name".into(), self.name.as_str().into()), ("kind".into(), self.kind.as_str().into())];
@@ -109,7 +102,7 @@ impl NewJob {
         Ok(keys)
     }
 
-    /// Puts it at the end of the file, if all jobs of the file can be made then; answers what the file says now.
+    /// Appends it to the file if all jobs of the file can be created then; returns the new config.
     pub async fn add_to(&self, path: &Path, env: &Env, clock: &Clock) -> Result<Config, AddError> {
         let keys = self.keys().map_err(AddError::Value)?;
         let mut file = ConfigFile::open(path)?;
@@ -121,46 +114,42 @@ impl NewJob {
     }
 }
 
-/// A channel or a model provider that a person wants.
+/// The settings of a new channel or model provider.
 pub struct NewTable {
     /// `channel` or `llm`.
     pub table: &'static str,
-    /// What it does.
     pub kind: &'static str,
-    /// The flags of its kind.
     pub flags: &'static [Flag],
-    /// What it is called.
     pub name: String,
-    /// What was given for each flag.
+    /// The values of each flag.
     pub own: Vec<(&'static Flag, Vec<String>)>,
-    /// Any other keys.
     pub set: TableKeys,
 }
 
 impl NewTable {
-    /// A channel.
+    /// A new channel, with the values of its flags.
     pub fn channel(kind: &'static ChannelKind, name: &str, own: Vec<(&'static Flag, Vec<String>)>) -> Self {
         let name = name.to_owned();
         Self { table: "channel", kind: kind.keys.name, flags: kind.flags, name, own, set: Vec::new() }
     }
 
-    /// A model provider, called as its kind.
+    /// A model provider with the name of its kind.
     pub fn llm(kind: &'static ProviderKind, own: Vec<(&'static Flag, Vec<String>)>) -> Self {
         let (table, kind, flags) = ("llm", kind.keys.name, kind.flags);
         Self { table, kind, flags, name: kind.to_owned(), own, set: Vec::new() }
     }
 
-    /// Its keys, in the order in which a person would write them.
+    /// The keys of its table, in the usual order.
     pub fn keys(&self) -> Result<TableKeys, Phrase> {
         let mut keys: TableKeys = vec![("kind".into(), self.kind.into())];
         let own = Flag::keys(self.flags, &self.own)?;
-        // What is set by its key replaces what a flag would have written.
+        // A key in `set` replaces the one of a flag.
         keys.extend(own.into_iter().filter(|(key, _)| !self.set.iter().any(|(known, _)| known == key)));
         keys.extend(self.set.iter().cloned());
         Ok(keys)
     }
 
-    /// Puts it at the end of the file, if the file is right then; answers what the file says now.
+    /// Appends it to the file if the file is valid then; returns the new config.
     pub async fn add_to(&self, path: &Path, env: &Env, clock: &Clock) -> Result<Config, AddError> {
         let keys = self.keys().map_err(AddError::Value)?;
         let mut file = ConfigFile::open(path)?;
@@ -183,21 +172,21 @@ fn borrow(keys: &TableKeys) -> Vec<(&str, toml::Value)> {
     keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect()
 }
 
-/// Saves the file, if all that it names can be made.
+/// Saves the file if everything in it can be created.
 async fn save(file: ConfigFile, env: &Env, clock: &Clock) -> Result<Config, AddError> {
     App::preview(&file.read(super::kinds(), env)?, clock).await?;
     Ok(file.save(super::kinds(), env)?)
 }
 
 impl App {
-    /// Everything, on an empty database in memory, for a config that is not in use: its jobs can be made, or an error says why
-    /// not. Nothing is fetched, so a secret of the way out need not be there.
+    /// Creates everything on an empty database in memory, to check a config that is not in use. Nothing is fetched, so
+    /// the proxy's secret may be missing.
     pub async fn preview(config: &Config, clock: &Clock) -> Result<Self, AddError> {
         let db = Db::open(DbUrl::Memory, Open::Create, clock.clone()).await?;
         Ok(Self::without_ways_out(config, db)?)
     }
 
-    /// Everything, for a look that fetches nothing: a secret of the way out need not be there.
+    /// The same on `db`, for a process that fetches nothing: the proxy's secret may be missing.
     pub fn without_ways_out(config: &Config, db: Db) -> Result<Self, super::Error> {
         if config.app.proxy.as_ref().is_some_and(|proxy| proxy.reveal().is_err()) {
             let mut without = config.clone();

@@ -1,4 +1,4 @@
-//! One pass: jobs run, what they queue is sent beside them, the operator hears what is wrong, and old history goes.
+//! One pass: runs jobs, sends their messages in parallel, announces alerts and prunes history.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,30 +14,30 @@ use crate::engine::{DeliveryMode, Finished, Job, Progress, Runner, Selection, st
 use crate::id::JobName;
 use crate::time::Timestamp;
 
-/// What a pass did.
+/// The result of a pass.
 pub struct PassReport {
-    /// How each job ended, in the order in which they were named.
+    /// How each job ended, in the given order.
     pub finished: Vec<(JobName, Finished)>,
     pub sent: Sent,
     /// The jobs that ran for the first time.
     pub first_runs: Vec<JobName>,
 }
 
-/// What several rounds over the outbox did together.
+/// The total of several rounds over the outbox.
 #[derive(Debug, Default)]
 pub struct Sent {
     pub sent: u64,
     pub unknown: u64,
     pub failed: u64,
-    /// Messages that turned out to need a person.
+    /// Messages that now need a person.
     pub held: u64,
-    /// Channels that let nothing leave although messages wait for them.
+    /// Channels that cannot send although messages wait for them.
     pub waits: Vec<ChannelWait>,
-    /// When the pass began: what has come to wait since is news.
+    /// When the pass began: waits that began since are reported.
     pub began_at: Option<Timestamp>,
-    /// Channels that messages wait for and the config does not name.
+    /// Channels that messages wait for but that are not configured.
     pub orphans: BTreeSet<String>,
-    /// When the next of those that wait may leave.
+    /// When the next waiting message may be sent.
     pub next_at: Option<Timestamp>,
 }
 
@@ -51,13 +51,13 @@ impl Sent {
         self.next_at = round.next_at;
     }
 
-    /// Whether messages wait for a channel that refuses our credentials.
+    /// Whether messages wait for a channel that rejects our credentials.
     pub fn is_locked(&self) -> bool {
         self.waits.iter().any(|wait| wait.cause == WaitCause::Locked)
     }
 }
 
-/// How far the jobs of a pass are.
+/// Signals from the running jobs of a pass.
 #[derive(Default)]
 struct JobsUnderWay {
     /// Notified whenever one ends.
@@ -67,9 +67,9 @@ struct JobsUnderWay {
 }
 
 impl App {
-    /// Runs `jobs` and sends beside them; `on_end` hears of each job when it ends.
+    /// Runs `jobs` and sends messages in parallel; calls `on_end` when a job ends.
     ///
-    /// With [`DeliveryMode::NoDeliver`] nothing leaves, not even what waited in the outbox before.
+    /// With [`DeliveryMode::NoDeliver`] nothing is sent, not even older messages in the outbox.
     pub async fn run_pass(
         &self,
         jobs: Vec<Job>,
@@ -84,11 +84,11 @@ impl App {
         let runner = Runner::new(db.clone(), progress).delivering(delivery);
         let under_way = JobsUnderWay::default();
         let running = async {
-            let hear = |job: &JobName, finished: &Finished| {
+            let report = |job: &JobName, finished: &Finished| {
                 on_end(job, finished);
                 under_way.ended.notify_one();
             };
-            let finished = runner.run_reporting(jobs, selection, stop, hear).await;
+            let finished = runner.run_reporting(jobs, selection, stop, report).await;
             under_way.done.cancel();
             finished
         };
@@ -108,14 +108,14 @@ impl App {
         Ok(PassReport { finished, sent, first_runs })
     }
 
-    /// Sends what is due now, once.
+    /// Sends due messages once.
     pub async fn send_now(&self, stop: &CancellationToken) -> db::Result<Sent> {
         let under_way = JobsUnderWay::default();
         under_way.done.cancel();
         self.send_until_done(&under_way, stop).await
     }
 
-    /// Sends what is due: at once, whenever a job ends, and when all have ended.
+    /// Sends due messages: at once, whenever a job ends, and when all have ended.
     async fn send_until_done(&self, jobs: &JobsUnderWay, stop: &CancellationToken) -> db::Result<Sent> {
         let (sender, began_at) = (self.sender(), self.env.clock.now());
         let mut sent = Sent { began_at: Some(began_at), ..Sent::default() };
@@ -124,7 +124,7 @@ impl App {
             match sender.send_due(stop).await {
                 Ok(round) => sent.add(round),
                 Err(error) if is_last => return Err(error),
-                Err(error) => warn!("The outbox cannot be worked on now: {error}"),
+                Err(error) => warn!("The outbox cannot be processed now: {error}"),
             }
             if is_last {
                 break;
@@ -140,7 +140,7 @@ impl App {
         Ok(sent)
     }
 
-    /// Notifies the operator of what is wrong; sending may just have shown what is wrong with a channel.
+    /// Announces alerts; the send before may have just revealed a problem with a channel.
     async fn announce(&self, sender: &Sender, sent: &mut Sent, stop: &CancellationToken) -> db::Result<()> {
         if self.announcer().update_if_possible().await > 0 {
             sent.add(sender.send_due(stop).await?);

@@ -6,11 +6,11 @@ use crate::engine::pipeline::Prune;
 use crate::ledger::event;
 use crate::time::Timestamp;
 
-/// Rows deleted per transaction, so that nobody waits long.
+/// Rows deleted in one transaction, so that other writers do not wait long.
 const PRUNED_AT_ONCE: usize = 1_000;
 
 impl App {
-    /// Deletes what `keep_history` does not keep; nothing without that key.
+    /// Deletes what is older than `keep_history`; nothing without that key.
     pub async fn prune(&self) -> db::Result<u64> {
         match self.keep_history {
             Some(keep) => prune(&self.env.db, self.env.clock.now().minus(keep.into())).await,
@@ -19,7 +19,7 @@ impl App {
     }
 }
 
-/// Deletes history older than `before`, in small transactions; answers how many rows went.
+/// Deletes history older than `before` in small transactions; returns how many rows were deleted.
 pub async fn prune(db: &Db, before: Timestamp) -> db::Result<u64> {
     let mut pruned = 0;
     let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.prune.iter().copied());

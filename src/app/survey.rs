@@ -1,4 +1,4 @@
-//! Everything that is wrong with a config file or should be better, told at once.
+//! Checks a config file and reports everything that is wrong with it or could be better.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use super::{App, Error, kinds, list_warnings};
 use crate::config::{self, Config, Env, Problem, Problems};
 use crate::time::Clock;
 
-/// The config as far as it can be read, and what is to be said about it; secrets that are missing are not among it.
+/// The config as far as it can be read, and all problems and warnings; missing secrets are not among them.
 pub async fn survey(path: &Path, env: &Env, clock: &Clock) -> (Option<Config>, Problems) {
     let (config, mut problems) = config::survey(path, kinds(), env);
     let Some(config) = config else { return (None, problems) };
     config.hide_secrets();
-    // What one table says about another shows only when all of them are put together.
+    // Contradictions between tables show only when everything is created.
     match App::preview(&config, clock).await {
         Ok(_) => {}
         Err(AddError::App(Error::Config(more))) => problems.extend(more),

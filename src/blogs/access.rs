@@ -1,4 +1,4 @@
-//! How we prove who we are to the servers of a blog: a login, headers, cookies.
+//! Credentials for the servers of a blog: a login, headers, cookies.
 
 use reqwest::header::{AUTHORIZATION, COOKIE, HeaderName};
 
@@ -9,7 +9,7 @@ use crate::parse::url::Url;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// What proves who we are; secrets are looked up when a request is made.
+/// The credentials; secrets are resolved when a request is made.
 #[derive(Debug)]
 pub struct BlogAccess {
     login: Option<(String, Secret)>,
@@ -17,7 +17,7 @@ pub struct BlogAccess {
 }
 
 impl BlogAccess {
-    /// What the table of a blog says, or the key that is wrong and why.
+    /// Reads the table of a blog; the error is the invalid key with the reason.
     pub(super) fn read(keys: &BlogKeys) -> Result<Option<Self>, (String, Phrase)> {
         let mut headers = Vec::new();
         for (name, value) in &keys.headers {
@@ -45,7 +45,7 @@ impl BlogAccess {
 }
 
 impl Blog {
-    /// The same request with what proves who we are, if it goes to a server that the config names.
+    /// Adds the credentials to a request if it goes to a server that the config names.
     pub(super) fn authorized(&self, mut request: Request, url: &Url) -> Result<Request, MissingSecret> {
         let Some(access) = &self.access else { return Ok(request) };
         let mut own = [Some(&self.url), self.feed.as_ref(), self.sitemap.as_ref()].into_iter().flatten();

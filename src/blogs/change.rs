@@ -1,4 +1,4 @@
-//! A change of a blog by its number: what was new, what became of its messages, and the decision about it.
+//! The view of a change of a blog: new entries, messages and actions.
 
 use super::commands;
 use super::decide::{Code, HoldReason};
@@ -13,7 +13,6 @@ use crate::engine::{ActionOutcome, Deed, Finder, Verb};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 
-/// By number.
 pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let Ok(id) = name.parse() else { return Ok(Vec::new()) };
     let Some(listed) = view::find_change(tx, id)? else { return Ok(Vec::new()) };
@@ -72,12 +71,12 @@ pub(super) fn link(entry: &FoundEntry) -> Value {
     }
 }
 
-/// Whether messages of the change wait for a person.
+/// Whether messages of the change wait for approval.
 pub fn needs_approval(listed: &ListedChange) -> bool {
     listed.change.held && listed.deliveries.iter().any(|sent| sent.state == MessageState::Held)
 }
 
-/// What a person can decide about a change that is held.
+/// The actions on a held change.
 pub(super) fn actions(id: i64) -> Vec<Action> {
     let about = change_subject(id);
     vec![
@@ -91,7 +90,7 @@ pub(super) fn actions(id: i64) -> Vec<Action> {
     ]
 }
 
-/// What the pages and the API do to a change.
+/// Runs an action of the pages or the API on a change.
 pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<ActionOutcome> {
     let Ok(id) = name.parse::<i64>() else { return Ok(ActionOutcome::Unknown) };
     let answers = match deed.verb {
@@ -117,7 +116,7 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
     })
 }
 
-/// What became of the messages of a change: one word if they agree.
+/// The state of the messages of a change: one word if they agree.
 pub fn standing(listed: &ListedChange) -> Phrase {
     let mut states: Vec<MessageState> = Vec::new();
     for delivery in &listed.deliveries {

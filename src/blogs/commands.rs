@@ -1,4 +1,4 @@
-//! What a person may do: let a change go that is held, or decide against it; leave a blog alone.
+//! Commands: approve or skip a held change, pause a blog.
 
 use super::events::{BlogEvent, subject};
 use super::{config, store, view};
@@ -10,17 +10,17 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// Lets the held messages of a change go; `None` when there is no such change.
+/// Approves the held messages of a change; `None` when there is no such change.
 pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Option<Vec<Answer>>> {
     each_delivery(tx, id, |tx, delivery| outbox::approve(tx, delivery, now))
 }
 
-/// Decides against the held messages of a change; `None` when there is no such change.
+/// Skips the held messages of a change; `None` when there is no such change.
 pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Option<Vec<Answer>>> {
     each_delivery(tx, id, |tx, delivery| outbox::skip(tx, delivery, topics, now))
 }
 
-/// Leaves a blog alone until a person resumes it, or its settings change.
+/// Pauses a blog until a user resumes it, or its settings change.
 pub fn pause(
     tx: &mut Tx<'_>,
     blog_id: &str,
@@ -32,7 +32,7 @@ pub fn pause(
     event::record(tx, None, &subject(blog_id), &BlogEvent::Paused, now)
 }
 
-/// What the pages and the API do to a blog.
+/// Runs an action of the pages or the API on a blog.
 pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, id: &str, deed: Deed) -> db::Result<ActionOutcome> {
     if !config::list_blogs(&finder.config).any(|(_, blog)| blog.id == id) {
         return Ok(ActionOutcome::Unknown);
@@ -57,7 +57,7 @@ pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, id: &str, deed: Deed) -> db:
     })
 }
 
-/// Only messages of a held change: those of a digest tell other changes, too.
+/// Only messages of a held change: those of a digest contain other changes, too.
 fn each_delivery(
     tx: &mut Tx<'_>,
     id: i64,

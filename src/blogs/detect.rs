@@ -1,4 +1,4 @@
-//! From documents to what counts on them: entries of a feed, addresses of a sitemap, links of a page. Pure.
+//! Extracts entries from documents: entries of a feed, addresses of a sitemap, links of a page. Pure.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,12 +16,12 @@ use crate::text;
 const TITLE_COLUMNS: usize = 200;
 /// Characters of a text that stand for a title.
 const EXCERPT_COLUMNS: usize = 80;
-/// Longer addresses are nobody's article.
+/// Longer addresses are not those of articles.
 const LONGEST_URL: usize = 2_000;
 /// Characters of a text that are kept for a message.
 const TEXT_CHARS: usize = 4_000;
 
-/// The entries of a feed that count, in its order.
+/// The entries of a feed that match the filters, in its order.
 pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<FoundEntry> {
     let site = feed.link.as_deref().and_then(|link| resolve_web(Some(&blog.url), link));
     let home = [Some(url_key(&blog.url)), site.as_ref().map(url_key)];
@@ -29,7 +29,7 @@ pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<FoundEntry> {
     let is_first: Vec<bool> = feed.entries.iter().map(|entry| seen.insert(entry.key())).collect();
     let once = feed.entries.into_iter().zip(is_first).filter(|(_, is_first)| *is_first);
     let mut found: Vec<FoundEntry> = once.filter_map(|(entry, _)| feed_entry(entry, blog)).collect();
-    // An address that several entries share, or that is the site itself, tells no entry from another.
+    // An address that several entries share, or that is the site itself, does not identify an entry.
     let mut keys: HashMap<&str, usize> = HashMap::with_capacity(found.len());
     for key in found.iter().filter_map(|entry| entry.url_key.as_deref()) {
         *keys.entry(key).or_default() += 1;
@@ -75,7 +75,7 @@ fn feed_entry(mut entry: feed::Entry, blog: &Blog) -> Option<FoundEntry> {
     })
 }
 
-/// Whether texts of entries matter, which are passed over otherwise.
+/// Whether texts of entries are needed; they are skipped otherwise.
 pub fn wants_texts(blog: &Blog) -> bool {
     blog.text != EntryText::None || !blog.patterns().are_addresses()
 }
@@ -89,13 +89,13 @@ fn is_admitted(entry: &feed::Entry, url: Option<&Url>, blog: &Blog) -> bool {
     blog.patterns().admit(&texts.iter().map(String::as_str).collect::<Vec<_>>(), url)
 }
 
-/// How a note without a title begins: what it is called instead.
+/// The beginning of a note without a title, used as its title.
 fn excerpt(entry: &feed::Entry) -> Option<String> {
     let line = text::one_line(&entry.summary_or_content()?.text());
     (!line.is_empty()).then(|| text::shorten(&line, EXCERPT_COLUMNS))
 }
 
-/// What a message about the entry says besides its title.
+/// The text of a message about the entry.
 fn text_of(entry: &feed::Entry, wanted: EntryText) -> Option<String> {
     let content = match wanted {
         EntryText::None => return None,
@@ -106,16 +106,16 @@ fn text_of(entry: &feed::Entry, wanted: EntryText) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The key of an entry's address, if it can be told without reading the address.
+/// The key of an entry's address, if it can be derived without parsing the address.
 fn plain_url_key(entry: &feed::Entry, blog: &Blog) -> Option<String> {
     let link = entry.link.as_deref().filter(|link| link.len() <= LONGEST_URL)?;
     let key = if blog.patterns().is_empty() { plain_key(&blog.url, link)? } else { return None };
     Some(bounded_key(key.to_owned()))
 }
 
-/// The addresses of a sitemap that count, in its order.
+/// The addresses of a sitemap that match the filters, in its order.
 ///
-/// When the blog lives in a folder of its site and the sitemap lists pages in it, only those count.
+/// When the blog is in a folder of its site and the sitemap lists pages in it, only those are taken.
 pub fn sitemap_entries(locations: &[Location], blog: &Blog) -> Vec<FoundEntry> {
     let addresses: Vec<(Url, &Location)> = locations
         .iter()
@@ -134,7 +134,7 @@ pub fn sitemap_entries(locations: &[Location], blog: &Blog) -> Vec<FoundEntry> {
     list.found
 }
 
-/// The links of a page that count, in its order.
+/// The links of a page that match the filters, in its order.
 pub fn page_entries(page: &Html, blog: &Blog) -> Result<Vec<FoundEntry>, BadSelector> {
     let mut list = SiteEntries::new(blog);
     for link in page.links(blog.selector.as_deref())? {
@@ -180,7 +180,7 @@ impl<'a> SiteEntries<'a> {
         }
         let title = text.map(title).filter(|title| !title.is_empty());
         match self.at.get(&key) {
-            // A picture often links to the same page just before its title does.
+            // An image often links to the same page just before its title does.
             Some(at) => {
                 let known = &mut self.found[*at];
                 if known.title.is_none() {
@@ -202,7 +202,7 @@ impl<'a> SiteEntries<'a> {
     }
 }
 
-/// SHA-256 of the sorted keys: the same for the same set of addresses, in whatever order.
+/// SHA-256 of the sorted keys: the same for the same set of addresses in any order.
 pub fn fingerprint(entries: &[FoundEntry]) -> String {
     let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
     keys.sort_unstable();
@@ -214,7 +214,7 @@ fn title(text: &str) -> String {
     if line.len() <= TITLE_COLUMNS { line } else { text::shorten(&line, TITLE_COLUMNS) }
 }
 
-/// Pages that every site has and that are no articles: archives, tags, log-in, feeds, pictures.
+/// Whether an address is a standard page and not an article: archives, tags, login, feeds, pictures.
 fn is_furniture(url: &Url) -> bool {
     const FOLDERS: [&str; 14] = [
         "tag",
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(
             urls(&page_entries(&page, &blog).unwrap()),
             ["https://blog.example/tag/a"],
-            "asked for by name"
+            "requested by name"
         );
     }
 

@@ -1,8 +1,8 @@
-//! Puts what was found into the outbox: one digest per run and channel, held news each on its own.
+//! Queues changes in the outbox: one digest per run and channel, and a separate message for each held change.
 //!
-//! What a check finds is written with the check, as an untold change. Here the messages and the note that they tell it
-//! are written in one transaction: a crash before it leaves the change untold for the next run, a crash after it leaves
-//! it told. Nothing is lost, nothing is told twice.
+//! A check writes its finds as unannounced changes. Here the messages and the marks of the changes are written in one
+//! transaction. A crash before it leaves the changes to the next run; a crash after it leaves them announced. Nothing
+//! is lost, nothing is announced twice.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::fail;
 use crate::ledger::Subject;
 use crate::phrase::Phrase;
 
-/// Changes that one digest tells.
+/// The most changes of one digest.
 const AT_ONCE: usize = 1_000;
 
-/// Messages in the making, and the changes that they tell.
+/// Messages to be queued, with their changes.
 struct DigestDraft {
     subject: String,
     held: bool,
@@ -27,9 +27,9 @@ struct DigestDraft {
     failed: Vec<NotRendered>,
 }
 
-/// Queues everything of the job that is untold; answers what could not be made a message of.
+/// Queues all unannounced changes of the job; returns the problems of channels that could not render them.
 ///
-/// A run that withholds leaves it untold.
+/// A run without delivery leaves them unannounced.
 pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<Phrase>, Failure> {
     if ctx.delivery == DeliveryMode::NoDeliver {
         return Ok(Vec::new());
@@ -54,7 +54,7 @@ pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<Phrase>
     }
 }
 
-/// What one message tells, and whom.
+/// The content of one message and its channels.
 struct ChangeNotice {
     subject: String,
     held: bool,
@@ -90,7 +90,7 @@ fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
     notices
 }
 
-/// Made of the numbers of what it tells, so that the same digest is the same message.
+/// Derived from the numbers of its changes, so that the same digest is the same message.
 fn subject(word: &str, changes: &[ChangeRow]) -> String {
     match changes {
         [only] => format!("{word}:{}", only.id),
@@ -104,7 +104,8 @@ async fn write(ctx: &RunContext, digests: Vec<DigestDraft>) -> Result<(), Failur
     let about = Subject::job(&job);
     ctx.write(move |tx| {
         for digest in &digests {
-            // The lease keeps others away; if one slipped in all the same, the remaining changes are grouped again.
+            // The lease excludes other processes. If one announced some changes all the same, the remaining ones are
+            // grouped again.
             if !store::are_unannounced(tx, &digest.ids)? {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! An entry of a blog for people: where it was seen, when, and in which message it was sent or why not.
+//! The view of an entry: where and when it was seen, and in which message it was sent or why not.
 
 use serde::Serialize;
 
@@ -18,21 +18,20 @@ use crate::phrase::{Phrase, Value};
 
 /// The word before the address of an entry.
 pub(super) const ENTRY: &str = "entry";
-/// Changes and decisions of a blog that are searched for an entry, newest first.
+/// How many changes and events of a blog are searched for an entry, newest first.
 const SEARCHED: usize = 1_000;
 
-/// Everything that is known about an entry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EntryDetails {
     #[serde(flatten)]
     pub entry: EntryRow,
-    /// The changes that it is part of, and what became of them; empty when it was not news.
+    /// The changes that contain it; empty when it was not new.
     pub changes: Vec<ListedChange>,
-    /// What was decided about its blog when it was seen first, oldest first.
+    /// The events of its blog when it was first seen, oldest first.
     pub events: Vec<Event>,
 }
 
-/// All entries at an address.
+/// Finds all entries at an address.
 pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let Some(url) = read_address(name) else { return Ok(Vec::new()) };
     let entries = store::list_entries_at(tx, &url_key(&url))?;
@@ -46,7 +45,7 @@ fn find_details(tx: &mut Tx<'_>, entry: EntryRow) -> db::Result<EntryDetails> {
     changes.retain(|listed| {
         let detail = &listed.change.detail;
         let is_named = detail.entries.iter().any(|named| named.key == entry.key);
-        // A change names its first entries only; the others were written down in the same moment.
+        // A change lists its first entries only; the others were written at the same moment.
         is_named || (detail.more > 0 && listed.change.found_at == entry.first_seen_at)
     });
     changes.reverse();
@@ -92,7 +91,7 @@ fn view(finder: &Finder, details: &EntryDetails) -> View {
     view
 }
 
-/// Whether news has reached anybody: as its messages say or, if there are none, why not.
+/// Whether the entry was sent: by the states of its messages or, if there are none, why not.
 fn whether_sent(states: &[State], is_queued: bool, has_channel: Option<bool>) -> Phrase {
     let any = |wanted: &[State]| states.iter().any(|state| wanted.contains(state));
     match has_channel {

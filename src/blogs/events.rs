@@ -1,4 +1,4 @@
-//! What happens to a blog.
+//! Events of blogs.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 /// The word before the id of a blog.
 pub const BLOG: &str = "blog";
 
-/// A blog, as events and pauses name it.
+/// A blog, as events and pauses refer to it.
 pub fn subject(blog_id: &str) -> Subject {
     Subject::new(BLOG, blog_id)
 }
@@ -31,7 +31,7 @@ pub fn change_subject(id: i64) -> Subject {
     Subject::new(CHANGE, id.to_string())
 }
 
-/// What happened, and what there is to say about it.
+/// An event with its details.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum BlogEvent {
@@ -44,9 +44,8 @@ pub enum BlogEvent {
         #[serde(alias = "told")]
         announced: usize,
     },
-    /// It was read in another way for the first time.
+    /// It was read by another detector for the first time.
     NewBaseline {
-        /// How it is read now.
         detector: Detector,
         /// Entries that were there.
         entries: usize,
@@ -54,17 +53,16 @@ pub enum BlogEvent {
         #[serde(alias = "told")]
         announced: usize,
     },
-    /// Something is new.
     New {
         detector: Detector,
         /// How many entries are new.
         entries: usize,
         /// The first of them.
         first: Vec<Option<String>>,
-        /// Why a person has to approve it.
+        /// Why it needs approval.
         held: Option<HoldReason>,
     },
-    /// Nothing of what was known is left in the feed: something may have been missed.
+    /// No known entry is left in the feed: some may have been missed.
     Gap {
         /// How many entries are new.
         entries: usize,
@@ -74,28 +72,26 @@ pub enum BlogEvent {
     Rewritten {
         entries: usize,
     },
-    /// Entries from before the first look came into the feed at its end.
+    /// Entries from before the first check appeared at the end of the feed.
     MovedUp {
         entries: usize,
     },
     FeedFound(Discovery),
-    /// No feed was found, or the one that was known is gone.
+    /// No feed was found, or the known one is gone.
     FeedNotFound(Loss),
     SitemapFound(Discovery),
-    /// No sitemap was found, or the one that was known is gone.
+    /// No sitemap was found, or the known one is gone.
     SitemapNotFound(Loss),
-    /// Its address moved for good.
+    /// Its address moved permanently.
     Moved {
         what: Detector,
         to: String,
-        /// Whether the new address is read from now on; an address in the config is not changed.
+        /// Whether the new address is used from now on; an address in the config is not.
         adopted: bool,
     },
-    /// It is read in another way.
+    /// Another detector is used.
     DetectorChanged {
-        /// How it was read.
         before: Option<Detector>,
-        /// How it is read now.
         now: Detector,
     },
     /// It can be read again.
@@ -109,30 +105,28 @@ pub enum BlogEvent {
     Failing(Failing),
     /// It is gone for good.
     Gone(Failing),
-    /// A person resumed it.
+    /// A user resumed it.
     Resumed,
-    /// A person paused it.
+    /// A user paused it.
     Paused,
     /// Its feed has stopped while its sitemap grows.
     FeedStopped {
         /// The date of the newest entry of the feed.
         newest: Option<Timestamp>,
     },
-    /// It has brought nothing new for much longer than usual.
+    /// It has had no new entry for much longer than usual.
     Silent {
-        /// When it brought something last.
+        /// When it had its last new entry.
         last: Timestamp,
-        /// How long it usually takes.
         usual_gap_secs: u64,
     },
-    /// It brings something new again.
+    /// It has new entries again.
     SilenceOver,
-    /// A part of it is not read.
+    /// A part of it exceeds a limit and is not read.
     ReadInPart {
-        /// Which.
         cut: Cut,
     },
-    /// It is read whole again.
+    /// It is read in full again.
     ReadWhole,
 }
 
@@ -147,18 +141,18 @@ impl From<SilenceNotice> for BlogEvent {
     }
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Discovery {
     pub url: String,
     /// The address that was known.
     pub before: Option<String>,
-    /// Others that were found and are not read.
+    /// Others that were found and are not used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<String>,
 }
 
-/// What a search has not found.
+/// A search without a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
     /// The address that was known.

@@ -1,4 +1,4 @@
-//! New entries of blogs as feeds and searches show them.
+//! New entries of blogs in feeds and search results.
 
 use super::decide::Code;
 use super::entry::ENTRY;

@@ -1,4 +1,5 @@
-//! Where a blog lives on its site: what is below its address, where its feed may be, and whether a feed is its own. Pure.
+//! The part of a site that belongs to a blog: what is below its address, where its feed may be, and whether a feed is
+//! its own. Pure.
 
 use std::collections::HashSet;
 
@@ -8,10 +9,10 @@ use crate::parse::url::{Url, resolve_web};
 
 /// Entries of a feed that are compared with the links of a page.
 const COMPARED: usize = 10;
-/// Endings of addresses that are a page inside their folder and not a folder themselves. A name may have a dot, too.
+/// Extensions of addresses that are a page inside their folder and not a folder. Other names may contain a dot, too.
 const PAGES: [&str; 10] =
     [".html", ".htm", ".xhtml", ".shtml", ".php", ".asp", ".aspx", ".jsp", ".cgi", ".xml"];
-/// What feeds are usually called, most usual first.
+/// The usual names of feeds, most common first.
 const NAMES: [&str; 13] = [
     "feed",
     "feed/",
@@ -51,8 +52,8 @@ impl Home {
 
     /// The home of a blog whose address led to `page`.
     ///
-    /// A redirect along the path, to the user's posts or to the front page when there is no such user, changes nothing
-    /// about whose blog was meant. One to another place has moved it there.
+    /// A redirect along the path, to the user's posts or to the front page when there is no such user, does not change
+    /// whose blog it is. A redirect to another place has moved it there.
     pub fn behind(blog: &Url, page: &Url) -> Self {
         let (named, found) = (Self::new(blog), Self::new(page));
         if named.holds(page) || found.holds(blog) { named } else { found }
@@ -75,8 +76,8 @@ impl Home {
             && start.is_some_and(|start| start.eq_ignore_ascii_case(self.folder.as_bytes()))
     }
 
-    /// Where its feed may be when its page names none: below the page, below the address in the config, beside the
-    /// page (`/user.atom`, `/feed/user`), and at last where the feed of the whole site is.
+    /// The usual places of its feed when its page names none: below the page, below the address in the config, beside
+    /// the page (`/user.atom`, `/feed/user`), and last the feed of the whole site.
     pub fn usual_feeds(&self, page: &Url) -> Vec<Url> {
         let found = Self::new(page);
         let mut folders = vec![found.folder.clone()];
@@ -97,8 +98,8 @@ impl Home {
         paths.iter().filter_map(|path| page.join(path).ok()).collect()
     }
 
-    /// Whether `feed`, which was found at `at`, is that of this blog, and not that of its whole site, of a neighbour or
-    /// of the comments.
+    /// Whether `feed`, found at `at`, is that of this blog, and not that of the whole site, of a neighbour or of
+    /// comments.
     pub fn owns(&self, feed: &Feed, at: &Url) -> bool {
         if is_of_comments(feed) {
             return false;
@@ -112,19 +113,19 @@ impl Home {
         if own_words.iter().any(|url| self.holds(url)) || below * 2 > entries.len() {
             return true;
         }
-        // What it says of other sites, such as the author's own domain, is no word against the place where it is.
+        // Links to other sites, such as the author's own domain, do not speak against it.
         let is_of_site = own_words.iter().chain(&entries).any(|url| same_site(url, &self.url));
         self.holds(at) && !is_of_site
     }
 
-    /// Whether `feed` calls the page at home that `canonical` is the proper address of: a channel has a name for people and another
-    /// for programs.
+    /// Whether `feed` belongs to the page with the canonical address `canonical`: a channel has one address for people
+    /// and another for programs.
     pub fn is_named(feed: &Feed, at: &Url, canonical: &Url) -> bool {
         let key = url_key(canonical);
         canonical.path() != "/" && own_words_of(feed, at).iter().any(|word| url_key(word) == key)
     }
 
-    /// Whether a page that names `feed` lists what is in it: posts need not be below the page that lists them.
+    /// Whether a page that names `feed` lists its entries: posts need not be below the page that lists them.
     pub fn is_listed(feed: &Feed, at: &Url, linked: &HashSet<String>) -> bool {
         let mut entries = links_of(feed, at);
         entries.truncate(COMPARED);
@@ -133,7 +134,7 @@ impl Home {
     }
 }
 
-/// What the feed says of its own address and of that of its page.
+/// The address that the feed gives for itself and for its page.
 fn own_words_of(feed: &Feed, at: &Url) -> Vec<Url> {
     let links = feed.links.iter().filter(|link| matches!(&*link.rel, "self" | "alternate"));
     let words = links.map(|link| &*link.href).chain(feed.link.as_deref());
@@ -145,8 +146,7 @@ fn links_of(feed: &Feed, at: &Url) -> Vec<Url> {
     links.filter_map(|link| resolve_web(Some(at), link)).collect()
 }
 
-/// Whether a feed is about comments: every entry is a place on a page where one stands, or there is none yet and the
-/// title says so.
+/// Whether a feed is of comments: every entry is a fragment of a page, or there is none yet and the title says so.
 fn is_of_comments(feed: &Feed) -> bool {
     let is_comment = |place: &str| {
         let number = place.strip_prefix('c').unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A lane of a round: keeps so many checks under way, claims the next chunk in time, and writes what was seen.
+//! A lane of a round: runs checks concurrently, claims the next chunk in time, and writes results.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -19,21 +19,21 @@ use crate::fail;
 use crate::phrase;
 use crate::time::Timestamp;
 
-/// Fresh checks under way in all lanes.
+/// The most fresh checks at once in all lanes.
 const FRESH: usize = 96;
-/// Checks under way in all lanes, hanging ones included.
+/// The most checks at once in all lanes, including hanging ones.
 const FLYING: usize = 1_000;
 /// After this long a check counts as hanging.
 const HANGING_AFTER: Duration = Duration::from_secs(1);
 /// How often hanging checks are counted and waiting results written.
 const POLL_EVERY: Duration = Duration::from_millis(250);
-/// Results, and entries in them, that are written at once.
+/// The most results, and entries in them, that are written at once.
 const BATCH: usize = 128;
 const BATCH_ENTRIES: usize = 2_000;
-/// A lane that has fewer blogs than this waiting claims its next chunk, so that it need not wait for one.
+/// A lane with fewer waiting blogs claims its next chunk, so that it does not run out.
 const CLAIM_BELOW: usize = 16;
 
-/// A check that has ended, and the claim under which it was made.
+/// A finished check with its claim.
 pub(super) struct Done {
     claim: ChunkClaim,
     pub(super) index: usize,
@@ -44,11 +44,11 @@ pub(super) struct Done {
 pub(super) struct Lane {
     round: Arc<Round>,
     lanes: usize,
-    /// The next chunk, on its way.
+    /// The claim of the next chunk, under way.
     claiming: Option<BoxFuture<'static, db::Result<Option<Taken>>>>,
-    /// Whether no chunk is left to be claimed.
+    /// Whether no chunk is left to claim.
     is_exhausted: bool,
-    /// The chunks that are ours, and how far they are.
+    /// Our chunks with their progress.
     chunks: HashMap<ChunkClaim, ChunkProgress>,
     waiting: VecDeque<(ChunkClaim, usize, State)>,
     flying: FuturesUnordered<BoxFuture<'static, Done>>,
@@ -112,7 +112,7 @@ impl Lane {
         }
     }
 
-    /// Starts checks until enough fresh ones are under way.
+    /// Starts checks until enough fresh ones are running.
     fn start_checks(&mut self) {
         let limit = (FRESH / self.lanes + self.hanging).min(FLYING / self.lanes);
         while self.flying.len() < limit {
@@ -121,7 +121,7 @@ impl Lane {
             self.started.insert(index, Instant::now());
             self.flying.push(Box::pin(async move {
                 let now = round.ctx.clock.now();
-                // A reader that fails on one document must not cost the other blogs their checks.
+                // A parser that panics on one document must not affect the checks of other blogs.
                 let check = AssertUnwindSafe(async {
                     fail::point("blogs.checking");
                     round.prober.check(&round.blogs[index], &state, now).await
@@ -132,7 +132,7 @@ impl Lane {
         }
     }
 
-    /// Asks for the next chunk before the blogs of the last one run out.
+    /// Claims the next chunk before the blogs of the last one run out.
     fn start_claim(&mut self) {
         if self.claiming.is_none() && !self.is_exhausted && self.waiting.len() < CLAIM_BELOW {
             let round = Arc::clone(&self.round);
@@ -156,7 +156,7 @@ impl Lane {
         self.round.ctx.progress.report(&self.round.ctx.job, Update::Done(passed));
     }
 
-    /// Writes what was seen in chunks that are still ours; the others are done by whoever has taken them.
+    /// Writes the results of chunks that are still ours; the others belong to the process that has taken them.
     async fn write(&mut self) -> Result<(), Failure> {
         if self.done.is_empty() {
             return Ok(());
@@ -184,13 +184,13 @@ impl Lane {
                 self.chunks.insert(claim, progress);
             }
         }
-        // Whoever has taken a chunk from us asks its blogs, too.
+        // Another process that took one of our chunks checks its blogs.
         self.waiting.retain(|(claim, ..)| self.chunks.contains_key(claim));
         Ok(())
     }
 }
 
-/// The chunk that is on its way; never, when none is.
+/// Waits for the claim under way; for ever if there is none.
 async fn next_chunk(
     claiming: &mut Option<BoxFuture<'static, db::Result<Option<Taken>>>>,
 ) -> db::Result<Option<Taken>> {
@@ -204,7 +204,7 @@ async fn next_chunk(
     }
 }
 
-/// What a check saw that ended in a panic.
+/// The result of a check that panicked.
 fn crashed(now: Timestamp) -> Sighting {
     let message = phrase!(
         "the reader crashed: a defect of tsuzuki; please report the document",

@@ -1,4 +1,4 @@
-//! All blogs at a glance: where each stands, when it was checked, and when it is checked next.
+//! The listing of blogs: state, last check and next check of each.
 
 use serde::Serialize;
 
@@ -16,18 +16,17 @@ use crate::ledger::pause;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// A blog of the config, and where it stands.
+/// A blog of the config with its state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlogRow {
     pub blog_id: String,
     pub job_name: String,
-    /// What it is called.
     pub title: String,
     pub url: String,
     pub state: State,
-    /// Why, if there is more to say.
+    /// The reason of the state, if there is one.
     pub why: Option<Phrase>,
-    /// What decided at the last success.
+    /// The detector of the last successful check.
     pub decided_by: Option<model::Detector>,
     pub last_check_at: Option<Timestamp>,
     /// The last check that found something new.
@@ -38,7 +37,7 @@ pub struct BlogRow {
     pub next_check_at: Option<Timestamp>,
 }
 
-/// Where a blog stands; `next_run_at` is when its job runs.
+/// The row of a blog; `next_run_at` is when its job runs.
 pub fn find_row(
     tx: &mut Tx<'_>,
     job: &JobName,

@@ -1,4 +1,4 @@
-//! What blogs have to tell, in words: a notice of what is new.
+//! The message about new entries.
 
 use super::config::Blog;
 use super::decide::Detail;
@@ -8,12 +8,12 @@ use crate::channel::{Notice, NoticeEntry};
 use crate::parse::url::Url;
 use crate::text::{Language, and_more, counted, untitled};
 
-/// Entries that one message names; beyond it, it says how many more there are.
+/// The most entries that one message lists; it counts the others.
 const MAX_NAMED: usize = 200;
 
-/// The notice that names the new entries of `changes`, grouped by blog in the order of `changes`.
+/// The notice that lists the new entries of `changes`, grouped by blog in the order of `changes`.
 ///
-/// `find` knows what the config says of a blog.
+/// `find` returns a blog of the config.
 pub fn news<'a>(
     changes: &'a [ChangeRow],
     find: impl Fn(&str) -> Option<&'a Blog>,
@@ -76,7 +76,7 @@ fn headline_of_many(count: usize, blogs: usize, language: Language) -> String {
     }
 }
 
-/// What a reader should know besides the entries.
+/// A remark about the change besides its entries.
 fn remark(change: &ChangeRow, language: Language) -> Option<String> {
     let blog = &change.blog_id;
     match (&change.detail, language) {
@@ -94,7 +94,7 @@ fn link_of(entry: &FoundEntry) -> Option<Url> {
     entry.url.as_deref().and_then(|url| url.parse().ok())
 }
 
-/// The title, or what its address says about it.
+/// The title, or a name derived from the address.
 fn name_of(entry: &FoundEntry, language: Language) -> String {
     if let Some(title) = entry.title.as_ref().filter(|title| !title.is_empty()) {
         return title.clone();

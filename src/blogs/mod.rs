@@ -1,4 +1,4 @@
-//! Blogs: know when a site has something new, and say what it is.
+//! Blogs: detect new entries on sites and send them.
 //!
 //! ```text
 //!            ┌─ 304, equal strong ETag ──────────────────▶ skipped ─┐
@@ -8,9 +8,9 @@
 //!            └─ error, empty, shrunken ─▶ failure, told if it lasts ┘   blog_changes ──digest──▶ outbox
 //! ```
 //!
-//! A check is `probe` (ask and read, writes nothing), `decide` (pure), `store` (write it all at once). `round` does
-//! that for every blog of the job at the same time, shared by all processes that have time for it; `digest` makes messages
-//! of what was found.
+//! A check is `probe` (requests and parses, writes nothing), `decide` (pure), `store` (writes everything at once).
+//! `round` runs it for every blog of the job concurrently, shared by all idle processes; `digest` makes messages of the
+//! changes.
 
 mod access;
 pub mod change;
@@ -65,11 +65,11 @@ use crate::time::{Clock, Timestamp};
 
 /// The kind of job, as the config file names it.
 pub const KIND: &str = "blogs";
-/// Whose messages these are in the outbox.
+/// The topic of our messages in the outbox.
 pub const TOPIC: &str = "blogs";
-/// Blogs of one job that `doctor` asks.
-const ASKED_BY_DOCTOR: usize = 20;
-/// How often a job runs that does not say so.
+/// How many blogs of one job `doctor` requests.
+const CHECKED_BY_DOCTOR: usize = 20;
+/// How often a job runs by default.
 pub const EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// A `blogs` job, ready to run.
@@ -85,18 +85,16 @@ pub struct Blogs {
     clock: Clock,
 }
 
-/// Makes the job of its table.
 pub fn make(job: &file::Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
     Ok(Arc::new(Blogs::new(job, env)?))
 }
 
-/// Registers nothing: what was told is told, whatever becomes of the message, and `change show` reads the outbox.
+/// Registers nothing: a change stays announced whatever happens to its message, and `change show` reads the outbox.
 pub fn topics(topics: Topics) -> Topics {
     topics.on(TOPIC, |_, _, _| Ok(()))
 }
 
 impl Blogs {
-    /// Reads the table of a job.
     pub fn new(job: &file::Job, env: &JobEnv) -> Result<Self, Problems> {
         let (blogs, rules) = config::read(job)?;
         config::check_channels(job, &env.channels)?;
@@ -124,17 +122,17 @@ impl Blogs {
         self.blogs.iter().find(|blog| blog.id == id)
     }
 
-    /// The channels that hear what is new on a blog.
+    /// The channels of a blog.
     fn deliver_of(&self, id: &str) -> &[String] {
         self.find(id).and_then(|blog| blog.deliver.as_deref()).unwrap_or(&self.deliver)
     }
 
-    /// All blogs, in the order of the file.
+    /// In the order of the file.
     pub fn list(&self) -> &[Blog] {
         &self.blogs
     }
 
-    /// Nobody has to act about a blog that has left the config.
+    /// Ends pauses and alerts of blogs that have left the config.
     async fn reset_left(&self, ctx: &RunContext) -> Result<(), Failure> {
         let (job, blogs, now) = (ctx.job.clone(), Arc::clone(&self.blogs), ctx.now());
         let is_configured = move |id: &str| blogs.iter().any(|blog| blog.id == id);
@@ -145,7 +143,7 @@ impl Blogs {
         ctx.write(move |tx| left.iter().try_for_each(|blog| store::reset_left(tx, blog, now))).await
     }
 
-    /// One round: what an earlier run has not sent, then every blog that is due, then what they brought.
+    /// One round: queues changes of an earlier run, checks every due blog, then queues the new changes.
     async fn turn(&self, ctx: &RunContext) -> Result<Report, Failure> {
         self.reset_left(ctx).await?;
         let mut problems = digest::queue(ctx, self).await?;
@@ -184,7 +182,7 @@ impl Blogs {
 impl Collector for Blogs {
     async fn check(&self) -> Vec<Check> {
         let fetcher = &self.prober.fetcher;
-        let asked = self.blogs.iter().take(ASKED_BY_DOCTOR).map(|blog| async move {
+        let requests = self.blogs.iter().take(CHECKED_BY_DOCTOR).map(|blog| async move {
             // A blog whose document the config names may have a page that nobody reads.
             let named = blog.feed.as_ref().or(blog.sitemap.as_ref());
             let url = named.unwrap_or(&blog.url);
@@ -193,11 +191,11 @@ impl Collector for Blogs {
                 Err(missing) => Check::locked(&blog.id, missing.phrase()),
             }
         });
-        let mut checks = futures_util::future::join_all(asked).await;
-        if let Some(left) = self.blogs.len().checked_sub(ASKED_BY_DOCTOR).filter(|left| *left > 0) {
+        let mut checks = futures_util::future::join_all(requests).await;
+        if let Some(left) = self.blogs.len().checked_sub(CHECKED_BY_DOCTOR).filter(|left| *left > 0) {
             checks.push(Check::fine(
                 phrase!("more", "ほか"),
-                phrase!("{left} more blogs were not asked", "ほか {left} 件のブログは確認していません"),
+                phrase!("{left} more blogs were not checked", "ほか {left} 件のブログは確認していません"),
             ));
         }
         checks

@@ -1,4 +1,4 @@
-//! What a blog is between two checks, and what a check brings.
+//! The stored state of a blog, and the result of a check.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,11 +14,11 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::word_enum;
 
-/// Keys of a feed that are remembered in its state; the long memory is `blog_entries`.
+/// How many keys of a feed are stored in its state; `blog_entries` has all of them.
 pub const RECENT_KEYS: usize = 50;
 
 word_enum! {
-    /// What decides whether a blog has something new, in the order in which they are tried.
+    /// The ways to detect new entries, in the order in which they are tried.
     #[derive(Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Detector {
@@ -42,27 +42,24 @@ impl Detector {
     }
 }
 
-/// What a server said about one document, and which detector reads it.
+/// The validators of one document, and the detector that reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownDocument {
-    /// Who reads it.
     pub detector: Detector,
     /// Where it is, after redirects.
     #[serde(with = "as_text")]
     pub url: Url,
-    /// Its `ETag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
-    /// Its `Last-Modified`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
-    /// For a sitemap inside a sitemap: what the outer one says about its age.
+    /// For a sitemap inside a sitemap: its `lastmod` in the outer one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lastmod: Option<Timestamp>,
 }
 
 impl KnownDocument {
-    /// What `validators` say, if they say anything.
+    /// The document with `validators`, unless they are empty.
     pub fn new(detector: Detector, validators: &Validators) -> Option<Self> {
         Some(Self {
             detector,
@@ -73,7 +70,6 @@ impl KnownDocument {
         })
     }
 
-    /// In the form that requests take.
     pub fn validators(&self) -> Validators {
         Validators {
             etag: self.etag.clone(),
@@ -98,28 +94,28 @@ mod as_text {
     }
 }
 
-/// What is remembered about a blog. The default is a blog that was never checked.
+/// The stored state of a blog. The default is that of a blog that was never checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// What servers said about its documents; the first is the one that decided.
+    /// The validators of its documents; the first one decided.
     pub known: Vec<KnownDocument>,
     /// Hash of the addresses that sitemap or page listed.
     pub url_fingerprint: Option<String>,
     /// Its feed; `None` when none was found.
     pub feed_url: Option<Url>,
-    /// Feeds that its page names and that are not read.
+    /// Feeds that its page names and that are not used.
     pub other_feeds: Vec<String>,
     /// Its sitemap; `None` when none was found.
     pub sitemap_url: Option<Url>,
     /// The first keys of its feed.
     pub recent_entry_keys: RecentKeys,
-    /// The last check, good or bad.
+    /// The last check, successful or not.
     pub last_check_at: Option<Timestamp>,
     /// The last check that found something new.
     pub last_change_at: Option<Timestamp>,
-    /// Who decided at the last success.
+    /// The detector of the last successful check.
     pub decided_by: Option<Detector>,
-    /// The settings under which all this was found.
+    /// The hash of the settings of this state.
     pub settings_hash: Option<String>,
     /// When to search for a feed again.
     pub next_feed_discovery_at: Option<Timestamp>,
@@ -129,13 +125,13 @@ pub struct State {
     pub sitemap_first_read_at: Option<Timestamp>,
     /// When the page was first read.
     pub html_first_read_at: Option<Timestamp>,
-    /// The last check that went well.
+    /// The last successful check.
     pub last_success_at: Option<Timestamp>,
-    /// The last check that read everything.
+    /// The last full check.
     pub last_full_read_at: Option<Timestamp>,
-    /// How many addresses or entries there were then.
+    /// How many addresses or entries it had.
     pub url_count: usize,
-    /// Keys of links that were seen once and wait to be seen again; with a fingerprint, a list that waits.
+    /// Links or a short list that need a second sighting.
     pub unconfirmed: Option<Unconfirmed>,
     /// Where permanent redirects lead.
     pub moved: Moved,
@@ -143,56 +139,52 @@ pub struct State {
     pub failures_in_a_row: u32,
     /// The first of them.
     pub failing_since: Option<Timestamp>,
-    /// When the readers were last told.
+    /// When the last warning was recorded.
     pub warned_at: Option<Timestamp>,
-    /// The server asked us to stay away until then.
+    /// The end of the wait that the server asked for.
     pub not_before: Option<Timestamp>,
-    /// How often it brings something, and whether it has fallen silent.
+    /// How often it has new entries, and whether it is silent.
     pub silence: Silence,
-    /// What was left out when it was last read.
+    /// The part that exceeded a limit at the last check.
     pub cut: Option<Cut>,
     /// The date of the newest entry of its feed.
     pub feed_newest_at: Option<Timestamp>,
-    /// When the sitemap beside a feed that has stopped was last read.
+    /// When the sitemap was last read in addition to a stopped feed.
     pub looked_beside_at: Option<Timestamp>,
-    /// The feed has stopped while the site goes on, so that it does not decide; since when.
+    /// Since when the feed is not used, because it has stopped while the site continues.
     pub feed_stopped_at: Option<Timestamp>,
 }
 
-/// The first keys of a feed, as they are stored: read only when a list is compared with them, which most checks
-/// never do.
+/// The first keys of a feed as stored; parsed only when a list is compared with them, which most checks do not do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecentKeys(Option<String>);
 
 impl RecentKeys {
-    /// These keys.
     pub fn new(keys: &[&str]) -> Self {
         Self((!keys.is_empty()).then(|| serde_json::to_string(keys).expect("texts become JSON")))
     }
 
-    /// What the database has.
     pub fn from_stored(json: Option<String>) -> Self {
         Self(json)
     }
 
-    /// What the database is to have.
     pub fn stored(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
-    /// The keys; what cannot be read is as good as nothing: it is only a memory aid.
+    /// The keys; empty if they cannot be parsed, because they are only an optimisation.
     pub fn list(&self) -> Vec<String> {
         self.0.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
     }
 }
 
-/// What was seen once and waits for a second sighting.
+/// What needs a second sighting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unconfirmed {
     /// New links, by key.
     Links(Vec<String>),
-    /// A list that is empty or so short that it may be broken: how often in a row.
+    /// A list that is empty or so short that it may be broken, and how often in a row.
     Shrunken(u32),
 }
 
@@ -206,7 +198,7 @@ impl State {
         }
     }
 
-    /// The place of that moment.
+    /// The same, mutable.
     pub fn first_read_at_mut(&mut self, detector: Detector) -> &mut Option<Timestamp> {
         match detector {
             Detector::Feed => &mut self.feed_first_read_at,
@@ -219,31 +211,30 @@ impl State {
 /// One entry of a feed, address of a sitemap or link of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundEntry {
-    /// What it is recognised by.
     pub key: String,
-    /// Its address as it is compared; `None` when the address does not tell entries apart.
+    /// The comparison key of its address; `None` when the address does not identify it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url_key: Option<String>,
     /// Its address as found.
     pub url: Option<String>,
     /// Its title or link text.
     pub title: Option<String>,
-    /// When it was published, as far as that is said.
+    /// When it was published, if known.
     pub published_at: Option<Timestamp>,
-    /// Its text, where messages are to have it.
+    /// Its text, if messages contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
 impl FoundEntry {
-    /// What people call it: its title, or its address where it has none.
+    /// Its title, or its address if it has none.
     pub fn name(&self) -> Option<&str> {
         let title = self.title.as_deref().filter(|title| !title.trim().is_empty());
         title.or(self.url.as_deref())
     }
 
-    /// An id that is nothing but the address says no more than the address: then that is the key, as on sitemaps and
-    /// pages. An id with a fragment or with parameters that addresses are compared without is more, and stays.
+    /// Uses the address as the key if the id is only the address, as for sitemaps and pages. An id with a fragment or
+    /// with parameters that comparisons ignore is more specific and stays.
     pub fn prefer_address(&mut self) {
         let Some(address) = &self.url_key else { return };
         let id = self.key.strip_prefix("id:");
@@ -253,7 +244,7 @@ impl FoundEntry {
         }
     }
 
-    /// The keys that the same entry has when its id is its address in one reading of the document and not in another:
+    /// Other keys of the same entry, for an id that is its address in one version of the document and not in another:
     /// its link was edited, or is shared with a second entry.
     pub fn other_keys(&self) -> Vec<String> {
         if self.key.starts_with("//") {
@@ -264,76 +255,74 @@ impl FoundEntry {
     }
 }
 
-/// The key under which the address of an entry is compared.
+/// The comparison key of the address of an entry.
 pub fn url_key(url: &Url) -> String {
     bounded_key(comparison_key(url))
 }
 
-/// What a check brought.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Sighting {
     pub checked_at: Timestamp,
     /// The HTTP status that decided.
     pub http_status: Option<u16>,
-    /// What was read, or what went wrong.
     pub outcome: Result<DetectorResult, CheckFailure>,
-    /// A feed was searched for: what was found.
+    /// The result of a search for a feed, if there was one.
     pub feed_search: Option<Option<Url>>,
-    /// Feeds that the page names beside the one that was found.
+    /// Feeds that the page names in addition to the one that is used.
     pub other_feeds: Vec<String>,
-    /// A sitemap was searched for: what was found.
+    /// The result of a search for a sitemap, if there was one.
     pub sitemap_search: Option<Option<Url>>,
-    /// Where permanent redirects of the deciding document lead.
+    /// The end of permanent redirects of the deciding document.
     pub moved_to: Option<Url>,
-    /// The sitemap beside a feed that has stopped, if it was read.
+    /// The sitemap that was read in addition to a stopped feed.
     pub beside: Option<DetectorResult>,
-    /// A feed that had stopped was looked at, and has nothing newer.
+    /// A stopped feed was checked and has nothing newer.
     pub still_stopped: bool,
 }
 
-/// What a document said.
+/// The result of reading a document.
 #[derive(Clone, Debug)]
 pub enum DetectorResult {
-    /// Nothing changed since the version we know.
+    /// Unchanged since the known version.
     Unchanged {
         detector: Detector,
-        /// What servers say now.
+        /// The current validators.
         known: Vec<KnownDocument>,
     },
     /// It was read.
     Entries {
         detector: Detector,
-        /// Everything on it that counts, in its order.
+        /// The entries that match the filters, in its order.
         entries: Vec<FoundEntry>,
-        /// What servers say about what was read; the deciding document first.
+        /// The validators of the documents; the deciding one first.
         known: Vec<KnownDocument>,
-        /// How many there are, also those that do not count.
+        /// How many entries it has, including filtered ones.
         total: usize,
-        /// What was left out at a limit.
+        /// The part that exceeds a limit.
         cut: Option<Cut>,
     },
 }
 
-/// Why a check brought nothing.
+/// Why a check failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckFailure {
     /// What to do about it.
     pub kind: CheckFailureKind,
-    /// For people.
     pub message: Phrase,
 }
 
 /// What to do about a failed check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckFailureKind {
-    /// The blog itself was removed for good.
+    /// The blog itself is gone (410).
     Gone,
-    /// The document is not what it was: missing, or something else. Search for it again if that lasts.
+    /// The document is missing or is something else. Search for it again if that lasts.
     Lost(Detector),
-    /// The server asks us to come back after a while.
+    /// The server asks us to wait.
     Later(std::time::Duration),
-    /// Only another config ends it.
+    /// It fails until the config changes.
     Blocked,
-    /// Anything else; it may pass.
+    /// Anything else; it may be temporary.
     Other,
 }

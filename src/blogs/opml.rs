@@ -8,7 +8,7 @@ use crate::engine::pipeline::Rendered;
 use crate::parse::opml;
 use crate::phrase;
 
-/// The blogs of the config, with the feeds that were found where the config names none.
+/// The blogs of the config, with detected feeds where the config names none.
 pub(super) async fn render(config: &Config, db: Option<&Db>, job: Option<&str>) -> db::Result<Rendered> {
     let found = match db {
         Some(db) => db.read(store::list_feeds).await?,

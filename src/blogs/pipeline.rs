@@ -1,4 +1,4 @@
-//! What the rest of the program has to know of blogs.
+//! The descriptor of the blogs pipeline.
 
 use super::events::{BLOG, BlogEvent, CHANGE};
 use super::store::{self, ChangeRow};
@@ -10,7 +10,6 @@ use crate::engine::table::{Cell, Table, TablePage};
 use crate::ledger::event;
 use crate::phrase;
 
-/// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
     kind: Kind::job::<config::Keys>(KIND).with_check(config::check),
     about: || phrase!("what is new on blogs, feeds and pages", "ブログ・フィード・ページの更新"),

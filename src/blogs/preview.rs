@@ -1,4 +1,5 @@
-//! What a run would do (`--dry-run`), and what one read of each blog would mean (`job test`); nothing is written.
+//! Previews: what a run would do (`--dry-run`), and the result of one check of each blog (`job test`); nothing is
+//! written.
 
 use serde::Serialize;
 
@@ -13,10 +14,9 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Blogs that a plan names.
+/// The most blogs that a plan lists.
 const MAX_NAMED: usize = 20;
 
-/// What a run would do now.
 pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Result<Plan> {
     let paused = store::list_paused(tx, now)?;
     let mut due = Vec::new();
@@ -61,12 +61,12 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
     Ok(Plan { steps })
 }
 
-/// What reading a blog now would mean.
+/// The result of checking a blog now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlogPreview {
     pub blog_id: String,
     pub url: String,
-    /// What would decide.
+    /// The detector that would be used.
     pub detector: Option<Detector>,
     /// Its feed, if one is known or was found.
     pub feed_url: Option<String>,
@@ -74,7 +74,7 @@ pub struct BlogPreview {
     pub sitemap_url: Option<String>,
     /// The HTTP status that decided.
     pub http_status: Option<u16>,
-    /// Whether the server said that nothing changed.
+    /// Whether the server answered 304.
     pub unchanged: bool,
     pub entries: usize,
     /// The first of them.
@@ -87,7 +87,7 @@ pub struct BlogPreview {
 }
 
 impl BlogPreview {
-    /// The same in the words of `job test`.
+    /// Converts it for `job test`.
     pub(super) fn into_preview_item(self) -> PreviewItem {
         let detail = serde_json::json!(self);
         if let Some(error) = self.error {
@@ -117,7 +117,7 @@ impl BlogPreview {
 }
 
 impl Blogs {
-    /// Reads one blog, or all of the job, in full, and answers what would be detected.
+    /// Reads one blog, or all of the job, in full, and returns what would be detected.
     pub async fn preview(&self, db: &Db, only: Option<&str>) -> db::Result<Vec<BlogPreview>> {
         let mut seen = Vec::new();
         for blog in self.list().iter().filter(|blog| only.is_none_or(|id| blog.id == id)) {

@@ -1,4 +1,4 @@
-//! What a round over all blogs did, counted, and in words.
+//! The counts of a round over all blogs, and its report.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Failing blogs that a report names.
+/// The most failing blogs that a report lists.
 pub const MAX_NAMED: usize = 10;
-/// Failing blogs that need no command to list them.
+/// Up to this many failing blogs, a report does not mention the command that lists them.
 const FEW: usize = 3;
-/// Blogs that wait, or were read in part, that a report names: they stand in one line.
+/// The most blogs that wait, or were read in part, in the line of a report.
 const NAMED_WAITS: usize = 3;
 
 /// A blog that could not be read.
@@ -21,12 +21,11 @@ pub struct FailedBlog {
     blog: String,
     #[serde(with = "crate::phrase::stored")]
     error: Phrase,
-    /// Until when it is left alone.
+    /// The end of the wait that its server asked for.
     until: Option<Timestamp>,
 }
 
 impl FailedBlog {
-    /// What went wrong, in words.
     pub fn phrase(&self) -> Phrase {
         let Self { blog, error, until } = self;
         match until {
@@ -39,7 +38,7 @@ impl FailedBlog {
     }
 }
 
-/// What a round did. Stored with every part of it, so that several processes can add theirs up.
+/// The counts of a round. Stored with every chunk, so that those of several processes can be added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RoundCounts {
@@ -47,32 +46,32 @@ pub struct RoundCounts {
     pub checked: usize,
     /// Of these, read for the first time.
     pub first: usize,
-    /// Entries that were there when they were read for the first time.
+    /// Entries that were recorded at the first check.
     pub recorded: usize,
-    /// Of the checked, with something new.
+    /// Of the checked, those with new entries.
     pub changed: usize,
     /// New entries.
     pub entries: usize,
     /// Of the checked, those that failed.
     pub failed: usize,
-    /// Of these, those whose server says when to come back.
+    /// Of these, those whose server asked us to wait.
     pub sent_away: usize,
-    /// Of these, those that only another config ends.
+    /// Of these, those that fail until the config changes.
     pub blocked: usize,
     /// The first failures.
     pub problems: Vec<FailedBlog>,
-    /// Blogs that were not checked because their server asked for it before.
+    /// Blogs that were not checked because their server had asked us to wait.
     pub waiting: usize,
     /// The first of them, and until when.
     pub waits: Vec<Value>,
-    /// Blogs of which a part was left out at a limit.
+    /// Blogs that exceed a limit.
     pub cut: usize,
-    /// The first of them, and what.
+    /// The first of them, and the limit.
     pub cuts: Vec<Value>,
 }
 
 impl RoundCounts {
-    /// In words, of so many blogs in the config.
+    /// The report line; `blogs` is the number in the config.
     pub fn summary(&self, blogs: usize) -> Phrase {
         let others = self.first + self.changed + self.failed;
         let mut parts = Vec::new();
@@ -135,7 +134,7 @@ impl RoundCounts {
         )
     }
 
-    /// Whether nothing could be read; a server that says when to come back is no failure of the whole run.
+    /// Whether every check failed; a server that asks us to wait is no failure of the whole run.
     pub fn all_failed(&self) -> bool {
         self.checked > 0 && self.failed == self.checked && self.sent_away + self.waiting == 0
     }
@@ -156,7 +155,7 @@ impl RoundCounts {
         }
     }
 
-    /// Counts a blog that could not be read, and until when it is left alone.
+    /// Counts a blog that could not be read, with the end of the wait that its server asked for.
     pub fn fail(&mut self, blog: &str, error: &Phrase, until: Option<Timestamp>) {
         self.failed += 1;
         self.sent_away += usize::from(until.is_some());
@@ -172,7 +171,7 @@ impl RoundCounts {
         problems.into_iter().map(FailedBlog::phrase).collect()
     }
 
-    /// Adds what another part of the round did.
+    /// Adds the counts of another part of the round.
     pub fn add(&mut self, other: RoundCounts) {
         self.checked += other.checked;
         self.first += other.first;

@@ -1,8 +1,8 @@
 //! One round over all blogs: many checks at once, their results written in batches.
 //!
-//! Every process that takes part claims chunks of the list until none is left (`store::chunks`). In a process a few
-//! lanes do so. A lane keeps so many fresh checks under way; one that has hung for a while no longer counts, so that
-//! silent sites delay no others. Results are written as soon as a batch is full or a moment has passed.
+//! Every process that takes part claims chunks of the list until none is left (`store::chunks`), in a few lanes. A lane
+//! runs a limited number of fresh checks; one that has hung for a while no longer counts, so that unresponsive sites
+//! delay no others. Results are written as soon as a batch is full or a short time has passed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{fail, hash};
 
-/// Lanes, at most.
+/// The most lanes.
 const LANES: usize = 4;
-/// How often the process that leads a round looks whether the others are done.
+/// How often the process that leads a round checks whether the others are done.
 const POLL_EVERY: Duration = Duration::from_millis(500);
 
 pub(super) struct Round {
@@ -40,30 +40,30 @@ pub(super) struct Round {
     pub(super) ctx: ShareContext,
 }
 
-/// A chunk that was taken, with what is remembered about those of its blogs that are due.
+/// A claimed chunk with the states of its due blogs.
 pub(super) struct Taken {
     pub(super) claim: ChunkClaim,
     pub(super) progress: ChunkProgress,
     pub(super) due: Vec<(usize, State)>,
-    /// How many of its blogs need no check, and what there is to say about them.
+    /// How many of its blogs are not due, and their counts.
     pub(super) passed: u64,
     pub(super) counts: RoundCounts,
 }
 
-/// What was written about a chunk: how far it is now, and what this batch added.
+/// The result of a write: the progress of the chunk, and the counts of this batch.
 pub(super) struct Written {
     pub(super) claim: ChunkClaim,
     pub(super) progress: ChunkProgress,
     pub(super) counts: RoundCounts,
 }
 
-/// What this list of blogs is to others that share it.
+/// The list of blogs, by which processes recognise that they share it.
 pub fn list_of(blogs: &[Blog]) -> BlogList {
     let parts = blogs.iter().flat_map(|blog| [blog.id.clone(), blog.settings_hash()]);
     BlogList { hash: hash::to_hex(&hash::digest_parts(parts)), count: blogs.len() }
 }
 
-/// Checks every blog that is due, together with whoever joins, and answers what all of them saw.
+/// Checks every due blog, together with the processes that join, and returns the counts of all of them.
 pub async fn lead(ctx: &ShareContext, blogs: &Blogs) -> Result<RoundCounts, Failure> {
     ctx.progress.report(&ctx.job, Update::Total(blogs.blogs.len() as u64));
     loop {
@@ -81,7 +81,7 @@ pub async fn lead(ctx: &ShareContext, blogs: &Blogs) -> Result<RoundCounts, Fail
     }
 }
 
-/// Checks the blogs of chunks that nobody has, until there is no such chunk, and answers what was seen here.
+/// Checks the blogs of free chunks until none is left, and returns the counts of this process.
 pub async fn run(ctx: &ShareContext, blogs: &Blogs) -> Result<RoundCounts, Failure> {
     let now = ctx.clock.now();
     let (job, owner) = (ctx.job.clone(), ctx.owner.clone());
@@ -116,13 +116,13 @@ pub async fn run(ctx: &ShareContext, blogs: &Blogs) -> Result<RoundCounts, Failu
     let Some(failure) = failure else { return Ok(tally) };
     let (job, owner) = (ctx.job.clone(), ctx.owner.clone());
     if let Err(error) = ctx.db.write(move |tx| chunks::release(tx, &job, owner.as_str())).await {
-        warn!(job = %ctx.job, "Could not give blogs back that were not checked; others take them within a minute: {error}");
+        warn!(job = %ctx.job, "Could not release unchecked blogs; other processes take them over within a minute: {error}");
     }
     Err(failure)
 }
 
 impl Round {
-    /// Takes a chunk that nobody has, and passes over those of its blogs that are not due.
+    /// Claims a free chunk, and skips those of its blogs that are not due.
     pub(super) fn claim(&self, tx: &mut Tx<'_>) -> db::Result<Option<Taken>> {
         let ShareContext { job, owner, clock, .. } = &self.ctx;
         let Some((claim, mut progress)) = chunks::claim(tx, job, &self.list, owner)? else { return Ok(None) };
@@ -159,7 +159,7 @@ impl Round {
         decide::due(blog, state, pause, now)
     }
 
-    /// Writes what was seen in those chunks of the batch that are still ours.
+    /// Writes the results of those chunks of the batch that are still ours.
     pub(super) fn apply(
         &self,
         tx: &mut Tx<'_>,
@@ -220,7 +220,7 @@ fn count(counts: &mut RoundCounts, blog: &str, done: &Done, decision: &Decision)
     }
 }
 
-/// What the check means, with the memory asked where it matters.
+/// Decides a check, with a query for seen entries if necessary.
 pub fn decide_check(
     tx: &mut Tx<'_>,
     blog: &Blog,

@@ -1,4 +1,4 @@
-//! Blogs, entries and changes for people: where they stand, and how they got there.
+//! Views of blogs and changes: their state and history.
 
 use std::collections::HashSet;
 
@@ -27,20 +27,19 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Waiting blogs that a job names.
+/// The most waiting blogs that a job lists.
 const MAX_NAMED: usize = 10;
-/// So many failing blogs are a failing job, whatever their servers asked for.
+/// With this many failing blogs the job counts as failing, even if their servers only asked us to wait.
 const MANY: usize = 100;
 
-/// Everything that is known about a blog.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlogDetails {
     pub blog_id: String,
-    /// Who decided at the last success.
+    /// The detector of the last successful check.
     pub decided_by: Option<Detector>,
     /// Its feed; `None` when none was found.
     pub feed_url: Option<String>,
-    /// Feeds that its page names and that are not read.
+    /// Feeds that its page names and that are not used.
     pub other_feeds: Vec<String>,
     /// Its sitemap; `None` when none was found.
     pub sitemap_url: Option<String>,
@@ -53,27 +52,27 @@ pub struct BlogDetails {
     pub last_change_at: Option<Timestamp>,
     /// Failures since the last success.
     pub failures_in_a_row: u32,
-    /// Until when it is not checked because its server asked for it.
+    /// The end of the wait that its server asked for.
     pub not_before: Option<Timestamp>,
-    /// Why it is left alone.
+    /// Why it is paused.
     pub paused: Option<Phrase>,
-    /// When it brought something last, if it has been silent for much longer than usual, and how long it usually takes.
+    /// If it is silent: when it had its last new entry, and its usual gap.
     pub silent: Option<(Timestamp, u64)>,
-    /// Since when its feed does not decide, because it has stopped while the site goes on.
+    /// Since when its feed is not used, because it has stopped while the site continues.
     pub feed_stopped_at: Option<Timestamp>,
-    /// What is left out of it at a limit.
+    /// The part that exceeds a limit.
     pub cut: Option<Cut>,
-    /// Links that were seen once and wait to be seen again.
+    /// Links that need a second sighting.
     pub unconfirmed: usize,
     /// The newest checks, newest first.
     pub checks: Vec<CheckRow>,
     /// The newest changes, newest first.
     pub changes: Vec<ChangeRow>,
-    /// The newest decisions, oldest first.
+    /// The newest events, oldest first.
     pub events: Vec<event::Event>,
 }
 
-/// What is known about a blog; `None` when it was never checked.
+/// Everything known about a blog; `None` when it was never checked.
 pub fn find_details(
     tx: &mut Tx<'_>,
     blog_id: &str,
@@ -119,13 +118,13 @@ pub fn list_waiting(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<(String, 
         .collect())
 }
 
-/// When a silent source brought something last, and its usual gap in seconds.
+/// When a silent source had its last new entry, and its usual gap in seconds.
 pub(super) fn silent_since(silence: &Silence) -> Option<(Timestamp, u64)> {
     silence.noted_at?;
     Some((silence.last()?, silence.usual_gap()?.as_secs()))
 }
 
-/// A change with what became of its messages.
+/// A change with the states of its messages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListedChange {
     #[serde(flatten)]
@@ -133,7 +132,7 @@ pub struct ListedChange {
     pub deliveries: Vec<ChangeDelivery>,
 }
 
-/// The newest changes first, with what became of them.
+/// The newest changes first, with the states of their messages.
 pub fn list_changes(
     tx: &mut Tx<'_>,
     filter: &store::ChangeFilter,
@@ -143,7 +142,7 @@ pub fn list_changes(
     changes.into_iter().map(|change| with_deliveries(tx, change)).collect()
 }
 
-/// One change, with what became of it.
+/// One change, with the states of its messages.
 pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<ListedChange>> {
     match store::find_change(tx, id)? {
         Some(change) => with_deliveries(tx, change).map(Some),
@@ -162,7 +161,7 @@ pub(super) fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<
     Ok(ListedChange { change, deliveries })
 }
 
-/// Blogs that have a state but stand in no job any more: their rows are kept, `status --all` says so.
+/// Blogs that have a state but are in no job any more: their rows are kept, and `status --all` lists them.
 pub fn list_left(tx: &mut Tx<'_>, configured: &HashSet<String>) -> db::Result<Vec<Left>> {
     let known = store::list_known_blogs(tx)?.into_iter().filter(|(id, ..)| !configured.contains(id));
     Ok(known.map(|(name, job, last_at)| Left { job, word: BLOG, name, last_at }).collect())
@@ -176,7 +175,7 @@ pub(super) fn list_waiting_facts(
     now: Timestamp,
 ) -> db::Result<Vec<Fact>> {
     let mut waiting = list_waiting(tx, now)?;
-    // One that has left the config is not waited for.
+    // Ignore blogs that have left the config.
     waiting.retain(|(id, of_job, _)| of_job == job.as_str() && blogs.iter().any(|blog| blog.id == *id));
     let fact = |value: Phrase| Fact { label: phrase!("waiting", "待機中"), value: value.into() };
     let mut facts: Vec<Fact> = waiting
@@ -195,7 +194,7 @@ pub(super) fn list_waiting_facts(
     Ok(facts)
 }
 
-/// Where a job stands that misses nothing but blogs whose servers asked us to wait: nobody has to act.
+/// The state of a job whose only failures are blogs whose servers asked us to wait: nobody has to act.
 pub(super) fn find_standing(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -229,7 +228,7 @@ pub(super) fn find_standing(
     }))
 }
 
-/// By id, or by an address that the config gives it.
+/// Finds by id, or by an address from the config.
 pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let ids = match read_address(name) {
         Some(url) => list_blogs_at(finder, &url),
@@ -263,7 +262,7 @@ fn list_blogs_at(finder: &Finder, url: &Url) -> Vec<String> {
         .collect()
 }
 
-/// `row` is what the config makes of it.
+/// `row` is its row in the listing, if it is in the config.
 fn view(finder: &Finder, blog: &BlogDetails, row: Option<&BlogRow>) -> View {
     let (id, next_check_at) = (&blog.blog_id, row.and_then(|row| row.next_check_at));
     let mut data = serde_json::to_value(blog).unwrap_or_default();
@@ -312,7 +311,10 @@ fn view(finder: &Finder, blog: &BlogDetails, row: Option<&BlogRow>) -> View {
     view.fact(
         phrase!("stopped feed", "止まったフィード"),
         blog.feed_stopped_at.map(|at| {
-            phrase!("not read since {at}: the site goes on without it", "{at} から不使用（サイトは更新中）")
+            phrase!(
+                "not read since {at}: the site is updated without it",
+                "{at} から不使用（サイトは更新中）"
+            )
         }),
     );
     view.fact(phrase!("read in part", "一部のみ読み込み"), blog.cut.map(cut::phrase));

@@ -1,12 +1,12 @@
-//! Asking Google Books: every request is counted before it leaves, repeated while the provider is out of order, and not made
-//! while the provider is paused.
+//! Requests to Google Books: each is counted before it is sent, retried while the provider is down, and not made while
+//! the provider is paused.
 
 use std::time::Duration;
 
 use tracing::info;
 
 use super::collect::{CollectContext, Wrong};
-use super::decide::{Ask, repeat_after};
+use super::decide::{PageRequest, repeat_after};
 use super::google::{Search, SearchError, VolumePage, needs_key};
 use crate::db::{self, Tx};
 use crate::engine::{Failure, RunContext};
@@ -17,20 +17,20 @@ use crate::llm::events::ProviderCode;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// No pause of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
+/// The longest pause of the provider: a day of the quota with 25 hours, and a tolerance for clocks.
 const MAX_PAUSE: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
 
-/// The answer to asking for permission to make a request.
+/// Whether a request may be made.
 pub(super) enum Permit {
-    /// It is counted; so many more are left.
+    /// Yes, and it is counted; `left` more are possible.
     Go { left: u32 },
     /// Not before this moment.
     Wait { until: Option<Timestamp> },
 }
 
-/// What came of asking for a page.
+/// The result of requesting a page.
 pub(super) enum PageAnswer {
-    /// It may not be asked for before this moment.
+    /// It may not be requested before this moment.
     NotNow { until: Option<Timestamp> },
     Answered {
         answer: Result<VolumePage, SearchError>,
@@ -39,26 +39,27 @@ pub(super) enum PageAnswer {
     },
 }
 
-/// Asks for a page, and again with growing gaps while the provider is out of order. Every request is counted before it leaves.
+/// Requests a page, and retries with growing delays while the provider is down. Every request is counted before it is
+/// sent.
 pub(super) async fn fetch_page(
     plan: &CollectContext,
     search: &Search,
     fetcher: &Fetcher,
     ctx: &RunContext,
-    ask: Ask,
+    request: PageRequest,
 ) -> Result<PageAnswer, Failure> {
     if search.lacks_key() {
         return Ok(PageAnswer::Answered { answer: Err(SearchError::Credentials(needs_key())), left: 0 });
     }
     let mut failures = 0;
     loop {
-        let left = match ask_permission(plan, ctx).await? {
+        let left = match request_permit(plan, ctx).await? {
             Permit::Go { left } => left,
             Permit::Wait { until } => return Ok(PageAnswer::NotNow { until }),
         };
         let answer = tokio::select! {
             () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
-            answer = search.fetch(fetcher, ask, ctx.now()) => answer,
+            answer = search.fetch(fetcher, request, ctx.now()) => answer,
         };
         let Err(SearchError::Passing { why, retry_after }) = &answer else {
             return Ok(PageAnswer::Answered { answer, left });
@@ -67,7 +68,7 @@ pub(super) async fn fetch_page(
         let Some(wait) = repeat_after(failures, plan.retries, left, *retry_after) else {
             return Ok(PageAnswer::Answered { answer, left });
         };
-        info!(job = %ctx.job, "Google Books: {why}; it is asked again in {} s", wait.as_secs());
+        info!(job = %ctx.job, "Google Books: {why}; retrying in {} s", wait.as_secs());
         tokio::select! {
             () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
             () = ctx.clock.wait_until(ctx.now().plus(wait)) => {}
@@ -75,7 +76,7 @@ pub(super) async fn fetch_page(
     }
 }
 
-/// What went wrong for good in this run; a provider that wants to be left alone is.
+/// Maps an error that ends the run, and pauses the provider if it asks for that.
 pub(super) async fn give_up(ctx: &RunContext, quota: &Quota, trouble: SearchError) -> Result<Wrong, Failure> {
     if let SearchError::Passing { why, retry_after: Some(wait) } = &trouble {
         pause_provider(ctx, quota, ctx.now().plus(*wait), why).await?;
@@ -83,8 +84,8 @@ pub(super) async fn give_up(ctx: &RunContext, quota: &Quota, trouble: SearchErro
     Ok(trouble.into())
 }
 
-/// Counts a request before it leaves, in a transaction of its own.
-async fn ask_permission(plan: &CollectContext, ctx: &RunContext) -> Result<Permit, Failure> {
+/// Counts a request before it is sent, in a separate transaction.
+async fn request_permit(plan: &CollectContext, ctx: &RunContext) -> Result<Permit, Failure> {
     let (quota, now) = (plan.quota.clone(), ctx.now());
     ctx.write(move |tx| reserve(tx, &quota, now)).await
 }

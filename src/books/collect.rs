@@ -1,11 +1,11 @@
-//! Collecting: page after page from where the last run stopped, each page saved with the position after it.
+//! Collects page after page from where the last run stopped; each page is saved with the position after it.
 
 use std::time::Duration;
 
 use tracing::{info, warn};
 
 use super::ask::{PageAnswer, fetch_page, give_up, pause_provider};
-use super::decide::{Ask, Next, PAGE_LIMIT, PageOutcome, Paging, StopReason};
+use super::decide::{Next, PAGE_LIMIT, PageOutcome, PageRequest, Paging, StopReason};
 use super::events::{self, BookCode, SearchCode};
 use super::filter::BookFilter;
 use super::google::{Search, SearchError, VolumePage};
@@ -33,15 +33,15 @@ pub struct CollectContext {
     pub max_per_run: u32,
     /// When a search that was read to its end is read again.
     pub recheck_after: Option<Duration>,
-    /// What the first run tells.
+    /// Which books of the first run are sent.
     pub first_run: FirstRun,
-    /// How often a request is repeated that failed in a way that passes.
+    /// How often a request is retried after a temporary failure.
     pub retries: u32,
-    /// What requests count against.
+    /// The quota that requests count against.
     pub quota: Quota,
-    /// Whether a page of the newest volumes is read beside the search.
+    /// Whether a page of the newest volumes is read in addition to the search.
     pub also_newest: bool,
-    /// Which of the books are worth telling.
+    /// The filter for books to send.
     pub wanted: BookFilter,
 }
 
@@ -54,7 +54,7 @@ pub struct Collected {
     pub without_isbn: u64,
     /// Books that this job had not found before.
     pub new: u64,
-    /// Why it stopped; `None` when the search was exhausted before and nothing was asked.
+    /// Why it stopped; `None` when the search was exhausted before and no request was made.
     pub stop: Option<StopReason>,
     /// What went wrong.
     pub trouble: Option<Wrong>,
@@ -67,7 +67,7 @@ pub struct Collected {
 pub enum Wrong {
     /// The key was refused.
     Credentials(Phrase),
-    /// Only another config ends it.
+    /// It fails until the config changes.
     Config(Phrase),
     /// Anything else.
     Failed(Phrase),
@@ -100,7 +100,7 @@ pub async fn collect(
             .read(move |tx| Ok((cursor::find(tx, job.as_str(), &key)?, !store::has_books(tx, &job)?)))
             .await?
     };
-    // How many books the first run may tell; `None` is no limit.
+    // How many books of the first run may be sent; `None` is no limit.
     let mut announceable = match (is_first, plan.first_run) {
         (false, _) | (true, FirstRun::All) => None,
         (true, FirstRun::Baseline) => Some(0),
@@ -182,7 +182,7 @@ pub async fn collect(
     Ok(collected)
 }
 
-/// Reads one page of the newest volumes: what is new stands there, however far the search has been read.
+/// Reads one page of the newest volumes, where new books appear, however far the search has been read.
 async fn collect_newest(
     plan: &CollectContext,
     fetcher: &Fetcher,
@@ -190,7 +190,7 @@ async fn collect_newest(
     collected: &mut Collected,
     announceable: &mut Option<u64>,
 ) -> Result<(), Failure> {
-    let ask = Ask { start_index: 0, max_results: PAGE_LIMIT };
+    let ask = PageRequest { start_index: 0, max_results: PAGE_LIMIT };
     let answer = match fetch_page(plan, &plan.search.by_newest(), fetcher, ctx, ask).await? {
         PageAnswer::Answered { answer, .. } => answer,
         PageAnswer::NotNow { until } => {
@@ -206,7 +206,7 @@ async fn collect_newest(
             collected.new += new;
             *announceable = announceable.map(|announceable| announceable.saturating_sub(new));
         }
-        // The search, if there is more to read, asks for permission next and hears the same.
+        // The search, if it is not exhausted, asks for permission next and gets the same answer.
         Err(SearchError::Quota { until, why }) => {
             (collected.stop, collected.resumes_at) = (Some(StopReason::Quota), Some(until));
             pause_provider(ctx, &plan.quota, until, &why).await?;
@@ -231,9 +231,9 @@ impl From<SearchError> for Wrong {
     }
 }
 
-/// Writes the books of a page and the position after it, if it has one, together; answers how many were new to the job.
+/// Writes the books of a page and the position after it, if it has one, together; returns how many were new to the job.
 ///
-/// A book that was not wanted when it was found, and is now, counts as new.
+/// A book that was filtered out when it was found, and matches now, counts as new.
 async fn save_page(
     ctx: &RunContext,
     page: VolumePage,

@@ -1,4 +1,4 @@
-//! What Google complains about in an error, and how long to leave it alone. Pure.
+//! Parses Google's error answers: the reason, and how long to pause. Pure.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use crate::fetch::header;
 use crate::text;
 use crate::time::Timestamp;
 
-/// How long the provider is paused when it complains without saying for how long.
+/// The pause when the error does not say how long.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// The same when a limit per minute is reached.
 const MINUTE: Duration = Duration::from_secs(60);
-/// Google's quota days begin at midnight here, whatever day we count by.
+/// Google's quota days begin at midnight in this zone, whatever the zone of our quota is.
 const GOOGLE_ZONE: &str = "America/Los_Angeles";
-/// Columns of a provider's own words that we repeat.
+/// Columns of a provider's message that are quoted.
 const MESSAGE_COLUMNS: usize = 200;
 
-/// What an error answer complains about.
+/// The content of an error answer.
 #[derive(Debug, Default)]
 pub(super) struct Complaint {
-    /// What it says, in one line.
+    /// The message, in one line.
     pub(super) message: String,
     /// Every reason that it gives, in lower case.
     reasons: Vec<String>,
@@ -28,7 +28,7 @@ pub(super) struct Complaint {
     limits: Vec<String>,
     /// Whether the limit is 0.
     pub(super) allows_nothing: bool,
-    /// What `google.rpc.RetryInfo` asks for.
+    /// The delay of `google.rpc.RetryInfo`.
     pub(super) retry_delay: Option<Duration>,
 }
 
@@ -40,7 +40,7 @@ enum Period {
 }
 
 impl Complaint {
-    /// Reads the body of an error; one that is no JSON complains about nothing.
+    /// Parses the body of an error; empty if it is not JSON.
     pub(super) fn read(body: &[u8]) -> Self {
         let Ok(body) = serde_json::from_slice::<Json>(body) else { return Self::default() };
         let error = &body["error"];
@@ -73,7 +73,7 @@ impl Complaint {
         self.reasons.iter().any(|reason| test(reason))
     }
 
-    /// Whether it was asked too often.
+    /// Whether a limit was reached.
     pub(super) fn is_quota(&self) -> bool {
         self.any(|reason| {
             reason.contains("limitexceeded")
@@ -82,7 +82,7 @@ impl Complaint {
         })
     }
 
-    /// A used-up day lasts until Google's next one, whatever `Retry-After` says; a minute for as long as it says.
+    /// A daily limit lasts until Google's next day, whatever `Retry-After` says; one per minute for as long as it says.
     pub(super) fn paused_until(&self, wait: Option<Duration>, now: Timestamp) -> Timestamp {
         match (self.period(), wait) {
             (Some(Period::Day), _) => next_google_day(now),
@@ -92,7 +92,7 @@ impl Complaint {
         }
     }
 
-    /// The metadata of the error says it; where there is none, the older reasons do.
+    /// From the metadata of the error; without any, from the older reasons.
     fn period(&self) -> Option<Period> {
         let names =
             |pieces: [&str; 2]| self.limits.iter().any(|one| pieces.iter().any(|piece| one.contains(piece)));
@@ -107,7 +107,7 @@ impl Complaint {
         }
     }
 
-    /// Whether Google cannot tell which country it is asked from.
+    /// Whether Google cannot determine the country of the request.
     pub(super) fn is_place_unknown(&self) -> bool {
         self.any(|reason| reason == "unknownlocation")
     }

@@ -13,7 +13,7 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::word_enum;
 
-/// Keys of every job that mean nothing here, and why.
+/// Common keys that have no effect here, with the reason.
 pub const UNUSED: &[UnusedKey] = &[("hold_above", || {
     phrase!("`mail_limit` bounds what is sent at once", "一度に通知する件数は `mail_limit` で決まります")
 })];
@@ -49,7 +49,7 @@ pub struct Keys {
     /// How many books are sent again when none is left, of those sent a week ago or longer; 0 sends none.
     #[serde(default = "fallback_limit")]
     pub fallback_limit: u32,
-    /// How Google Books is asked.
+    /// How Google Books is queried.
     #[serde(default)]
     pub google_books: GoogleBooks,
     /// The name of the `[quota.NAME]` that requests count against; without such a table, 100 a day.
@@ -70,13 +70,13 @@ pub struct Keys {
     /// new books are found. It costs one request a run.
     #[serde(default)]
     pub also_newest: bool,
-    /// Only books that fit are told: of every list that is not empty, one entry must be found in the book.
+    /// Only books that match are sent: of every list that is not empty, one entry must be found in the book.
     #[serde(default)]
     pub include: Words,
-    /// Books in which any of these is found are not told.
+    /// Books in which any of these is found are not sent.
     #[serde(default)]
     pub exclude: Words,
-    /// Books published before this year, month or day ("2024", "2024-04") are not told, nor those without a date.
+    /// Books published before this year, month or day ("2024", "2024-04") are not sent, nor those without a date.
     #[serde(default, deserialize_with = "read_earliest")]
     pub earliest: Option<String>,
     /// A file with a template of the prompt, relative to the config file (`"book.txt"` or `"${file:book.txt}"`). It knows
@@ -270,12 +270,12 @@ const MAX_MAIL_LIMIT: u32 = 50;
 /// The longest that a link may work.
 const MAX_TOKEN_DAYS: u32 = 3650;
 
-/// What is wrong with the table of a books job, beyond what serde can know.
+/// Checks the table of a books job beyond what serde can.
 pub fn check(section: &Section) -> Problems {
     section.keys::<Keys>().map(|keys| keys.list_problems(section)).unwrap_or_default()
 }
 
-/// What should be better with a books job, though it can be run.
+/// Warnings about a valid books job.
 pub fn list_warnings(job: &Job, config: &Config) -> Problems {
     let mut warnings = Problems::default();
     if lacks_key(&job.section) {
@@ -292,7 +292,7 @@ pub fn list_warnings(job: &Job, config: &Config) -> Problems {
     warnings
 }
 
-/// What is wrong with links that lead to this machine.
+/// The warning about links that lead to this machine.
 pub fn local_links() -> Phrase {
     phrase!(
         "the links to prompts point to this machine: readers of mails elsewhere cannot open them",
@@ -300,7 +300,7 @@ pub fn local_links() -> Phrase {
     )
 }
 
-/// What to do about it.
+/// The hint for it.
 pub fn local_links_hint() -> Phrase {
     phrase!(
         "set `public_url` in [web] to the address under which `prompt_listen` can be reached, e.g. \"https://books.example.com\"",
@@ -316,11 +316,11 @@ fn at_most(key: &str, most: u32) -> Phrase {
     phrase!("`{key}` is at most {most}", "`{key}` は {most} 以下です")
 }
 
-/// Whether Google is asked without a key; another service at `api_url` may want none.
+/// Whether the key for Google is missing; another service at `api_url` may need none.
 pub fn lacks_key(section: &Section) -> bool {
     let Ok(keys) = section.keys::<Keys>() else { return false };
-    let asked = google::volumes_url(keys.google_books.api_url.as_deref());
-    keys.google_books.api_key.is_none() && google::is_google(&asked)
+    let url = google::volumes_url(keys.google_books.api_url.as_deref());
+    keys.google_books.api_key.is_none() && google::is_google(&url)
 }
 
 fn is_two_letters(code: &str) -> bool {
@@ -328,7 +328,7 @@ fn is_two_letters(code: &str) -> bool {
 }
 
 impl Keys {
-    /// Everything that is looked for in books, with its place.
+    /// All filter words, each with its key.
     fn list_words(&self) -> impl Iterator<Item = (String, &Vec<String>)> {
         [("include", &self.include), ("exclude", &self.exclude)].into_iter().flat_map(|(key, of)| {
             [("words", &of.words), ("authors", &of.authors), ("publishers", &of.publishers)]
@@ -336,7 +336,7 @@ impl Keys {
         })
     }
 
-    /// What is wrong with them, beyond what serde can know.
+    /// Checks them beyond what serde can.
     pub(super) fn list_problems(&self, section: &Section) -> Problems {
         let mut problems = Problems::default();
         if self.queries.is_empty() {

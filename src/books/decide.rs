@@ -1,25 +1,25 @@
-//! Paging, decided: what follows a page, when to stop, and where the next run begins. Pure.
+//! Decides the paging: what follows a page, when to stop, and where the next run begins. Pure.
 //!
-//! The order of the checks is the seed's: error, quota, max_per_run, exhausted. Only proof that nothing more is
-//! to be had exhausts a query set; every page that is taken moves the position on, so a run always ends.
+//! The order of the checks is the seed's: error, quota, max_per_run, exhausted. Only proof that no volume is left
+//! exhausts a query set. Every page that is taken advances the position, so a run always ends.
 
 use std::time::Duration;
 
-/// The most volumes that the API hands out in one page.
+/// The most volumes that the API returns in one page.
 pub const PAGE_LIMIT: u32 = 40;
 
-/// The first gap before a request is repeated, and how much longer each further one is: always longer than the fetcher
-/// leaves a host alone that answered 503.
+/// The delay before the first retry, and the factor of further ones: always longer than the HTTP client blocks a host
+/// after a 503.
 const FIRST_GAP: Duration = Duration::from_secs(15);
 const GAP_GROWTH: u32 = 3;
-/// A wait that is longer is left to the next run.
+/// A longer wait is left to the next run.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
-/// The most that a request may be repeated: the gap before another one would be longer than our patience.
+/// The most retries of a request: the delay before another one would be too long.
 pub const MOST_RETRIES: u32 = 3;
 
-/// How long to wait before a request is repeated that has failed so often, in a way that passes; `None` when it is given up.
+/// How long to wait before the next retry after `failures` temporary failures; `None` when the request is given up.
 ///
-/// `retry_after` is what the answer asks for. Without a request left there is nothing to wait for.
+/// `retry_after` is from the answer. Without a request left there is no retry.
 pub fn repeat_after(
     failures: u32,
     retries: u32,
@@ -33,43 +33,43 @@ pub fn repeat_after(
     Some(retry_after.map_or(gap, |retry_after| retry_after.max(gap))).filter(|wait| *wait <= PATIENCE)
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paging {
-    /// Where the next page begins; what is saved.
+    /// Where the next page begins; this is saved.
     pub start_index: i64,
-    /// Volumes that this run was handed, with and without an ISBN.
+    /// Volumes that this run received, with and without an ISBN.
     pub collected: u64,
-    /// How many this run may be handed before it stops.
+    /// How many volumes this run may receive before it stops.
     pub max_per_run: u32,
 }
 
-/// What to ask for next.
+/// The parameters of the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct PageRequest {
     /// `startIndex`
     pub start_index: i64,
-    /// `maxResults`: never more than may still be taken.
+    /// `maxResults`: never more than the run may still take.
     pub max_results: u32,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageOutcome {
     /// A page.
     Page {
-        /// How many volumes it holds, before any is left out.
+        /// How many volumes it has, before any is dropped.
         returned: u64,
-        /// How many the API says there are, if it says so.
+        /// The total number that the API reports, if it does.
         total_items: Option<i64>,
     },
-    /// Nothing that can be used.
+    /// No usable answer.
     Failed,
-    /// The provider says that it was asked too often, or we may not ask at all.
+    /// The provider refused because of a limit, or our quota is used up.
     OverQuota,
 }
 
-/// Why a run asked for no further page.
+/// Why a run stopped requesting pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -77,17 +77,17 @@ pub enum StopReason {
     Error,
     /// The day's requests are used up, or the provider is paused.
     Quota,
-    /// As many as a run may take were taken.
+    /// The run has taken as many volumes as it may.
     MaxPerRun,
-    /// There is nothing more: the only reason that marks the query set.
+    /// No volume is left: the only reason that marks the query set.
     Exhausted,
 }
 
 /// What to do after a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Ask for another page.
-    Continue(Ask),
+    /// Request another page.
+    Continue(PageRequest),
     Stop(StopReason),
 }
 
@@ -106,15 +106,15 @@ impl Paging {
 
     /// The first step.
     pub fn first(&self) -> Next {
-        self.ask_or_stop()
+        self.request_or_stop()
     }
 
-    /// The state after a request, and what to do next; `quota_left` more requests may be made.
+    /// The state after a request, and what to do next; `quota_left` more requests are possible.
     pub fn after_page(self, outcome: PageOutcome, quota_left: u32) -> (Self, Next) {
         let (returned, total_items) = match outcome {
             PageOutcome::Failed => return (self, Next::Stop(StopReason::Error)),
             PageOutcome::OverQuota => return (self, Next::Stop(StopReason::Quota)),
-            // An empty page that does not say how many there are proves nothing, and asking again would not end.
+            // An empty page without a total proves nothing, and retrying would not end.
             PageOutcome::Page { returned: 0, total_items: None } => {
                 return (self, Next::Stop(StopReason::Error));
             }
@@ -132,16 +132,16 @@ impl Paging {
         } else if total_items.is_some_and(|total| returned == 0 || after.start_index >= total) {
             Next::Stop(StopReason::Exhausted)
         } else {
-            after.ask_or_stop()
+            after.request_or_stop()
         };
         (after, next)
     }
 
-    fn ask_or_stop(&self) -> Next {
+    fn request_or_stop(&self) -> Next {
         let remaining = u64::from(self.max_per_run).saturating_sub(self.collected);
         match u32::try_from(remaining).unwrap_or(u32::MAX).min(PAGE_LIMIT) {
             0 => Next::Stop(StopReason::MaxPerRun),
-            max_results => Next::Continue(Ask { start_index: self.start_index, max_results }),
+            max_results => Next::Continue(PageRequest { start_index: self.start_index, max_results }),
         }
     }
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn ask(start_index: i64, max_results: u32) -> Next {
-        Next::Continue(Ask { start_index, max_results })
+        Next::Continue(PageRequest { start_index, max_results })
     }
 
     /// Sections 4.3 and 4.4 of the seed, line by line.

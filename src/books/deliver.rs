@@ -1,4 +1,4 @@
-//! Delivering: a digest is written to the outbox with its prompts and tokens, and counts once it was accepted.
+//! Delivers digests: writes a digest to the outbox with its prompts and tokens, and counts it once it was accepted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,9 +27,9 @@ use crate::time::Timestamp;
 
 /// The topic of digests in the outbox.
 pub const TOPIC: &str = "books.digest";
-/// What the number of a digest is preceded by where messages name it.
+/// The prefix of the number of a digest in the subjects of messages.
 pub(super) const SUBJECT: &str = "digest:";
-/// How often the choice is made again when somebody changed it in between.
+/// How often the selection is repeated when it was changed in between.
 const TRIES: usize = 3;
 
 /// What delivering needs.
@@ -37,12 +37,12 @@ const TRIES: usize = 3;
 pub struct DeliverContext {
     /// Which books a digest may have, and how many.
     pub limits: DigestLimits,
-    /// The names of the channels that are told.
+    /// The names of the channels.
     pub deliver: Vec<String>,
     pub channels: Arc<ChannelSet>,
     /// What channels need to render.
     pub channel_env: ChannelEnv,
-    /// Where prompts are shown.
+    /// The config of the prompt pages.
     pub web: config::Web,
     /// How long the link to a prompt works.
     pub token_life: Duration,
@@ -52,17 +52,17 @@ pub struct DeliverContext {
     pub prompt: Prompt,
 }
 
-/// Undelivered books that are held against the config at once.
+/// How many undelivered books are checked against the filters at once.
 const WEIGHED_AT_ONCE: u32 = 500;
 
-/// What was handed to the outbox.
+/// What was queued.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queued {
     /// Books that are new to the reader.
     pub new: u64,
-    /// Books that are told again.
+    /// Books that are sent again.
     pub repeats: u64,
-    /// Channels that could not make a message of it, and why.
+    /// Channels that could not render it, with the reason.
     pub problems: Vec<String>,
 }
 
@@ -74,9 +74,9 @@ struct LinkedBook {
     token: Token,
 }
 
-/// Chooses books and hands a digest of them to the outbox, one message per recipient.
+/// Selects books and queues a digest of them in the outbox, one message per recipient.
 ///
-/// While the last digest waits for its channel the books gather: a channel that is locked for a week has one digest to
+/// While the last digest waits for its channel, books accumulate: a channel that is locked for a week has one digest to
 /// send afterwards, not one of every run.
 pub async fn deliver(plan: &DeliverContext, ctx: &RunContext) -> Result<Queued, Failure> {
     if plan.deliver.is_empty() {
@@ -102,7 +102,7 @@ pub async fn deliver(plan: &DeliverContext, ctx: &RunContext) -> Result<Queued, 
         let news = render(plan, &ctx.job, &pages, is_repeat, now);
         let (rendered, failed) = plan.channels.render(&plan.deliver, &plan.channel_env, &news).await;
         let problems = failed.iter().map(ToString::to_string).collect();
-        // Nothing is lost: the books are chosen again by the next run.
+        // Nothing is lost: the next run selects the books again.
         if rendered.is_empty() {
             return Ok(Queued { problems, ..Queued::default() });
         }
@@ -119,7 +119,7 @@ pub async fn deliver(plan: &DeliverContext, ctx: &RunContext) -> Result<Queued, 
     })
 }
 
-/// Takes books out that were found before the config stopped wanting them; `true` if there may be more.
+/// Marks undelivered books that the filters no longer match; `true` if there may be more.
 async fn leave_out_unwanted(plan: &DeliverContext, ctx: &RunContext) -> Result<bool, Failure> {
     if plan.limits.wanted.is_everything() {
         return Ok(false);
@@ -152,7 +152,7 @@ fn make_pages(plan: &DeliverContext, books: &[Book]) -> Result<Vec<LinkedBook>, 
     books.iter().map(page).collect()
 }
 
-/// The mail that a digest of `books` would be; made for `mail preview`, with links that lead nowhere.
+/// The mail of a digest of `books` for `mail preview`, with invalid links.
 pub fn preview(plan: &DeliverContext, job: &JobName, choice: &Selection, now: Timestamp) -> mail::Mail {
     let nowhere: Token = "0".repeat(32).parse().expect("32 hex characters");
     let is_repeat = matches!(choice, Selection::Repeats(_));
@@ -179,7 +179,7 @@ fn digest<'a>(
     }
 }
 
-/// The digest for every channel: a whole mail, and a short notice for the others.
+/// The digest for every channel: a full mail for email channels, a short notice for the others.
 fn render(
     plan: &DeliverContext,
     job: &JobName,
@@ -216,12 +216,12 @@ fn render(
     }
 }
 
-/// A name that mail readers can sort by; names in other scripts than ASCII do not fit into the header.
+/// The `List-Id`, for filters of mail readers; only ASCII names fit into the header.
 fn list_id(job: &JobName) -> Option<HeaderText> {
     job.as_str().is_ascii().then(|| HeaderText::new(&format!("<{job}.books.tsuzuki.localhost>")))
 }
 
-/// Writes the digest, its prompts, its tokens and its messages together; `false` if the choice is no longer right.
+/// Writes the digest, its prompts, its tokens and its messages together; `false` if the selection is outdated.
 async fn queue(
     plan: &DeliverContext,
     ctx: &RunContext,
@@ -250,7 +250,7 @@ async fn queue(
             job: &job,
             topic: TOPIC,
             subject: &subject,
-            // A repeat is an intended one, and says so wherever it is listed.
+            // Marks an intended repeat, which listings show.
             generation: u32::from(is_repeat),
             hold: false,
             found: Provenance::Gradually,
@@ -264,9 +264,9 @@ async fn queue(
 
 /// Records how a message of a digest ended, in the transaction that marks it.
 ///
-/// The first acceptance, on any channel, delivers the books; later ones find that done. A failed or skipped
-/// message releases them by itself: selection considers the messages that are still on their way. Refused ones pause
-/// first, or a reader who cannot be reached would be mailed at every run for ever.
+/// The first acceptance, on any channel, delivers the books; later ones change nothing. After a failed or skipped
+/// message the books are available again, because selection excludes only books in queued messages. Refused books are
+/// paused first; otherwise a recipient who cannot be reached would be mailed at every run for ever.
 pub fn on_delivered(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome) -> db::Result<()> {
     let id = row.subject.strip_prefix(SUBJECT).and_then(|id| id.parse().ok());
     let Some(digest) = id.map(|id| store::find_digest(tx, id)).transpose()?.flatten() else {

@@ -1,20 +1,19 @@
-//! What happens to a book, and to a search.
+//! Events of books and of searches.
 
 use crate::event_codes;
 use crate::ledger::Subject;
 
 /// The word before the ISBN of a book.
 pub const BOOK: &str = "book";
-/// The word before the beginning of the token of a link.
+/// The word before the prefix of a token.
 pub const TOKEN: &str = "token";
 
-/// A book, as events name it.
+/// A book, as events refer to it.
 pub fn book(isbn13: impl std::fmt::Display) -> Subject {
     Subject::new(BOOK, isbn13)
 }
 
 event_codes! {
-    /// What happens to a book.
     BookCode on BOOK;
     Baseline = "baseline", "was there at the first run: recorded, not sent", "初回からあったため記録のみ（通知なし）";
     Collected = "collected", "found", "発見";
@@ -27,7 +26,6 @@ event_codes! {
 }
 
 event_codes! {
-    /// What happens to a books job.
     SearchCode on "job";
     Exhausted = "exhausted", "the search was read to its end", "検索結果をすべて取得（枯渇）";
 }

@@ -1,9 +1,9 @@
-//! Which books are worth telling, by the words, names and dates of the config. Pure.
+//! Filters books by the words, names and dates of the config. Pure.
 
 use super::config::{Keys, Words};
 use super::model::Book;
 
-/// What a job wants to hear of.
+/// The filters of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BookFilter {
     include: Words,
@@ -12,7 +12,7 @@ pub struct BookFilter {
 }
 
 impl BookFilter {
-    /// What the keys of a job say.
+    /// From the keys of a job.
     pub fn of(keys: &Keys) -> Self {
         let lowered = |words: &Words| {
             let lower = |list: &[String]| list.iter().map(|word| word.to_lowercase()).collect();
@@ -29,12 +29,12 @@ impl BookFilter {
         }
     }
 
-    /// Whether every book is wanted.
+    /// Whether every book matches.
     pub fn is_everything(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a book is worth telling.
+    /// Whether a book matches.
     pub fn fits(&self, book: &Book) -> bool {
         let description = book.description.as_deref().unwrap_or_default();
         let text = format!("{}\n{description}", book.title).to_lowercase();
@@ -53,8 +53,8 @@ impl BookFilter {
         is_included && !is_excluded && self.is_recent(book.published_date.as_deref())
     }
 
-    /// Dates may lack their month or day, and come as libraries write them (`c2019`, `[2019]`, `2019-05-??`): as much as
-    /// both say is compared.
+    /// Dates may lack their month or day, and come as libraries write them (`c2019`, `[2019]`, `2019-05-??`): compares
+    /// only the parts that both have.
     fn is_recent(&self, published: Option<&str>) -> bool {
         let Some(earliest) = &self.earliest else { return true };
         let published = published.unwrap_or_default().trim_start_matches(|c: char| !c.is_ascii_digit());

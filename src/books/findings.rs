@@ -1,4 +1,4 @@
-//! Books as feeds and searches show them.
+//! Books in feeds and search results.
 
 use super::events;
 use super::model::Book;

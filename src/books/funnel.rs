@@ -1,4 +1,4 @@
-//! The funnel of a run in one line, and where it is narrowest.
+//! The funnel of a run in one line, with its bottleneck.
 
 use super::collect::{Collected, Wrong};
 use super::decide::StopReason;
@@ -15,32 +15,29 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, Default)]
 pub struct Funnel {
     pub collected: Collected,
-    /// Books that were not delivered before this run's digest.
+    /// Undelivered books before this run's digest.
     pub undelivered: u64,
     pub queued: Queued,
-    /// What was not chosen for it, and why.
+    /// The books that were not selected for it, by reason.
     pub held_back: HeldBack,
-    /// Whether the job tells anybody at all.
     pub has_channels: bool,
-    /// Whether this run might tell anything.
     pub delivery: DeliveryMode,
 }
 
-/// What keeps undelivered books out of a digest, after it was made.
+/// Why undelivered books are not in a digest, after it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldBack {
-    /// Books in digests on their way, also in that of this run.
+    /// Books in queued digests, including that of this run.
     pub on_their_way: u64,
     /// Books that are paused because digests with them were refused.
     pub paused: u64,
-    /// When the next digest is made, if none is now because the last one was refused.
+    /// When the next digest is made, if the last one was refused and digests are paused.
     pub next_digest_at: Option<Timestamp>,
-    /// Whether none is made now because the last one is still to be sent.
+    /// Whether none is made now because the last one is still unsent.
     pub has_unsent_digest: bool,
 }
 
 impl HeldBack {
-    /// How it is now.
     pub fn find(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Self> {
         Ok(Self {
             on_their_way: u64::try_from(store::count_on_their_way(tx, job)?).unwrap_or(0),
@@ -77,7 +74,7 @@ impl Funnel {
         }
     }
 
-    /// The step that keeps more from being sent, if one does; a quota that is used up has a place of its own.
+    /// The step that limits what is sent, if one does; a used-up quota is reported separately.
     fn bottleneck(&self) -> Option<Phrase> {
         if let Some(Wrong::Credentials(why) | Wrong::Config(why) | Wrong::Failed(why)) =
             &self.collected.trouble
@@ -87,7 +84,7 @@ impl Funnel {
         self.after_collecting().or_else(|| self.while_collecting())
     }
 
-    /// That no more requests are possible now: said always, because the run waits for it whatever else is narrow.
+    /// The used-up quota: always reported, because the run waits for it whatever the bottleneck is.
     fn quota(&self) -> Option<Phrase> {
         match (self.collected.stop, self.collected.resumes_at) {
             (_, Some(at)) => {
@@ -101,7 +98,7 @@ impl Funnel {
         }
     }
 
-    /// What keeps books that were found from being sent.
+    /// What prevents found books from being sent.
     fn after_collecting(&self) -> Option<Phrase> {
         let HeldBack { on_their_way, paused, next_digest_at, has_unsent_digest } = self.held_back;
         let waiting = self.undelivered.saturating_sub(on_their_way).saturating_sub(paused);
@@ -153,7 +150,7 @@ impl Funnel {
         }
     }
 
-    /// What keeps more from being found, other than the quota.
+    /// What prevents more books from being found, other than the quota.
     fn while_collecting(&self) -> Option<Phrase> {
         let Collected { returned, without_isbn, new, stop, .. } = self.collected;
         match stop {

@@ -12,7 +12,7 @@ pub fn page(job: &JobName, page: u32, start_index: i64, returned: u64, total_ite
     )
 }
 
-/// What is logged when a run stops, and where it goes on.
+/// The line when a run stops, with the position of the next one.
 pub fn stopped(
     job: &JobName,
     reason: StopReason,
@@ -33,7 +33,7 @@ pub fn stopped(
             "[google-books][{job}] Stopped: max_per_run reached ({}/{}), next startIndex={at}",
             paging.collected, paging.max_per_run
         ),
-        // The page was empty although more was promised; the seed's comparison would not be true.
+        // The page was empty before `totalItems`; the seed's comparison would be false.
         (StopReason::Exhausted, Some(total)) if at < total => format!(
             "[WARN][google-books][{job}] Exhausted: startIndex={at}, returned=0, totalItems={total} (query_set_hash={short})"
         ),

@@ -17,7 +17,8 @@ const TITLE_COLUMNS: usize = 120;
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
-    // The usual escaping writes every slash of an address as a reference, which some mail readers show as it stands.
+    // The default escaping writes every slash of an address as a character reference, which some mail readers show
+    // literally.
     templates.set_formatter(|out, _, value| {
         if value.is_safe() {
             Ok(write!(out, "{value}")?)
@@ -29,31 +30,26 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates
 });
 
-/// What a digest tells.
+/// The content of a digest.
 #[derive(Clone, Debug)]
 pub struct Digest<'a> {
-    /// The job that tells it.
     pub job: &'a JobName,
-    /// The day on which it was made, for the reader.
+    /// The day on which it was made, formatted.
     pub date: String,
-    /// Whether its books were told before.
+    /// Whether its books were sent before.
     pub is_repeat: bool,
     /// Its books, each with the address of its prompt.
     pub books: Vec<(Book, String)>,
-    /// Until when the links to prompts work, for the reader.
+    /// When the links to prompts expire, formatted.
     pub links_until: String,
-    /// The language of the words around them.
     pub language: Language,
 }
 
-/// A mail, ready to be sent.
+/// A rendered mail.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Mail {
-    /// The subject line.
     pub subject: String,
-    /// The plain part.
     pub text: String,
-    /// The HTML part.
     pub html: String,
 }
 
@@ -162,7 +158,7 @@ impl Digest<'_> {
         }
     }
 
-    /// One line about a book for channels that have little room.
+    /// One line about a book for channels with short messages.
     pub fn short_title(&self, book: &Book) -> String {
         let title = text::shorten(&book.title, TITLE_COLUMNS);
         if self.is_repeat { format!("{title} ({})", self.badge()) } else { title }

@@ -1,4 +1,4 @@
-//! Books: page through a search, remember every book once, mail what was not mailed, with a prompt a tap away.
+//! Books: page through a search, store every book once, and mail undelivered books with links to prompts.
 //!
 //! ```text
 //! Google Books ──page──▶ books + position ──select──▶ digest + prompts + tokens ──▶ outbox ──accepted──▶ delivered
@@ -64,18 +64,17 @@ use crate::time::Timestamp;
 
 /// The name of this kind of job in the config file.
 pub const KIND: &str = "books";
-/// How often such a job runs, unless it says so itself.
+/// How often a job runs by default.
 pub const EVERY: Duration = Duration::from_secs(60 * 60);
 /// Requests a day when no quota is configured.
 pub const REQUESTS_PER_DAY: u32 = 100;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Makes a job of its table.
 pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
     Ok(Arc::new(Books::new(job, env)?))
 }
 
-/// Registers what is done when a digest was accepted, failed or was skipped.
+/// Registers the handler for digests that were accepted, failed or were skipped.
 pub fn topics(topics: Topics) -> Topics {
     topics.on(deliver::TOPIC, deliver::on_delivered)
 }
@@ -92,7 +91,6 @@ pub struct Books {
 }
 
 impl Books {
-    /// Makes the job of its table.
     pub fn new(job: &Job, env: &JobEnv) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
             .map_err(|error| job.section.problem("allow_private", error.phrase()));
@@ -139,7 +137,6 @@ impl Books {
         })
     }
 
-    /// How digests of this job are made.
     pub fn deliver_plan(&self) -> &deliver::DeliverContext {
         &self.deliver
     }
@@ -171,8 +168,8 @@ impl Books {
         })
     }
 
-    /// Collect, select, deliver; what failed in one does not keep the next from its work. A run that withholds
-    /// selects nothing: the books stay undelivered.
+    /// Collects, selects and delivers; a failure in one step does not stop the next. A run without delivery selects
+    /// nothing: the books stay undelivered.
     async fn turn(&self, ctx: &RunContext) -> Result<Report, Failure> {
         let collected = collect::collect(&self.collect_plan()?, &self.fetcher, ctx).await?;
         ctx.check_stop()?;
@@ -268,7 +265,7 @@ impl Collector for Books {
     }
 
     async fn check(&self) -> Vec<Check> {
-        // A search would count against the quota; whether the key is right shows at the first run.
+        // A search would count against the quota, so only the first run checks the key.
         let url = google::volumes_url(self.keys.google_books.api_url.as_deref());
         vec![self.fetcher.reach("Google Books", &url, &self.allow_private, Wanted::Anything).await]
     }

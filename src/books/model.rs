@@ -11,19 +11,18 @@ use crate::phrase::Phrase;
 /// A provider of books, as `books.source` names it.
 pub const GOOGLE_BOOKS: &str = "google_books";
 
-/// Thirteen digits that begin with 978 or 979 and whose check digit is right.
+/// Thirteen digits that begin with 978 or 979, with a valid check digit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct Isbn13(String);
 
 impl Isbn13 {
-    /// The thirteen digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Reads an ISBN-13, or an ISBN-10 and converts it; hyphens and spaces in between do not count.
+/// Parses an ISBN-13, or converts an ISBN-10; ignores hyphens and spaces.
 impl FromStr for Isbn13 {
     type Err = BadValue;
 
@@ -92,7 +91,7 @@ impl ToValue for Isbn13 {
     }
 }
 
-/// A stored ISBN is taken as it stands: other programs may have written the row.
+/// A stored ISBN is not validated: other programs may have written the row.
 impl FromCell for Isbn13 {
     const WANTED: &'static str = "an ISBN";
 
@@ -104,28 +103,24 @@ impl FromCell for Isbn13 {
 /// Where to read about a book, or to buy it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BookLink {
-    /// What it is called.
     pub label: String,
     pub url: String,
 }
 
-/// What is known about a book. What a provider leaves out is `None` and never replaces what was known.
+/// A book. Fields that a provider leaves out are `None` and never overwrite known values.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Book {
     pub isbn13: Isbn13,
     /// Its title with its subtitle; its ISBN when the provider names none.
     pub title: String,
-    /// Its authors, in order.
     pub authors: Vec<String>,
-    /// Who published it.
     pub publisher: Option<String>,
     /// When, as the provider writes it: `2026`, `2026-01` or `2026-01-15`.
     pub published_date: Option<String>,
-    /// What it is about, as plain text.
+    /// As plain text.
     pub description: Option<String>,
     /// Its cover, over https.
     pub cover_url: Option<String>,
-    /// Where to read about it.
     pub links: Vec<BookLink>,
 }
 

@@ -1,4 +1,4 @@
-//! The page of books: covers, what was sent and what waits, and the prompt of each.
+//! The page of books: covers, delivery states and prompts.
 
 use super::KIND;
 use super::events::book as subject;
@@ -18,31 +18,32 @@ use crate::phrase::Value;
 
 const WALK: Walk = Walk { shown: 40, searched: 2_000 };
 
-/// The page.
 pub(super) static PAGE: Page =
     Page { slug: "books", title: || phrase!("Books", "書籍"), load, sheet: None };
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
     let mut page = PageView::new(phrase!("Books", "書籍"));
-    let asked = GridQuery::of(query);
-    page.filters = asked.filters(finder);
+    let filter = GridQuery::of(query);
+    page.filters = filter.filters(finder);
     let (rows, next) = WALK.list(
-        asked.after.clone(),
-        |after, limit| store::list_books_behind(tx, after, asked.job.as_ref(), asked.sent == Sent::No, limit),
+        filter.after.clone(),
+        |after, limit| {
+            store::list_books_behind(tx, after, filter.job.as_ref(), filter.sent == Sent::No, limit)
+        },
         |row| Place { first_seen_at: row.seen_at, isbn13: row.row.book.isbn13.clone() },
-        |row| asked.fit(&row.row),
+        |row| filter.fit(&row.row),
     )?;
     let next = next.map(|place| query.with("after", format!("{}/{}", place.first_seen_at, place.isbn13)));
     if rows.is_empty() && next.is_none() {
-        page.blocks.push(asked.nothing());
+        page.blocks.push(filter.nothing());
         return Ok(page);
     }
     let cards = rows.iter().map(|row| card(tx, &row.row)).collect::<db::Result<_>>()?;
-    page.blocks.push(Block::Cards(Cards { title: asked.title(), cards, next }));
+    page.blocks.push(Block::Cards(Cards { title: filter.title(), cards, next }));
     Ok(page)
 }
 
-/// What the page of a job shows: how far its search was read, and how many of its books were sent.
+/// For the page of a job: how far its search was read, and how many of its books were sent.
 pub(super) fn list_blocks(mail: &MailStatus, cursor: Option<&Cursor>) -> Vec<Block> {
     let fact = |label, value: Value| Fact { label, value };
     let mut facts = Vec::new();
@@ -89,7 +90,7 @@ enum Sent {
     No,
 }
 
-/// What the reader wants to see.
+/// The filters of the page.
 struct GridQuery {
     job: Option<JobName>,
     sent: Sent,

@@ -1,4 +1,4 @@
-//! What the rest of the program has to know of books.
+//! The descriptor of the books pipeline.
 
 use super::events::{BOOK, BookCode, SearchCode, TOKEN};
 use super::model::GOOGLE_BOOKS;
@@ -11,7 +11,6 @@ use crate::engine::table::{Cell, Table, TablePage};
 use crate::fetch::SecretHint;
 use crate::phrase;
 
-/// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
     kind: Kind::job::<config::Keys>(KIND)
         .with_check(config::check)
@@ -55,7 +54,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         ja: "https://console.cloud.google.com/apis/library/books.googleapis.com で Books API を有効にし、\
              https://console.cloud.google.com/apis/credentials で API キーを作ります",
     }],
-    // `list_warnings` says that there is no key.
+    // `list_warnings` reports a missing key.
     lacks: |_| None,
     things: &[&Thing::new(BOOK, view::find, "book ls"), &Thing::new(TOKEN, view::find_token, "token ls")],
     tables: &[&BOOKS, &DELIVERIES],

@@ -1,4 +1,4 @@
-//! The page that a run would begin with. The request counts as any; nothing else is written.
+//! Fetches the page that a run would begin with. The request counts against the quota; nothing else is written.
 
 use super::ask::{Permit, reserve};
 use super::collect::{CollectContext, start_index};
@@ -15,7 +15,7 @@ use crate::phrase;
 use crate::phrase::Value;
 use crate::time::Timestamp;
 
-/// Asks for the page that a run would begin with. The request is counted as any; nothing else is written.
+/// Fetches the page that a run would begin with. The request counts against the quota; nothing else is written.
 pub(super) async fn preview(
     plan: &CollectContext,
     job: &JobName,
@@ -46,11 +46,11 @@ pub(super) async fn preview(
             let name = &plan.quota.provider;
             let why = match until {
                 Some(until) => phrase!(
-                    "`{name}` may not be asked until {until}: its quota is used up, or it is paused",
+                    "no requests to `{name}` until {until}: its quota is used up, or it is paused",
                     "`{name}` には {until} まで問い合わせできません（クォータ切れ、または一時停止中）"
                 ),
                 None => phrase!(
-                    "`{name}` may not be asked: its quota is used up, or it is paused",
+                    "no requests to `{name}`: its quota is used up, or it is paused",
                     "`{name}` には問い合わせできません（クォータ切れ、または一時停止中）"
                 ),
             };

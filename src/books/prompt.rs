@@ -1,7 +1,7 @@
 //! The prompt of a book: a text to paste into a research assistant.
 //!
-//! It is made of what identifies the book and nothing else. A description is a stranger's text, often long and
-//! sometimes an instruction; it never becomes part of a prompt.
+//! It contains only what identifies the book. A description is untrusted text, often long and sometimes an instruction;
+//! it never becomes part of a prompt.
 
 use std::path::Path;
 
@@ -13,12 +13,11 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text::Language;
 
-/// Who makes prompts: the program, or a template of the user.
+/// The prompt of the program, or a template of the user.
 #[derive(Clone, Debug)]
 pub enum Prompt {
-    /// Ours, in a language.
     Own(Language),
-    /// The user's; ours where it fails.
+    /// The user's; the program's own if it fails.
     Template(Template, Language),
 }
 
@@ -43,7 +42,7 @@ impl Prompt {
     }
 }
 
-/// The template that a job names, tried with a book that has everything and one that has little.
+/// The configured template, tested with a complete book and a minimal one.
 pub fn load(keys: &Keys, section: &Section) -> Result<Option<Template>, Phrase> {
     let Some(written) = keys.prompt.as_deref() else { return Ok(None) };
     let path = written.strip_prefix("${file:").and_then(|path| path.strip_suffix('}')).unwrap_or(written);
@@ -82,7 +81,7 @@ fn sample(is_whole: bool) -> Book {
     }
 }
 
-/// What a template knows; what is not known of a book is empty.
+/// The variables of a template; unknown values are empty.
 fn values(book: &Book) -> serde_json::Value {
     serde_json::json!({
         "title": book.title,
@@ -136,7 +135,7 @@ pub fn render(book: &Book, language: Language) -> String {
     }
 }
 
-/// What identifies a book, by name; what is not known is left out.
+/// What identifies a book, by name; without unknown values.
 pub fn facts(book: &Book, language: Language) -> Vec<(&'static str, String)> {
     let authors = (!book.authors.is_empty()).then(|| book.authors.join(language.choose(", ", "、")));
     let english = ["Title", "Authors", "Publisher", "Published", "ISBN"];

@@ -1,4 +1,4 @@
-//! Which books a digest tells: what was never delivered, else a few of long ago.
+//! Selects the books of a digest: undelivered ones, else a few that were sent long ago.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 
-/// How long a job makes no digest after one was refused; `delivery retry` sends the refused one at once.
+/// How long a job makes no digest after a refused one; `delivery retry` sends the refused one at once.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(23 * 60 * 60);
 
-/// How long ago a book was sent that may be sent again.
+/// The least time before a book is sent again.
 const LONG_AGO: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Which books a digest may have, and how many.
@@ -22,27 +22,26 @@ const LONG_AGO: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub struct DigestLimits {
     /// Of books that are new to the reader.
     pub mail_limit: u32,
-    /// Of books that are told again.
+    /// Of books that are sent again.
     pub fallback_limit: u32,
-    /// The zone whose calendar day has no digest of repeats beside another.
+    /// The zone of the calendar day; a day with another digest gets no repeats.
     pub zone: TimeZone,
-    /// Which books are worth telling, for the first time or again.
+    /// The filter, for new books and repeats.
     pub wanted: BookFilter,
 }
 
-/// What a digest tells.
+/// The selected books.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// Books that this job has not delivered.
     New(Vec<Book>),
-    /// Books that it delivered long ago.
+    /// Books that it delivered long ago, to be repeated.
     Repeats(Vec<Book>),
-    /// There is nothing to tell.
     Nothing,
 }
 
 impl Selection {
-    /// The books, whichever they are.
+    /// The books of either kind.
     pub fn books(&self) -> &[Book] {
         match self {
             Selection::New(books) | Selection::Repeats(books) => books,
@@ -51,7 +50,7 @@ impl Selection {
     }
 }
 
-/// Chooses what `job` tells now.
+/// Selects the books of the next digest of `job`.
 pub fn choose(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -78,22 +77,22 @@ pub fn choose(
     Ok(if repeats.is_empty() { Selection::Nothing } else { Selection::Repeats(repeats) })
 }
 
-/// The first `limit` books of a list that are worth telling. `list` answers its first books, as many as it is asked for.
+/// The first `limit` matching books of a list. `list` returns its first books, as many as requested.
 fn list_wanted(
     limit: u32,
     wanted: &BookFilter,
     mut list: impl FnMut(u32) -> db::Result<Vec<Book>>,
 ) -> db::Result<Vec<Book>> {
-    let mut asked = limit;
+    let mut count = limit;
     loop {
-        let mut books = list(asked)?;
-        let is_all = books.len() < asked as usize;
+        let mut books = list(count)?;
+        let is_all = books.len() < count as usize;
         books.retain(|book| wanted.fits(book));
         if is_all || books.len() >= limit as usize {
             books.truncate(limit as usize);
             return Ok(books);
         }
-        asked = asked.saturating_mul(10);
+        count = count.saturating_mul(10);
     }
 }
 
@@ -102,15 +101,15 @@ pub fn next_digest_at(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Res
     Ok(pause_end(store::refused_at(tx, job)?, now))
 }
 
-/// The end of the pause after a refusal: a server that is asked every hour does not think again sooner. A refusal that
-/// lies far ahead was written by a clock that has been set back since.
+/// The end of the pause after a refusal: a server that refused will not change its mind within hours. Ignores a refusal
+/// in the future, which a wrong clock wrote.
 fn pause_end(refused_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
     refused_at
         .filter(|at| *at <= now.with_skew() && now.since(*at) < REFUSAL_PAUSE)
         .map(|at| at.plus(REFUSAL_PAUSE))
 }
 
-/// Whether books of long ago may be told again: nothing else is to be told or on its way, and nothing was today.
+/// Whether old books may be repeated: no other book is undelivered or queued, and no digest was made today.
 ///
 /// Without the last condition a job that runs every hour would send repeats around the clock, and the first of them an
 /// hour after its last new book.

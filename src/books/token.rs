@@ -9,7 +9,7 @@ use crate::db::{self, FromCell, Tx, Value};
 use crate::hash;
 use crate::time::Timestamp;
 
-/// How long a token's row is kept after its end, so that its link says "gone" and not "unknown".
+/// How long a token's row is kept after its end, so that its link answers 410 and not 404.
 pub const KEPT_AFTER_END: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Tokens that one run deletes at most.
 const PRUNED_AT_ONCE: usize = 500;
@@ -24,7 +24,7 @@ pub struct Token(String);
 pub struct NotAToken;
 
 impl Token {
-    /// A new one, from the system's source of randomness.
+    /// A new token, from the system's source of randomness.
     pub fn random() -> std::io::Result<Self> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
@@ -36,7 +36,7 @@ impl Token {
         &self.0
     }
 
-    /// Enough of it to tell it from others, not enough to use it.
+    /// Enough of it to identify it, not enough to use it.
     pub fn prefix(&self) -> &str {
         &self.0[..8]
     }
@@ -71,13 +71,13 @@ impl FromCell for Token {
 pub enum Lookup {
     /// The prompt.
     Works(TokenTarget),
-    /// It worked until that moment.
+    /// It expired or was revoked at that moment.
     Gone(Timestamp),
-    /// Nobody made it.
+    /// It was never issued.
     Unknown,
 }
 
-/// Looks up what stands in a link. The moment `expires_at` itself is too late.
+/// Looks up the token of a link. It is invalid from `expires_at` on.
 pub fn look_up(tx: &mut Tx<'_>, text: &str, now: Timestamp) -> db::Result<Lookup> {
     let Ok(token) = text.parse::<Token>() else { return Ok(Lookup::Unknown) };
     Ok(match store::find_by_token(tx, &token)? {
@@ -90,7 +90,7 @@ pub fn look_up(tx: &mut Tx<'_>, text: &str, now: Timestamp) -> db::Result<Lookup
     })
 }
 
-/// Deletes some of the tokens that ended more than a year ago; answers how many went.
+/// Deletes some of the tokens that ended more than a year ago; returns how many.
 pub fn prune(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<u64> {
     store::prune_tokens(tx, now.minus(KEPT_AFTER_END), PRUNED_AT_ONCE)
 }

@@ -1,4 +1,4 @@
-//! Books, mails and tokens for people.
+//! Views of books, mails and tokens.
 
 use serde::Serialize;
 
@@ -25,30 +25,27 @@ pub struct BookDetails {
     pub jobs: Vec<JobMail>,
     /// When it was sent, newest first.
     pub deliveries: Vec<BookDelivery>,
-    /// The jobs that leave it out of their digests for a while, because digests with it were refused.
+    /// The jobs in which it is paused, because digests with it were refused.
     pub pauses: Vec<BookPause>,
-    /// What was decided about it, oldest first.
+    /// Oldest first.
     pub events: Vec<Event>,
 }
 
-/// One time that a book was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BookDelivery {
     pub job_name: JobName,
     pub delivered_at: Timestamp,
 }
 
-/// How a job's mail stands.
+/// The mail status of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MailStatus {
     pub job_name: JobName,
-    /// Books that it found.
     pub books: i64,
-    /// Books that it delivered.
     pub delivered: i64,
-    /// Books that it has not delivered, also those on their way.
+    /// Books that it has not delivered, including queued ones.
     pub undelivered: i64,
-    /// Digests on their way.
+    /// Queued digests.
     pub on_their_way: i64,
     /// The digest that was accepted last.
     pub last: Option<SentDigest>,
@@ -58,16 +55,12 @@ pub struct MailStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenState {
-    /// It leads to its prompt.
     Works,
-    /// Its time is over.
     Expired,
-    /// Somebody ended it.
     Revoked,
 }
 
 impl TokenState {
-    /// What people call it.
     pub fn phrase(self) -> Phrase {
         match self {
             TokenState::Works => phrase!("works", "有効"),
@@ -77,7 +70,7 @@ impl TokenState {
     }
 }
 
-/// A token as listings show it: enough to name it, not enough to use it.
+/// A token in listings: enough to identify it, not enough to use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TokenView {
     /// Its first eight characters.
@@ -89,7 +82,7 @@ pub struct TokenView {
     /// The title of the book.
     pub title: Option<String>,
     pub created_at: Timestamp,
-    /// The first moment at which it no longer works.
+    /// The first moment at which it is invalid.
     pub expires_at: Timestamp,
 }
 
@@ -111,19 +104,19 @@ impl TokenView {
     }
 }
 
-/// The answer to ending a token.
+/// The result of revoking a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Revoked {
-    /// It no longer works.
+    /// It is revoked.
     Done(TokenView),
-    /// It did not work any more.
+    /// It was already expired or revoked.
     Before(TokenView),
-    /// No token begins so.
+    /// No token has this prefix.
     Missing,
-    /// Several tokens begin so.
+    /// Several tokens have this prefix.
     Ambiguous,
-    /// It is too short, or no beginning of a token.
+    /// The prefix is too short or invalid.
     Malformed,
 }
 
@@ -148,7 +141,7 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option
     }))
 }
 
-/// How the mail of a job stands.
+/// The mail status of a job.
 pub fn mail_status(tx: &mut Tx<'_>, job: &JobName) -> db::Result<MailStatus> {
     Ok(MailStatus {
         job_name: job.clone(),
@@ -160,19 +153,19 @@ pub fn mail_status(tx: &mut Tx<'_>, job: &JobName) -> db::Result<MailStatus> {
     })
 }
 
-/// The tokens that end last, first; all of them, or only those that work.
+/// The tokens by expiry, latest first; all of them, or only valid ones.
 pub fn list_tokens(tx: &mut Tx<'_>, all: bool, limit: usize, now: Timestamp) -> db::Result<Vec<TokenView>> {
     let rows = store::list_tokens(tx, (!all).then_some(now), limit)?;
     Ok(rows.into_iter().map(|row| TokenView::new(row, now)).collect())
 }
 
-/// Whether tokens may begin so, and few do.
+/// Whether it can be a prefix of a token, and is long enough.
 fn is_beginning(prefix: &str) -> bool {
     let is_hex = prefix.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     is_hex && (8..=32).contains(&prefix.len())
 }
 
-/// Ends the token that begins with `prefix`, which has at least eight characters.
+/// Revokes the token with the prefix `prefix`, which has at least eight characters.
 pub fn revoke(tx: &mut Tx<'_>, prefix: &str, now: Timestamp) -> db::Result<Revoked> {
     if !is_beginning(prefix) {
         return Ok(Revoked::Malformed);
@@ -191,7 +184,7 @@ pub fn revoke(tx: &mut Tx<'_>, prefix: &str, now: Timestamp) -> db::Result<Revok
     Ok(Revoked::Done(TokenView::new(row, now)))
 }
 
-/// Forgets deliveries, of one job or of all, since a moment or ever; answers how many books are undelivered again.
+/// Resets deliveries, of one job or of all, since a moment or all; returns how many books are undelivered again.
 pub fn reset_mail(
     tx: &mut Tx<'_>,
     job: Option<&JobName>,
@@ -212,7 +205,7 @@ pub fn reset_mail(
     Ok(forgotten.len())
 }
 
-/// Links to prompts, by the beginning of their token.
+/// Finds links to prompts by the prefix of their token.
 pub(super) fn find_token(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     if !is_beginning(name) {
         return Ok(Vec::new());
@@ -240,7 +233,6 @@ fn render_token(found: &TokenView) -> View {
     view
 }
 
-/// By ISBN.
 pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let Ok(isbn13) = name.parse() else { return Ok(Vec::new()) };
     let found = show(tx, &isbn13, finder.limit)?;

@@ -1,4 +1,4 @@
-//! Makes a book of a Google Books volume; everything in it is a stranger's, so it is checked, cleaned and cut.
+//! Converts a Google Books volume into a book; all values are untrusted, so they are checked, cleaned and truncated.
 
 use serde_json::Value as Json;
 use url::Url;
@@ -37,7 +37,7 @@ pub fn read(volume: &Json) -> Option<Book> {
     })
 }
 
-/// A valid ISBN-13 goes before a valid ISBN-10, whatever their order.
+/// Prefers a valid ISBN-13 to a valid ISBN-10, whatever their order.
 fn isbn(identifiers: &Json) -> Option<Isbn13> {
     let identifiers = identifiers.as_array()?;
     let of_type = |wanted: &str| {
@@ -63,7 +63,7 @@ fn authors(names: &Json) -> Vec<String> {
     names.iter().filter_map(|name| line(name, NAME_COLUMNS)).take(MAX_AUTHORS).collect()
 }
 
-/// A text on one line, or `None` when it is not a text or says nothing.
+/// A text on one line, or `None` when it is not a text or is empty.
 fn line(value: &Json, columns: usize) -> Option<String> {
     let line = text::one_line(value.as_str()?);
     (!line.is_empty()).then(|| text::shorten(&line, columns))

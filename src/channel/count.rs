@@ -1,14 +1,14 @@
-//! How long a post is in Mastodon's eyes: graphemes, a flat price per link, and no charge for a mention's server.
+//! The length of a post as Mastodon counts it: graphemes, a fixed length for links, mentions without their server.
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What a link costs unless the instance says otherwise.
+/// The length of a link unless the instance says otherwise.
 pub(super) const URL_CHARS: usize = 23;
 
-/// Schemes that Mastodon makes links of.
+/// Schemes that Mastodon turns into links.
 const SCHEMES: [&str; 9] = ["https", "http", "dat", "dweb", "ipfs", "ipns", "ssb", "gopher", "gemini"];
 
-/// The length of `text` as the server counts it, links at `url_chars` each.
+/// The length of `text` as the server counts it, with `url_chars` for each link.
 pub(super) fn count(text: &str, url_chars: usize) -> usize {
     let mut countable = String::with_capacity(text.len());
     let mut before = None;
@@ -33,7 +33,7 @@ pub(super) fn count(text: &str, url_chars: usize) -> usize {
     countable.graphemes(true).count()
 }
 
-/// The bytes of the link that begins here, if one does.
+/// The length in bytes of the link that begins here, if one does.
 fn link_at(text: &str, before: Option<char>) -> Option<usize> {
     if before.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '@' | '＠' | '$' | '#' | '＃')) {
         return None;
@@ -53,7 +53,7 @@ fn link_at(text: &str, before: Option<char>) -> Option<usize> {
     Some(end)
 }
 
-/// A host name of at least two labels whose last one is a word; numbers are not linked.
+/// A host name has at least two labels, and the last one is a word; addresses in numbers are not linked.
 fn host_length(text: &str) -> Option<usize> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let whole = &text[..text.find(|c| !is_part(c)).unwrap_or(text.len())];
@@ -73,7 +73,7 @@ fn is_path_char(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '<' | '>' | '(' | ')' | '?')
 }
 
-/// A path may contain nearly anything, but not end with punctuation; parentheses only in pairs.
+/// A path may contain nearly anything, but not end in punctuation; parentheses only in pairs.
 fn path_length(text: &str) -> usize {
     if !text.starts_with('/') {
         return 0;
@@ -97,7 +97,7 @@ fn path_length(text: &str) -> usize {
     end
 }
 
-/// A pair of parentheses with something in it, in which `nested` more levels may stand.
+/// A non-empty pair of parentheses, with up to `nested` more levels inside.
 fn balanced_length(text: &str, nested: u8) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -130,7 +130,7 @@ fn query_length(text: &str) -> usize {
     end
 }
 
-/// The bytes of a mention's local part and of the whole mention that begins here, if one does.
+/// The lengths in bytes of a mention's local part and of the whole mention that begins here, if one does.
 fn mention_at(text: &str, before: Option<char>) -> Option<(usize, usize)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     if before.is_some_and(|c| is_word(c) || matches!(c, '/' | '=')) {
@@ -160,7 +160,7 @@ fn mention_at(text: &str, before: Option<char>) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// What Mastodon's rules give for each text; see `docs/channels.md` for the rules.
+    /// Expected lengths by Mastodon's rules, which `docs/channels.md` lists.
     #[test]
     fn posts_are_counted_as_the_server_does() {
         let long_path = format!("https://example.com/{}", "a".repeat(200));

@@ -1,4 +1,4 @@
-//! What a send can come to besides success; each variant is what the sender does next.
+//! Why a send failed; each variant is what the sender does next.
 
 use std::time::Duration;
 
@@ -7,49 +7,31 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// A message that did not go out, as far as we know.
+/// A message that was not sent, as far as is known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Try this message again: it was not sent. Costs an attempt.
+    /// Not sent; try this message again. Counts as an attempt.
     #[error("{why}")]
     Later {
-        /// What went wrong.
         why: Phrase,
-        /// What the other side asked for, if it did.
+        /// The delay that the server asked for.
         after: Option<Duration>,
     },
-    /// The other side asks everybody to wait: the channel is paused, and the attempt does not count.
+    /// The server asks for a pause of the whole channel. The attempt does not count.
     #[error("{why}")]
-    Busy {
-        /// What it said.
-        why: Phrase,
-        after: Duration,
-    },
+    Busy { why: Phrase, after: Duration },
     /// This message will never be accepted.
     #[error("{why}")]
-    Refused {
-        /// What it said.
-        why: Phrase,
-    },
-    /// Our credentials are not accepted: the channel is paused until they change. The attempt does not count.
+    Refused { why: Phrase },
+    /// The credentials are rejected: the channel is paused until they change. The attempt does not count.
     #[error("{why}")]
-    Locked {
-        /// What it said.
-        why: Phrase,
-    },
-    /// The line to the other side cannot be encrypted: the channel is paused for a while and then tried again. The attempt
-    /// does not count.
+    Locked { why: Phrase },
+    /// The connection cannot be encrypted: the channel is paused for a while. The attempt does not count.
     #[error("{why}")]
-    Unsafe {
-        /// What stands in the way.
-        why: Phrase,
-    },
+    Unsafe { why: Phrase },
     /// It may have been sent.
     #[error("{why}")]
-    Unknown {
-        /// Where the trail ends.
-        why: Phrase,
-    },
+    Unknown { why: Phrase },
 }
 
 impl SendError {
@@ -57,7 +39,7 @@ impl SendError {
         SendError::Later { why: why.into(), after: None }
     }
 
-    /// What `doctor` is told when looking at `what` ended so.
+    /// The result of the `doctor` check of `what` that ended so.
     pub(super) fn check(&self, what: Phrase) -> Check {
         match self {
             SendError::Locked { why } => Check::locked(what, why),
@@ -77,7 +59,7 @@ impl SendError {
         SendError::Locked { why: why.into() }
     }
 
-    /// What went wrong, for people.
+    /// The reason in words.
     pub fn why(&self) -> &Phrase {
         match self {
             SendError::Later { why, .. }
@@ -90,30 +72,30 @@ impl SendError {
     }
 }
 
-/// What the other side calls a message that it has accepted.
+/// The server's record of a message that it has accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
-    /// Its own name for it if it gave one, else what it answered.
+    /// Its id there if it has one, else the answer.
     pub remote_id: Option<String>,
-    /// It was the last one that the other side takes before this moment.
+    /// The server accepts no more messages before this moment.
     pub pause_until: Option<Timestamp>,
 }
 
-/// What a resolver found out about a message whose outcome is not known.
+/// What a resolver found out about a message whose outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// It is there.
+    /// It was delivered.
     Accepted(Accepted),
-    /// It is not there.
+    /// It was not delivered.
     NotSent,
-    /// The channel has no way to tell.
+    /// The channel has no way to find out.
     CannotTell { why: Phrase },
-    /// Looking failed; look again later.
+    /// The check failed; try again later.
     Later(SendError),
 }
 
 impl Finding {
-    /// What was found out, for people.
+    /// In words.
     pub(super) fn phrase(&self) -> Phrase {
         match self {
             Finding::Accepted(_) => phrase!("it is there", "届いています"),
@@ -124,7 +106,7 @@ impl Finding {
     }
 }
 
-/// The channel was of another kind when the message was made.
+/// The channel was of another kind when the message was rendered.
 pub(super) fn made_for_another_kind() -> SendError {
     SendError::refused(phrase!(
         "it was made for another kind of channel",

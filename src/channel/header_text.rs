@@ -1,21 +1,21 @@
-//! Text that may stand in a header: one line, whatever it came from.
+//! Text that is safe in a header: always one line.
 
 use std::fmt;
 
-/// One line without controls, so that no value can begin a header of its own.
+/// One line without control characters, so that no value can add a header.
 ///
-/// There is no other way to make one than through the cleaning, also when it is read back from the database.
+/// Every value is cleaned, also when it is read from the database.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct HeaderText(String);
 
 impl HeaderText {
-    /// `text` on one line: line ends and other white space become single spaces, controls go.
+    /// Cleans `text`: line ends and other white space become single spaces, control characters are removed.
     pub fn new(text: &str) -> Self {
         Self(crate::text::one_line(text))
     }
 
-    /// The line.
+    /// The cleaned line.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Requests to channels: one answer, or the knowledge of whether the request can have arrived.
+//! HTTP requests to channels: the answer, or whether the request may have arrived.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::fetch::{ApiReply, NoAnswer, header, quote};
 use crate::phrase::Phrase;
 use crate::{fail, fetch, phrase};
 
-/// More than this of an answer is not read.
+/// Answers are read up to this size.
 const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
-/// What an error message quotes of an answer, in columns.
+/// Width of the quote of an answer in an error message.
 const QUOTE: usize = 200;
-/// How long to wait when the other side asks us to but does not say how long.
+/// How long to wait if the server asks us to but does not say how long.
 const USUAL_WAIT: Duration = Duration::from_secs(60);
 
-/// That `name` answered so, with the beginning of the answer on one line.
+/// The status of an answer and the beginning of its body, on one line.
 pub(super) fn answered(reply: &ApiReply, name: &Phrase) -> Phrase {
     let status = reply.status;
-    match said(reply) {
+    match quote_body(reply) {
         text if text.is_empty() => {
             phrase!("HTTP {status} from {name}", "{name}の応答：HTTP {status}")
         }
@@ -32,23 +32,23 @@ pub(super) fn answered(reply: &ApiReply, name: &Phrase) -> Phrase {
     }
 }
 
-/// What an answer says, on one line: of JSON that says one thing only, that, as Mastodon's `{"error": "…"}`.
-fn said(reply: &ApiReply) -> String {
+/// The body of an answer on one line; if it is JSON with a single text, as Mastodon's `{"error": "…"}`, that text.
+fn quote_body(reply: &ApiReply) -> String {
     let only: Option<BTreeMap<String, String>> = serde_json::from_slice(&reply.body).ok();
     let only = only.filter(|fields| fields.len() == 1).and_then(|fields| fields.into_values().next());
     quote(&only.unwrap_or_else(|| reply.text()), QUOTE)
 }
 
-/// What the other side said when it took a message to which it gives no name of its own.
+/// The record of an accepted message if the server gives it no id: the beginning of the answer.
 pub(super) fn accepted(reply: &ApiReply) -> Accepted {
-    let said = match said(reply) {
+    let answer = match quote_body(reply) {
         text if text.is_empty() => format!("HTTP {}", reply.status),
         text => format!("HTTP {}: {text}", reply.status),
     };
-    Accepted { remote_id: Some(said), pause_until: None }
+    Accepted { remote_id: Some(answer), pause_until: None }
 }
 
-/// Success, or what a status means to a sender when the channel knows nothing better.
+/// Success, or what a status means for a sender, unless the channel knows better.
 pub(super) fn judge(reply: &ApiReply, name: &Phrase) -> Result<(), SendError> {
     let why = answered(reply, name);
     match reply.status {
@@ -64,9 +64,9 @@ pub(super) fn judge(reply: &ApiReply, name: &Phrase) -> Result<(), SendError> {
     }
 }
 
-/// Sends one request within the channel's time; `progress` learns when it can have arrived.
+/// Sends one request within the channel's timeout; reports to `progress` when it may have arrived.
 ///
-/// The status decides; a body that breaks off changes nothing.
+/// Only the status matters; a body that breaks off changes nothing.
 pub(super) async fn call(
     ctx: Ctx<'_>,
     request: reqwest::Request,
@@ -96,27 +96,27 @@ pub(super) async fn call(
     })
 }
 
-/// The lease would be over before the message is.
+/// The lease would expire before the message is sent.
 pub(super) fn out_of_time() -> Phrase {
     phrase!("there was no time left to send it", "送信に使える時間が残っていませんでした")
 }
 
-/// The key of a message cannot stand in a header.
+/// The key of the message is not a valid header value.
 pub(super) fn damaged_key() -> SendError {
     SendError::refused(phrase!("its key is damaged", "キーが壊れています"))
 }
 
-/// The secret as a header value that logs do not show.
+/// The secret as a header value that is not logged.
 pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue, SendError> {
     header::secret(secret, prefix).map_err(SendError::locked)
 }
 
-/// The secret's text for comparing, empty when it cannot be had.
+/// The secret's text for comparing; empty if it is unavailable.
 pub(super) fn secret_text(secret: &Secret) -> String {
     secret.reveal().map(|revealed| revealed.expose().to_owned()).unwrap_or_default()
 }
 
-/// The address that a secret holds; an error never repeats it.
+/// The address in a secret; errors do not contain it.
 pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
     let revealed = secret.reveal().map_err(|missing| SendError::locked(missing.phrase()))?;
     let bad =
@@ -127,7 +127,7 @@ pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
         .ok_or_else(bad)
 }
 
-/// Whether a secret holds an address that the guard lets a channel reach.
+/// Checks that a secret contains an address that the guard allows.
 pub(super) fn check_address(secret: &Secret, ctx: Ctx<'_>) -> Check {
     let url = match address(secret) {
         Ok(url) => url,
@@ -157,7 +157,7 @@ mod tests {
             ("", ""),
         ] {
             let reply = ApiReply { status: 400, body: body.to_owned().into(), ..ApiReply::default() };
-            assert_eq!(said(&reply), expected, "{body}");
+            assert_eq!(quote_body(&reply), expected, "{body}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a kind of channel says of itself in its own file; `KINDS` in the folder above lists them.
+//! The descriptor of a kind of channel; `KINDS` in the parent module lists them.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::phrase::Phrase;
 
 /// A kind of channel.
 pub struct ChannelKind {
-    /// Its name in the config file, and the struct that its table is read into.
+    /// Its name in the config file, and the struct of its table.
     pub keys: Kind,
     /// What it does, in a few words for help texts and questions.
     pub about: fn() -> Phrase,
@@ -27,13 +27,13 @@ pub struct ChannelKind {
     pub promise: &'static str,
     /// Where its secrets come from.
     pub secrets: &'static [SecretHint],
-    /// How long the other side is known to honour our key.
+    /// How long the server is known to deduplicate by our key.
     pub(super) key_window: Option<Duration>,
-    /// How long the other side may take to answer once it has the whole message, if its protocol says so.
+    /// How long the server may take to answer once it has the whole message, if its protocol says so.
     pub(super) answers_within: Option<Duration>,
-    /// Reads its table.
+    /// Opens a channel from its table.
     pub(super) open: fn(&Section, &Zone) -> Result<Opened, Problems>,
-    /// A payload of this kind as its reader would see it; `None` for those of others.
+    /// A payload of this kind in readable form; `None` for payloads of other kinds.
     pub(super) show: fn(&str) -> Option<String>,
 }
 
@@ -43,49 +43,49 @@ impl Debug for ChannelKind {
     }
 }
 
-/// How a channel is used, and the other side.
+/// The settings and the backend of a channel.
 pub(super) type Opened = (Settings, Box<dyn Backend>);
 
-/// What the other side is used with: how its channel is used, and connections and the time.
+/// The context of a call to a backend: the channel's settings, HTTP clients and the clock.
 #[derive(Clone, Copy)]
 pub(super) struct Ctx<'a> {
     pub(super) channel: &'a Channel,
     pub(super) env: &'a ChannelEnv,
 }
 
-/// The other side of a channel.
+/// The service behind a channel.
 #[async_trait]
 pub(super) trait Backend: Debug + Send + Sync {
-    /// Makes `(recipient, payload)` pairs, or says why it cannot. Done once; nobody else reads the payload.
+    /// Renders `(recipient, payload)` pairs, or fails with a reason. Called once; only this backend reads the payload.
     async fn render(&self, ctx: Ctx<'_>, news: &News) -> Result<Vec<(String, String)>, String>;
 
-    /// Hands one payload over; `progress` learns when the other side can have it.
+    /// Sends one payload; reports to `progress` when it may have arrived.
     async fn send(&self, ctx: Ctx<'_>, row: &Row, progress: &Progress) -> Result<Accepted, SendError>;
 
-    /// What the other side has that may be this message: its names for it, or why it cannot be said.
+    /// Ids of messages there that may be this one, or why that cannot be found out.
     async fn resolve(&self, ctx: Ctx<'_>, row: &Row) -> Result<Vec<String>, Finding>;
 
-    /// Looks whether messages could be sent, without sending one.
+    /// Checks whether messages could be sent, without sending one.
     async fn check(&self, ctx: Ctx<'_>) -> Vec<Check>;
 
-    /// Everything that the other side's opinion of us depends on.
+    /// Everything that authentication depends on.
     fn credentials(&self) -> String;
 
-    /// Where messages are posted, if [`Backend::check`] does not speak to it.
+    /// Where messages are posted, if [`Backend::check`] does not connect to it.
     fn address(&self) -> Option<Url> {
         None
     }
 
-    /// How long a payload is in the other side's own measure, and how long it may be.
+    /// The length of a payload in the service's own measure, and its limit.
     async fn measure(&self, _: Ctx<'_>, _payload: &str) -> Option<(usize, usize)> {
         None
     }
 
-    /// The payload of a test message, such that it disturbs as few people as the other side allows.
+    /// Changes the payload of a test message so that it disturbs as few people as possible.
     fn soften(&self, payload: String) -> String {
         payload
     }
 
-    /// Ends what was kept open for the next message.
+    /// Closes connections kept for the next message.
     async fn close(&self) {}
 }

@@ -1,4 +1,4 @@
-//! The places that messages go to, and the outbox that gets them there.
+//! Channels, and the outbox that sends messages through them.
 //!
 //! ```text
 //! pipeline ── News ──▶ Channel::render ──▶ outbox::add ═══ same transaction as the decision
@@ -52,41 +52,35 @@ use outbox::Row;
 /// The kinds of channels: each is a file or a folder, and a line here.
 pub const KINDS: &[ChannelKind] = &[mastodon::KIND, email::KIND, slack::KIND, webhook::KIND];
 
-/// A place that messages go to.
+/// A configured channel.
 #[derive(Debug)]
 pub struct Channel {
-    /// Its name in the config file.
     pub name: String,
-    /// How it is used.
     pub settings: Settings,
     kind: &'static ChannelKind,
     backend: Box<dyn Backend>,
 }
 
-/// What channels need of the world: connections and the time.
+/// HTTP clients and the clock, for channels.
 #[derive(Clone, Debug)]
 pub struct ChannelEnv {
-    /// Guarded HTTP clients.
     pub clients: Clients,
     pub clock: Clock,
 }
 
-/// A message as a channel made it, for one recipient: what [`outbox::NewMessage`] wants to know.
+/// A message rendered for one recipient, ready for [`outbox::NewMessage`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// The channel's name.
     pub channel: String,
-    /// Who gets it.
     pub recipient: String,
     /// The message, as JSON that only the channel reads.
     pub payload: String,
 }
 
-/// News that a channel cannot make a message of.
+/// News that a channel could not render.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{channel}` cannot make a message of it: {why}")]
 pub struct NotRendered {
-    /// The channel's name.
     pub channel: String,
     pub why: String,
 }
@@ -104,7 +98,7 @@ impl Channel {
         Ok(Self { name: section.name.clone(), settings, kind, backend })
     }
 
-    /// The kind, as in the config file.
+    /// The kind in the config file.
     pub fn kind(&self) -> &'static str {
         self.kind.keys.name
     }
@@ -113,7 +107,7 @@ impl Channel {
         Ctx { channel: self, env }
     }
 
-    /// Makes the messages, one per recipient. Do it once, before the transaction that adds them.
+    /// Renders the messages, one per recipient. Call it once, before the transaction that adds them.
     pub async fn render(&self, channel_env: &ChannelEnv, news: &News) -> Result<Vec<Rendered>, NotRendered> {
         let rendered = self.backend.render(self.ctx(channel_env), news).await;
         let messages = rendered.map_err(|why| NotRendered { channel: self.name.clone(), why })?;
@@ -123,7 +117,7 @@ impl Channel {
             .collect())
     }
 
-    /// Hands a message to the other side. The outbox is the only caller that keeps the promises.
+    /// Sends a message. Only the outbox, as the caller, makes sure that it is sent once.
     pub async fn send(
         &self,
         channel_env: &ChannelEnv,
@@ -133,39 +127,39 @@ impl Channel {
         self.backend.send(self.ctx(channel_env), row, progress).await
     }
 
-    /// What the other side has that may be this message: its names for it, or why it cannot be said.
+    /// Ids of messages there that may be this one, or why that cannot be found out.
     pub(crate) async fn resolve(&self, channel_env: &ChannelEnv, row: &Row) -> Result<Vec<String>, Finding> {
         self.backend.resolve(self.ctx(channel_env), row).await
     }
 
-    /// Ends what was kept open for the next message.
+    /// Closes connections kept for the next message.
     pub(crate) async fn close(&self) {
         self.backend.close().await;
     }
 
-    /// How long the other side is known to honour our key.
+    /// How long the server is known to deduplicate by our key.
     pub(crate) fn key_window(&self) -> Option<Duration> {
         self.kind.key_window
     }
 
-    /// How long the other side may take to answer once it has the whole message, if its protocol says so.
+    /// How long the server may take to answer once it has the whole message, if its protocol says so.
     pub(crate) fn answers_within(&self) -> Option<Duration> {
         self.kind.answers_within.map(|within| within.max(self.settings.timeout))
     }
 
-    /// Tells whether the credentials have changed, without telling anything about them: 16 bits of a hash.
+    /// Shows whether the credentials have changed without revealing them: 16 bits of a hash.
     pub(crate) fn credentials_fingerprint(&self) -> String {
         let whole = hash::sha256_parts(&[&self.name, &self.backend.credentials()]);
         whole.get(..4).unwrap_or_default().to_owned()
     }
 
-    /// The place that messages are posted to, without the secret part of its address; only for those whose
-    /// [`Channel::check`] does not speak to it.
+    /// Scheme and host of the address that messages are posted to, without its secret part; only for channels whose
+    /// [`Channel::check`] does not connect to it.
     pub fn origin(&self) -> Option<url::Url> {
         self.backend.address()?.join("/").ok()
     }
 
-    /// Looks whether messages could be sent, without sending one.
+    /// Checks whether messages could be sent, without sending one.
     pub async fn check(&self, channel_env: &ChannelEnv) -> Vec<Check> {
         self.backend.check(self.ctx(channel_env)).await
     }
@@ -189,9 +183,9 @@ impl ChannelSet {
         self.0.iter().find(|channel| channel.name == name)
     }
 
-    /// What the channels of these names make of `news`, and which of them can make nothing of it.
+    /// Renders `news` for the channels of these names; returns the messages, and the channels that failed.
     ///
-    /// Do it once, before the transaction that hands both to [`outbox::add_all`].
+    /// Call it once, before the transaction that passes both to [`outbox::add_all`].
     pub async fn render(
         &self,
         names: &[String],
@@ -214,12 +208,12 @@ impl ChannelSet {
         (rendered, failed)
     }
 
-    /// All of them, in the order of the file.
+    /// All channels, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &Channel> {
         self.0.iter()
     }
 
-    /// Their names.
+    /// The names of all channels.
     pub fn names(&self) -> Vec<String> {
         self.0.iter().map(|channel| channel.name.clone()).collect()
     }

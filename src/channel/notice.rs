@@ -1,4 +1,4 @@
-//! What pipelines have to tell, in no channel's words: every channel makes its own message of it, once.
+//! News in a form that is independent of channels; every channel renders its own message from it.
 
 use url::Url;
 
@@ -6,38 +6,37 @@ use super::header_text::HeaderText;
 use crate::text::Language;
 use crate::time::Timestamp;
 
-/// Something to tell. Every text in it is plain: markup, links and mentions in it are shown, never obeyed.
+/// Something to announce. All texts are plain: markup, links and mentions in them have no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// What it is about, on one line.
     pub headline: String,
-    /// A few sentences; may be empty, may come from a model.
+    /// A few sentences; may be empty or come from a model.
     pub summary: String,
-    /// Where to read it. The only link, besides those of the entries, that a message will contain.
+    /// The only link in the message, besides those of the entries.
     pub link: Option<Url>,
-    /// The single things that are new, when there are several.
+    /// The single new things, if there are several.
     pub entries: Vec<NoticeEntry>,
-    /// Hashtags without `#`, where the channel knows such a thing.
+    /// Hashtags without `#`, for channels that have them.
     pub tags: Vec<String>,
-    /// A content warning, where the channel knows such a thing.
+    /// A content warning, for channels that have one.
     pub warning: Option<String>,
-    /// The language of the words around it, and of the text itself.
+    /// The language of the text and of the words around it.
     pub language: Language,
 }
 
-/// One of several things that are new.
+/// One of several new things.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoticeEntry {
     pub title: String,
     pub link: Option<Url>,
-    /// When it was published.
     pub date: Option<Timestamp>,
-    /// Anything else, in one line: authors, a price, a reason.
+    /// Further details on one line: authors, a price, a reason.
     pub note: Option<String>,
 }
 
 impl Notice {
-    /// A notice with a headline and nothing else.
+    /// A notice with only a headline.
     pub fn new(headline: impl Into<String>, language: Language) -> Self {
         Self {
             headline: headline.into(),
@@ -51,26 +50,23 @@ impl Notice {
     }
 }
 
-/// A mail that a pipeline wrote itself, both parts complete.
+/// A mail written by the pipeline itself, with both parts.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MailBody {
-    /// The subject line.
     pub subject: HeaderText,
-    /// The plain part.
     pub text: String,
-    /// The HTML part; whoever wrote it has escaped what came from outside.
+    /// The HTML part; the pipeline has escaped text from outside.
     pub html: String,
-    /// Who the list is, for `List-Id`, unless the channel is configured with one.
+    /// The list for `List-Id`, unless the channel has one in its config.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_id: Option<HeaderText>,
 }
 
-/// What is handed to channels: a notice, and the mail to send in its place where mail is sent.
+/// What a pipeline passes to channels: a notice, and optionally its own mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct News {
-    /// For every channel.
     pub notice: Notice,
-    /// For mail only, if the pipeline writes its own.
+    /// For mail channels, in place of the notice.
     pub mail: Option<MailBody>,
 }
 

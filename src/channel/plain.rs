@@ -1,11 +1,11 @@
-//! Text from outside as a post may show it: it mentions nobody, links nowhere and tags nothing.
+//! Text from outside, made inert for a post: no mentions, links or tags.
 
 use crate::parse::url::scheme_before;
 
-/// Stands between what would become a link or a mention; it takes no room on the screen.
+/// Invisible character put between the parts of a link or a mention.
 const SPLITTER: char = '\u{200b}';
 
-/// `text` without controls and with links, mentions and hashtags made inert; lines are kept.
+/// `text` without control characters and with links, mentions and hashtags made inert; lines are kept.
 pub(super) fn inert(text: &str) -> String {
     let clean: String = text
         .replace("\r\n", "\n")
@@ -20,7 +20,8 @@ pub(super) fn inert(text: &str) -> String {
         let next = chars.peek().map(|(_, next)| *next);
         let is_inside_word = before.is_some_and(|c| c.is_ascii_alphanumeric());
         let splits = match c {
-            // Joiners, combining marks and variation selectors are parts of words to Mastodon: whatever follows counts.
+            // To Mastodon, joiners, combining marks and variation selectors are parts of words, so any next character
+            // counts.
             '@' | '＠' | '#' | '＃' => !is_inside_word && next.is_some_and(|next| !next.is_whitespace()),
             ':' => scheme_before(&clean, at).is_some(),
             _ => false,
@@ -48,7 +49,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// What hides between letters or turns the direction of a line.
+/// Characters that hide between letters or change the direction of a line.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,4 +1,4 @@
-//! Trying a channel out: what a message would look like, and a test message that belongs to no job.
+//! Previews of messages, and test messages that belong to no job.
 
 use std::time::Duration;
 
@@ -11,23 +11,21 @@ use crate::id::JobName;
 use crate::phrase;
 use crate::text::Language;
 
-/// What a message would look like.
+/// A preview of a message.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Preview {
-    /// The channel's name.
     pub channel: String,
-    /// Who would get it.
     pub recipient: String,
-    /// The message as its reader would see it, as far as text can show it.
+    /// The message in readable form, as far as text can show it.
     pub text: String,
-    /// How long it is in the channel's own measure, if it has one.
+    /// Its length in the channel's own measure, if it has one.
     pub length: Option<usize>,
-    /// How long it may be.
+    /// The longest allowed.
     pub limit: Option<usize>,
 }
 
 impl Channel {
-    /// What would be sent about `news`; nothing is.
+    /// Renders `news` without sending it.
     pub async fn preview(&self, channel_env: &ChannelEnv, news: &News) -> Result<Vec<Preview>, NotRendered> {
         let mut previews = Vec::new();
         for rendered in self.render(channel_env, news).await? {
@@ -43,8 +41,8 @@ impl Channel {
         Ok(previews)
     }
 
-    /// Sends a test message at once, past the outbox, to `to` or to every recipient of the channel; answers with what came
-    /// of each.
+    /// Sends a test message at once, bypassing the outbox, to `to` or to every recipient of the channel; returns the
+    /// result for each.
     pub async fn send_test(
         &self,
         channel_env: &ChannelEnv,
@@ -86,7 +84,7 @@ fn test_notice(language: Language) -> Notice {
     Notice { summary: summary.to_owned(), ..Notice::new(headline, language) }
 }
 
-/// A message that is in no outbox.
+/// A message that is not in the outbox.
 fn test_row(channel: &Channel, recipient: &str, payload: &str, channel_env: &ChannelEnv) -> Row {
     let now = channel_env.clock.now();
     let job_name: JobName = "test".parse().expect("`test` is a name");
@@ -119,8 +117,7 @@ fn test_row(channel: &Channel, recipient: &str, payload: &str, channel_env: &Cha
     }
 }
 
-/// A rendered message as its reader would see it, as far as text can show it: mails and posts by what they say, everything
-/// else as indented JSON.
+/// A rendered message in readable form: the text of mails and posts, everything else as indented JSON.
 pub fn as_text(payload: &str) -> String {
     if let Some(text) = KINDS.iter().find_map(|kind| (kind.show)(payload)) {
         return text;

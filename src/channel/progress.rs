@@ -1,4 +1,4 @@
-//! How far a send has come, and how long it may go on.
+//! The progress of a send, and its time limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::time::{Clock, Timestamp, Uptime};
 
-/// How far one send has come, told by the channel while it works.
+/// The progress of one send, reported by the channel.
 #[derive(Debug)]
 pub struct Progress {
     handed_over_at: Mutex<Option<Instant>>,
@@ -20,17 +20,17 @@ impl Progress {
         Self { handed_over_at: Mutex::default(), budget }
     }
 
-    /// For a message that belongs to nobody else, such as a test mail.
+    /// For a message outside the outbox, such as a test mail.
     pub fn unlimited() -> Self {
         Self::new(SendBudget::unlimited())
     }
 
-    /// From here on the other side may have the message: say so right before.
+    /// The server may have the message from now on: call it right before sending.
     pub(crate) fn hand_over(&self) {
         *self.handed_over_at.lock() = Some(Instant::now());
     }
 
-    /// The other side has said no: what was handed over did not count.
+    /// The server has refused: the message was not delivered.
     pub(crate) fn take_back(&self) {
         *self.handed_over_at.lock() = None;
     }
@@ -39,19 +39,20 @@ impl Progress {
         self.handed_over_at().is_some()
     }
 
-    /// Since when the other side may have it.
+    /// Since when the server may have it.
     pub(crate) fn handed_over_at(&self) -> Option<Instant> {
         *self.handed_over_at.lock()
     }
 
-    /// Whether there is still time; ask before every step that cannot be taken back.
+    /// Whether there is time left; check it before every step that cannot be undone.
     pub(crate) fn may_go_on(&self) -> bool {
         self.budget.is_ample()
     }
 }
 
-/// How long a claimed message is ours, by three clocks: one stands still when the machine sleeps, one can be set, and the
-/// one that does neither is not everywhere and stands still when a virtual machine is paused. The most cautious one counts.
+/// How long we hold a claimed message, by three clocks: one stops while the machine sleeps, one can be set, and the
+/// third does neither but is not available everywhere and stops while a virtual machine is paused. The earliest end
+/// counts.
 #[derive(Clone, Debug)]
 pub(crate) struct SendBudget {
     clock: Clock,
@@ -59,7 +60,7 @@ pub(crate) struct SendBudget {
     length: Duration,
 }
 
-/// One moment by all three.
+/// One moment by all three clocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Moment {
     instant: Instant,
@@ -68,18 +69,18 @@ pub(crate) struct Moment {
 }
 
 impl SendBudget {
-    /// One of `length` that began at `began`, when the claim did: its commit may have taken longer than the lease.
+    /// Starts at `began`, when the claim did: its commit may have taken longer than the lease.
     pub(super) fn new(clock: &Clock, began: Instant, length: Duration) -> Self {
         let began = Moment { instant: began, at: clock.now(), uptime: clock.uptime() };
         Self { clock: clock.clone(), began: Arc::new(Mutex::new(began)), length }
     }
 
-    /// One that does not end while anybody waits.
+    /// Never ends.
     pub(crate) fn unlimited() -> Self {
         Self::new(&Clock::system(), Instant::now(), Duration::from_secs(3600 * 24))
     }
 
-    /// The present moment: say it to [`SendBudget::renew`] once the lease that begins now is written down.
+    /// The present moment; pass it to [`SendBudget::renew`] once the lease that begins now is saved.
     pub(crate) fn moment(&self) -> Moment {
         Moment { instant: Instant::now(), at: self.clock.now(), uptime: self.clock.uptime() }
     }
@@ -89,7 +90,7 @@ impl SendBudget {
         *self.began.lock() = moment;
     }
 
-    /// What is left of it.
+    /// The time left.
     pub(crate) fn left(&self) -> Duration {
         let Moment { instant, at, uptime } = self.began.lock().clone();
         let slept = uptime.zip(self.clock.uptime()).map(|(began, now)| now.since(&began));
@@ -97,7 +98,7 @@ impl SendBudget {
         self.length.saturating_sub(spent)
     }
 
-    /// Whether enough is left to begin something that cannot be taken back.
+    /// Whether there is enough time to begin a step that cannot be undone.
     pub(crate) fn is_ample(&self) -> bool {
         self.left() > self.length / 8
     }

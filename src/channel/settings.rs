@@ -1,4 +1,4 @@
-//! What all channels share: pace, limits, quiet hours, patience.
+//! Settings that all channels share: pace, limits, quiet hours, timeouts.
 
 use std::time::Duration;
 
@@ -12,26 +12,25 @@ use crate::phrase;
 /// How a channel is used, whatever its kind.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The least time between two messages.
+    /// Minimum time between two messages.
     pub pace: Duration,
-    /// The most messages in a calendar day.
+    /// Limit for a calendar day.
     pub max_per_day: Option<u32>,
     /// Local hours in which nothing is sent.
     pub quiet_hours: Option<QuietHours>,
     /// The zone of days and quiet hours.
     pub zone: TimeZone,
-    /// How long one send may take.
     pub timeout: Duration,
-    /// How often a message is tried before it counts as failed.
+    /// How often a message is tried before it fails.
     pub max_attempts: u32,
-    /// What to do when nobody can tell whether a message was sent.
+    /// What to do if it cannot be found out whether a message was sent.
     pub on_unknown: OnUnknown,
-    /// Private places that it may reach.
+    /// Private addresses that it may connect to.
     pub allow_private: AllowPrivate,
 }
 
 impl Settings {
-    /// How long a sender keeps a message: the send itself, and time to write down what came of it.
+    /// The lease of a sender: the time to send a message and to record the outcome.
     pub fn lease(&self) -> Duration {
         self.timeout * 3 / 2
     }
@@ -52,9 +51,9 @@ impl Default for Settings {
     }
 }
 
-/// Writes a channel's config struct: its own keys first, then those that every channel has.
+/// Defines a channel's config struct: its own keys first, then those of every channel.
 ///
-/// `serde(flatten)` would lose the positions of mistakes, so the shared keys are stamped into each struct.
+/// `serde(flatten)` would lose the positions of errors, so the shared keys are copied into each struct.
 macro_rules! channel_config {
     ($(#[$attribute:meta])* pub struct $name:ident { $($(#[$field_attribute:meta])* pub $field:ident: $type:ty,)* }) => {
         $(#[$attribute])*
@@ -76,14 +75,14 @@ macro_rules! channel_config {
             /// How often a message is tried before it counts as failed; default 8.
             #[serde(default, deserialize_with = "crate::channel::settings::read_max_attempts")]
             pub(in crate::channel) max_attempts: Option<u32>,
-            /// What to do when nobody can tell whether a message was sent: `"resend"` (default) or `"hold"`.
+            /// What to do when it cannot be determined whether a message was sent: `"resend"` (default) or `"hold"`.
             pub(in crate::channel) on_unknown: Option<crate::channel::outbox::OnUnknown>,
             /// Private addresses that this channel may reach, such as `["127.0.0.1"]`.
             pub(in crate::channel) allow_private: Option<Vec<String>>,
         }
 
         impl $name {
-            /// Reads a table, and opens its other side with `new`; tells what is wrong with either.
+            /// Parses a table and opens the channel with `new`; returns the problems of both.
             pub(in crate::channel) fn open<B: crate::channel::kind::Backend + 'static>(
                 section: &crate::config::Section,
                 zone: &crate::config::value::Zone,

@@ -1,4 +1,4 @@
-//! Slack: an incoming webhook. Texts go into fields that Slack shows and never reads as markup.
+//! Slack: an incoming webhook. Texts are put in fields in which Slack applies no markup.
 
 use async_trait::async_trait;
 use reqwest::Method;
@@ -17,7 +17,7 @@ use crate::fetch::SecretHint;
 use crate::phrase;
 use crate::text::{self, and_more};
 
-/// What Slack takes, in characters and pieces.
+/// Slack's limits, in characters and blocks.
 const MAX_HEADER: usize = 150;
 const MAX_SECTION: usize = 3000;
 const MAX_FALLBACK: usize = 4000;
@@ -77,7 +77,7 @@ impl Backend for Slack {
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(ctx, request, Some(progress)).await?;
         let slack = phrase!("Slack", "Slack サーバー");
-        // The webhook was revoked or its channel archived: no other message would fare better.
+        // The webhook was revoked or its channel archived: every other message would fail, too.
         if matches!(answer.status, 404 | 410) {
             return Err(SendError::Locked { why: http::answered(&answer, &slack) });
         }
@@ -88,7 +88,7 @@ impl Backend for Slack {
     async fn resolve(&self, _: Ctx<'_>, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell {
             why: phrase!(
-                "an incoming webhook cannot be asked what it has posted",
+                "an incoming webhook cannot report what it has posted",
                 "Incoming Webhook には投稿済みかどうかを問い合わせできません"
             ),
         })
@@ -147,7 +147,7 @@ fn message(notice: &Notice) -> Value {
     })
 }
 
-/// What a message says to those who see it, line by line.
+/// The visible text of a message, line by line.
 fn as_text(payload: &str) -> Option<String> {
     let message: Value = serde_json::from_str(payload).ok()?;
     let blocks = message["blocks"].as_array()?;
@@ -215,12 +215,12 @@ fn rich_link(link: &Url, text: &str) -> Value {
     }
 }
 
-/// The three characters that Slack's markup begins with: without them there is neither link nor mention.
+/// Escapes the three characters that begin markup in Slack, so that there is neither link nor mention.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// At most `max` characters, `…` where something is missing; never half an escape.
+/// At most `max` characters, ending in `…` if something was cut; never within an escape.
 fn cut(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
@@ -257,7 +257,7 @@ mod tests {
         let message = message(&notice);
         let text = message["text"].as_str().unwrap();
         assert_eq!(text, "&lt;!everyone&gt; &amp; co https://example.com/a?b=1&amp;c=2");
-        // Everything else stands in fields that have no markup.
+        // All other texts are in fields without markup.
         let kinds = message.to_string();
         assert!(!kinds.contains(['\u{202e}', '\u{0}']) && !kinds.contains("u0000"), "{kinds}");
         assert!(!kinds.contains("\"mrkdwn\",") && !kinds.contains("\"type\":\"mrkdwn\""), "{kinds}");

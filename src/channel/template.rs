@@ -1,4 +1,4 @@
-//! Users' templates: they see the message and nothing else, and cannot run for ever.
+//! Templates of users: they see only the message, and their run time is limited.
 
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -7,17 +7,17 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 
 /// Steps that a template may take; a post needs a few hundred.
 const FUEL: u64 = 50_000;
-/// The longest template we read, in bytes.
+/// The longest template, in bytes.
 const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
 
-/// A template that was checked when the config was read.
+/// A template whose syntax was checked with the config.
 #[derive(Clone, Debug)]
 pub struct Template {
     source: String,
 }
 
 impl Template {
-    /// Checks the syntax; whether the names exist shows at the first rendering.
+    /// Checks the syntax; unknown names only show when it is rendered.
     pub fn new(source: &str) -> Result<Self, Phrase> {
         if source.len() > MAX_TEMPLATE_BYTES {
             return Err(phrase!(
@@ -30,7 +30,7 @@ impl Template {
         Ok(template)
     }
 
-    /// What the template language says about a template.
+    /// An error message of the template engine.
     pub fn wrong(error: &str) -> Phrase {
         phrase!("{error}", "テンプレートの誤り：{error}")
     }
@@ -42,7 +42,7 @@ impl Template {
             .is_ok_and(|template| template.undeclared_variables(false).contains(name))
     }
 
-    /// The text; values are put in as they are and never read as template code.
+    /// Renders the text; values are inserted as they are, never as template code.
     pub fn render(&self, values: &impl serde::Serialize) -> Result<String, String> {
         let environment = self.environment();
         let rendered = environment
@@ -51,7 +51,7 @@ impl Template {
         rendered.map_err(|error| in_words(&error))
     }
 
-    /// No loader is set, so there are no files to include; no function reaches outside.
+    /// No loader is set, so no files can be included, and no function has side effects.
     fn environment(&self) -> Environment<'_> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);

@@ -1,4 +1,4 @@
-//! Any program that takes JSON over HTTP: signed as Standard Webhooks say, and with the key that marks repeats.
+//! Any program that accepts JSON over HTTP: signed as in Standard Webhooks, with a key to deduplicate by.
 
 use async_trait::async_trait;
 use base64::Engine as _;
@@ -39,7 +39,7 @@ struct Webhook {
     config: WebhookConfig,
 }
 
-/// What `doctor` calls it.
+/// Its name in `doctor`.
 const SIGNATURE: Phrase = Phrase::of_words("signature", "署名");
 
 /// Posts JSON to an address.
@@ -78,7 +78,7 @@ pub(super) const KIND: ChannelKind = ChannelKind {
     show: as_text,
 };
 
-/// What a message says, line by line.
+/// The text of a message, line by line.
 fn as_text(payload: &str) -> Option<String> {
     let message: serde_json::Value = serde_json::from_str(payload).ok()?;
     let data = &message["data"];
@@ -86,14 +86,14 @@ fn as_text(payload: &str) -> Option<String> {
     let texts = ["warning", "summary", "link"].into_iter().filter_map(|key| data[key].as_str());
     lines.extend(texts.filter(|text| !text.trim().is_empty()).map(str::to_owned));
     lines.extend(data["entries"].as_array().into_iter().flatten().map(|entry| {
-        let said = ["title", "link"].into_iter().filter_map(|key| entry[key].as_str());
-        format!("- {}", said.collect::<Vec<_>>().join(" "))
+        let texts = ["title", "link"].into_iter().filter_map(|key| entry[key].as_str());
+        format!("- {}", texts.collect::<Vec<_>>().join(" "))
     }));
     Some(lines.join("\n"))
 }
 
 const ASK_RECEIVER: (&str, &str) =
-    ("the receiver of the webhook tells it", "Webhook を受け取る側の管理者に確認します");
+    ("ask whoever runs the receiver", "Webhook を受け取る側の管理者に確認します");
 
 #[async_trait]
 impl Backend for Webhook {
@@ -150,7 +150,7 @@ impl Backend for Webhook {
     async fn resolve(&self, _: Ctx<'_>, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell {
             why: phrase!(
-                "a webhook cannot be asked; its receiver knows repeats by their key",
+                "a webhook cannot be queried; receivers can deduplicate by idempotency key",
                 "Webhook には問い合わせできません（受信側はキーで重複を判別できます）"
             ),
         })
@@ -170,7 +170,10 @@ impl Backend for Webhook {
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
             None => Check::fine(
                 SIGNATURE,
-                phrase!("none: the receiver cannot tell who posts", "なし：受信側は送信元を確認できません"),
+                phrase!(
+                    "none: the receiver cannot verify the sender",
+                    "なし：受信側は送信元を確認できません"
+                ),
             ),
             Some(Err(missing)) => Check::locked(SIGNATURE, missing.phrase()),
             Some(Ok(secret)) => match signing_key(secret.expose()) {
@@ -213,7 +216,7 @@ fn unusable_secret() -> SendError {
 mod tests {
     use super::*;
 
-    /// The vector was computed with Python's hmac module.
+    /// The expected value was computed with Python's hmac module.
     #[test]
     fn messages_are_signed_as_standard_webhooks_say() {
         let now = Timestamp::from_millis(1_614_265_330_999);

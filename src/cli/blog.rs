@@ -46,7 +46,7 @@ pub(super) enum Command {
         /// What messages call it
         #[arg(long)]
         title: Option<String>,
-        /// The folder it stands in
+        /// The folder it is in
         #[arg(long)]
         folder: Option<String>,
         /// Its feed, when it is not to be searched for
@@ -101,7 +101,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
             }
         }
         Command::Add { url, id, title, folder, feed, job } => {
-            // As on a line of a list: what follows the address is what it is called.
+            // As on a line of a list: the text after the address is its title.
             let pasted = list::of_urls(&url).into_iter().next().unwrap_or_default();
             let title = title.or(pasted.title);
             let candidate = Candidate { id, title, folder, page: pasted.page, feed, ..Candidate::default() };
@@ -259,8 +259,8 @@ async fn set_pause(id: &str, span: Option<Span>, reason: String, context: &Conte
     db.write(move |tx| commands::pause(tx, &blog, until, &Phrase::verbatim(&reason), now)).await?;
     match until {
         Some(until) => {
-            let said = phrase!("paused {id} until {until}", "{id} を {until} まで一時停止しました");
-            context.out.note(said);
+            let done = phrase!("paused {id} until {until}", "{id} を {until} まで一時停止しました");
+            context.out.note(done);
         }
         None => context.out.note(phrase!(
             "paused {id} until `tsuzuki blog resume {id}`",

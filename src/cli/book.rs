@@ -1,4 +1,4 @@
-//! `book`: what was found, the story of one book, and its prompt.
+//! `book`: the books found, the history of one book, and its prompt.
 
 use clap::Subcommand;
 
@@ -84,7 +84,7 @@ async fn show(isbn: Isbn13, context: &Context) -> Result {
     if shown::show(&events::book(&isbn), context).await? { Ok(Exit::Fine) } else { Err(unknown(&isbn)) }
 }
 
-/// The prompt that links lead to, or the one that a digest would make now.
+/// Prints the prompt of existing links, or the one that a digest would make now.
 async fn print_prompt(isbn: Isbn13, context: &Context) -> Result {
     let wanted = isbn.clone();
     let (stored, book, found_by) = context

@@ -1,4 +1,4 @@
-//! `branch`: how far each branch has been read, and which are collected.
+//! `branch`: how far each branch was collected, and which are collected.
 
 use clap::Subcommand;
 
@@ -174,10 +174,10 @@ async fn remove(project: &str, branch: String, context: &Context) -> Result {
     }
 }
 
-/// Rows that go in one transaction: few, so that other writers get in between.
+/// Rows deleted in one transaction: few, so that other writers can go in between.
 const AT_ONCE: usize = 1_000;
 
-/// Deletes what was collected of a branch, or says what that would be.
+/// Deletes the collected data of a branch, or shows what that would be.
 async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> Result {
     let (db, now) = (context.db().await?, context.clock.now());
     let project_id = find_project(project, db).await?;

@@ -1,4 +1,4 @@
-//! `change`: what blogs brought, and the decisions about what is held.
+//! `change`: new entries of blogs, and decisions about held ones.
 
 use clap::Subcommand;
 

@@ -1,4 +1,4 @@
-//! `check`: the config file, every table of it and how they fit together, without opening anything.
+//! `check`: checks the config file, every table of it and their relations, without opening anything.
 
 use super::doctor::keys;
 use super::{Context, Exit, Result};
@@ -18,7 +18,7 @@ pub(super) struct Args {
 #[derive(serde::Serialize)]
 struct Checked<'a> {
     path: String,
-    /// The jobs that can be made out.
+    /// The jobs that could be read.
     jobs: Vec<&'a str>,
     /// Errors and warnings, in the order of the file.
     problems: &'a Problems,
@@ -29,7 +29,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let (config, mut problems) = survey(&path, &context.env, &context.clock).await;
     if let Some(config) = &config {
         context.speak_as_in(config);
-        // Nothing but `serve` listens, so nothing else refuses it.
+        // Only `serve` listens, so no other command refuses it.
         if let Ok(Err(error)) = config.web.keys().map(web::refuse_open) {
             problems.push(config.web.problem("listen", error.phrase()).with_hint(error.hint()));
         }

@@ -56,7 +56,7 @@ pub(super) enum Command {
     },
 }
 
-/// Which commits are meant.
+/// Which commits to read.
 #[derive(Debug, clap::Args)]
 pub(super) struct ScopeArgs {
     /// Only this project, by path or number
@@ -183,7 +183,7 @@ async fn read_scope(args: &ScopeArgs, zone: &Zone, context: &Context) -> Result<
     Ok(scope)
 }
 
-/// Our number of the project that `name` means.
+/// Our number of the project that `name` refers to.
 pub(super) async fn find_project(name: &str, db: &Db) -> Result<i64> {
     let wanted = name.to_owned();
     let found = db.read(move |tx| projects::find_named(tx, &wanted)).await?;
@@ -277,7 +277,7 @@ fn show(stats: &Stats, context: &Context) -> Result<()> {
         export::Cell::Word(text) | export::Cell::Text(text) => text.into(),
         _ => "".into(),
     };
-    // How many there are is said below, also when there are none.
+    // The number of commits is printed below, also when there are none.
     if !stats.rows.is_empty() {
         let cells = |row: &StatRow| stats.fields(row).into_iter().map(cell).collect();
         context.out.listing(&columns, &stats.rows, cells)?;
@@ -285,7 +285,7 @@ fn show(stats: &Stats, context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Says how many commits were counted and what was not, and whose midnight begins a day.
+/// Prints how many commits were counted and excluded, and the time zone of days.
 fn note(stats: &Stats, context: &Context) {
     let commits = phrase!("{count commit}", "コミット {count} 件", count = stats.total.commits);
     let merges = if stats.with_merges {

@@ -1,4 +1,5 @@
-//! Completion for shells, which knows jobs, blogs and channels; and manual pages. Both are made from the command tree.
+//! Shell completion, including names of jobs, blogs and channels, and manual pages. Both are made from the command
+//! tree.
 
 use std::path::PathBuf;
 
@@ -13,7 +14,7 @@ use tsuzuki::app;
 use tsuzuki::config::{self, Env};
 use tsuzuki::phrase;
 
-/// The variable by which a shell asks the program itself what fits.
+/// The variable by which a shell requests completions from the program.
 const VARIABLE: &str = "TSUZUKI_COMPLETE";
 
 /// Options of `completions`.
@@ -44,7 +45,7 @@ pub(super) struct ManArgs {
     markdown: bool,
 }
 
-/// Answers a shell that asks what fits, and ends the program; does nothing for everybody else.
+/// Answers a completion request of a shell and ends the program; otherwise does nothing.
 pub(super) fn answer_shell() {
     CompleteEnv::with_factory(tree).var(VARIABLE).complete();
 }
@@ -84,7 +85,7 @@ pub(super) fn man(args: &ManArgs, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-/// The same command with arguments that know the names which the config gives.
+/// Adds completion of the names in the config to the arguments.
 pub(super) fn add_names(command: Command, path: &str) -> Command {
     let noun = path.split(' ').next().unwrap_or_default();
     let ids: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
@@ -113,14 +114,14 @@ pub(super) fn add_names(command: Command, path: &str) -> Command {
     })
 }
 
-/// The config file that the line to be completed names.
+/// The config file in the command line to be completed.
 fn find_named_config() -> Option<PathBuf> {
     let words: Vec<String> = std::env::args().skip_while(|word| word != "--").collect();
     let named = words.windows(2).find(|pair| matches!(pair[0].as_str(), "-c" | "--config"));
     named.map(|pair| PathBuf::from(&pair[1]))
 }
 
-/// The names of these sorts that the config gives; none if it cannot be read.
+/// The names of these sorts in the config; none if it cannot be read.
 fn list_names(words: &[&str]) -> Vec<CompletionCandidate> {
     let env = Env::of_process();
     let config = config::find_path(find_named_config().as_deref(), &env)

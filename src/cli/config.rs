@@ -1,4 +1,4 @@
-//! `config`: where the file is, what it says without its secrets, and its schema for editors.
+//! `config`: the path of the file, its content without secrets, and its schema for editors.
 
 use std::io::IsTerminal as _;
 
@@ -63,7 +63,7 @@ struct Origin {
     origin: Phrase,
 }
 
-/// Every value that is set or that the machine decides, and who says so.
+/// Lists every value with its origin.
 fn list_origins(context: &Context) -> Result {
     let config = context.load_config()?;
     let mut origins = Vec::new();
@@ -122,7 +122,7 @@ fn add_of_file(value: &serde_json::Value, key: String, origins: &mut Vec<Origin>
     }
 }
 
-/// One line of standard input; a terminal does not show it.
+/// Reads one line of standard input, without echo on a terminal.
 fn read_password(context: &Context) -> Result<String> {
     let stdin = std::io::stdin();
     let shown = if stdin.is_terminal() {

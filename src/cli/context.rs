@@ -1,4 +1,4 @@
-//! What every command is handed: options, config, database, output, and the wish to stop.
+//! The context of every command: options, config, database, output, and cancellation.
 
 use std::path::PathBuf;
 
@@ -15,9 +15,8 @@ use tsuzuki::phrase::Speech;
 use tsuzuki::text::Language;
 use tsuzuki::time::Clock;
 
-/// The surroundings of a command. Config and database are opened when first asked for.
+/// The context of a command. Config and database are opened on first use.
 pub(crate) struct Context {
-    /// Where it writes.
     pub out: Output,
     /// The time.
     pub clock: Clock,
@@ -46,19 +45,19 @@ impl Context {
         }
     }
 
-    /// The same with this config file.
+    /// With this config file.
     pub(super) fn at(&self, config: PathBuf) -> Self {
         let global = Global { config: Some(config), ..self.global.clone() };
         let (out, clock, stop) = (self.out.clone(), self.clock.clone(), self.stop.clone());
         Self { out, clock, stop, ..Self::new(global) }
     }
 
-    /// The same with this config file, and without the user's environment: no variable changes what it says.
+    /// With this config file, and without the user's environment, so that no variable overrides it.
     pub(super) fn apart(&self, config: PathBuf) -> Self {
         Self { env: Env::of([]), ..self.at(config) }
     }
 
-    /// Where the config file is, or an error that says how to make one.
+    /// The path of the config file, or an error with a hint how to create one.
     pub(crate) fn config_path(&self) -> Result<PathBuf> {
         config::find_path(self.global.config.as_deref(), &self.env).ok_or_else(|| {
             let message = phrase!(
@@ -77,13 +76,13 @@ impl Context {
         self.config.get_or_try_init(|| async { self.load_config() }).await
     }
 
-    /// How to speak to whoever runs the command, as the config says.
+    /// The language and time zone of output, from the config.
     pub(super) async fn speech(&self) -> Result<Speech> {
         self.config().await?;
         Ok(self.out.speech().clone())
     }
 
-    /// The config file, read anew.
+    /// The config file, read again.
     pub(crate) fn load_config(&self) -> Result<Config> {
         let (config, problems) = config::survey(&self.config_path()?, app::kinds(), &self.env);
         if let Some(config) = &config {
@@ -94,24 +93,24 @@ impl Context {
         Ok(config)
     }
 
-    /// Speaks as a config says from now on; one with problems says it, too.
+    /// Uses the language and time zone of a config from now on, even if it has problems.
     pub(super) fn speak_as_in(&self, config: &Config) {
         let language = self.global.lang.or(config.app.language).or_else(|| self.env.find_language());
         let zone = Some(config.app.timezone.time_zone().clone());
         self.out.speak(Speech { language: language.unwrap_or(Language::En), zone });
     }
 
-    /// The place of the database that the config names.
+    /// The address of the configured database.
     pub(crate) async fn place(&self) -> Result<DbUrl> {
         place_of(self.config().await?)
     }
 
-    /// The database of the config, created and migrated if need be.
+    /// The configured database, created and migrated if necessary.
     pub(crate) async fn db(&self) -> Result<&Db> {
         self.open_db(Open::Create).await
     }
 
-    /// The database of the config, opened in the given way. A command opens it in one way only.
+    /// The configured database, opened in the given mode. A command uses one mode only.
     pub(crate) async fn open_db(&self, how: Open) -> Result<&Db> {
         self.db
             .get_or_try_init(|| async {
@@ -121,14 +120,13 @@ impl Context {
             .await
     }
 
-    /// Everything, put together.
     pub(crate) async fn app(&self, how: Open) -> Result<App> {
         let db = self.open_db(how).await?.clone();
         Ok(App::new(self.config().await?, db)?)
     }
 
-    /// Everything, on a database that refuses every write. One that does not exist yet is stood in for by an empty
-    /// one in memory, so that nothing is created.
+    /// The app on a read-only database. If none exists, an empty one in memory takes its place, so that nothing is
+    /// created.
     pub(crate) async fn read_only_app(&self) -> Result<App> {
         match self.find_db().await? {
             Some(db) => Ok(App::without_ways_out(self.config().await?, db.clone())?),
@@ -136,8 +134,8 @@ impl Context {
         }
     }
 
-    /// The database of the config, to read in: nothing is created or changed. One that does not exist yet is stood in
-    /// for by an empty one in memory.
+    /// The configured database, read-only: nothing is created or changed. If none exists, an empty one in memory takes
+    /// its place.
     pub(super) async fn view(&self) -> Result<Db> {
         match self.find_db().await? {
             Some(db) => Ok(db.clone()),
@@ -145,7 +143,7 @@ impl Context {
         }
     }
 
-    /// The database of the config, opened to look only; `None` when nothing has made it yet.
+    /// The configured database, read-only; `None` if it does not exist.
     pub(super) async fn find_db(&self) -> Result<Option<&Db>> {
         let place = self.place().await?;
         match self.db.get_or_try_init(|| Db::open(place, Open::ReadOnly, self.clock.clone())).await {
@@ -155,7 +153,7 @@ impl Context {
         }
     }
 
-    /// Whether the database of the config is there; a server always counts as there.
+    /// Whether the configured database exists; a server always counts as existing.
     pub(super) async fn database_exists(&self) -> Result<bool> {
         Ok(match self.place().await? {
             DbUrl::File(path) => path.exists(),
@@ -163,12 +161,12 @@ impl Context {
         })
     }
 
-    /// Everything, on an empty database in memory: for a look at what would happen on a new one.
+    /// The app on an empty database in memory, to show what would happen on a new one.
     pub(super) async fn app_on_scratch(&self) -> Result<App> {
         self.preview(self.config().await?).await
     }
 
-    /// The same for a config that is not in use: its jobs can be made, or an error says why not.
+    /// The same for another config: its jobs can be made, or an error gives the reason.
     pub(super) async fn preview(&self, config: &Config) -> Result<App> {
         Ok(App::without_ways_out(config, self.scratch().await?)?)
     }
@@ -177,7 +175,7 @@ impl Context {
         Ok(Db::open(DbUrl::Memory, Open::Create, self.clock.clone()).await?)
     }
 
-    /// Does `work`, which only looks, until it is done or the user has had enough.
+    /// Runs read-only `work` until it is done or interrupted by the user.
     pub(super) async fn unless_stopped(&self, work: impl Future<Output = Result>) -> Result {
         tokio::select! {
             biased;
@@ -186,7 +184,7 @@ impl Context {
         }
     }
 
-    /// Closes the database, so that the WAL is tidied away.
+    /// Closes the database, so that the WAL is removed.
     pub(super) async fn close(&mut self) {
         if let Some(db) = self.db.take() {
             db.close().await;

@@ -1,4 +1,4 @@
-//! `delivery`: messages on their way out, and the decisions that only a person can make about them.
+//! `delivery`: outgoing messages, and the decisions that only a user can make about them.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub(super) enum Command {
 struct DeliveryRow {
     #[serde(flatten)]
     row: Row,
-    /// What keeps its channel from sending, if it is to be sent.
+    /// Why its channel does not send, if it is waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     wait: Option<ChannelWait>,
 }
@@ -181,7 +181,7 @@ fn parse_state(text: &str) -> Result<State, UnknownWord> {
     State::ALL.iter().find(is_shown).map_or_else(|| text.parse(), |state| Ok(*state))
 }
 
-/// What a state is called where there is little room.
+/// The short name of a state.
 fn short_phrase(state: State) -> Phrase {
     match state {
         State::Unknown => phrase!("unknown", "不明"),

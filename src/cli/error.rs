@@ -1,4 +1,4 @@
-//! What a command ends with: an exit code that scripts can rely on, and words that say what, why and the way out.
+//! The result of a command: an exit code that scripts can rely on, and a message with cause and hints.
 
 use std::process::ExitCode;
 
@@ -9,13 +9,12 @@ use tsuzuki::phrase::Phrase;
 use tsuzuki::text::nearest;
 use tsuzuki::{app, db, fetch, web};
 
-/// How the program ends. The numbers are a promise.
+/// Exit codes. The numbers are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
     /// All is well; also when nothing was due or a quota was reached.
     Fine = 0,
-    /// It failed.
     Failed = 1,
     /// The command line was wrong, or `--yes` is missing.
     Usage = 2,
@@ -32,7 +31,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// What it means, for a command that has said nothing more exact; `None` when all is well.
+    /// Its meaning, for a command without a more specific message; `None` for success.
     pub(super) fn phrase(self) -> Option<Phrase> {
         Some(match self {
             Exit::Fine => return None,
@@ -81,30 +80,29 @@ pub(crate) type Result<T = Exit, E = Error> = std::result::Result<T, E>;
 pub(crate) struct Error {
     /// The exit code.
     pub exit: Exit,
-    /// What and why; the problems of a config file are already rendered and printed as they are.
+    /// What failed and why; problems of a config file are already rendered and printed unchanged.
     pub message: Message,
-    /// The way out, one line each.
+    /// Hints, one line each.
     pub hints: Vec<Phrase>,
 }
 
-/// The words of an error.
+/// The text of an error.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// One sentence.
-    Said(Phrase),
+    Text(Phrase),
     /// Problems with their places in the config file.
     Problems(Problems),
-    /// The reader of our output has gone; there is nobody to tell.
+    /// The output pipe was closed; nothing is printed.
     ClosedPipe,
 }
 
 impl Error {
     /// An error with the given exit code.
     pub(crate) fn new(exit: Exit, message: impl Into<Phrase>) -> Self {
-        Self { exit, message: Message::Said(message.into()), hints: Vec::new() }
+        Self { exit, message: Message::Text(message.into()), hints: Vec::new() }
     }
 
-    /// It failed.
     pub(crate) fn failed(message: impl Into<Phrase>) -> Self {
         Self::new(Exit::Failed, message)
     }
@@ -114,7 +112,7 @@ impl Error {
         Self::new(Exit::Usage, message)
     }
 
-    /// What a command would do that cannot be undone; it is done when `--yes` stands behind it.
+    /// The error of an irreversible command without `--yes`: what it would do.
     pub(super) fn unconfirmed(what: impl Into<Phrase>, command: impl std::fmt::Display) -> Self {
         Self::usage(what).hint(phrase!(
             "run `tsuzuki {command} --yes` if that is what you want",
@@ -123,22 +121,22 @@ impl Error {
         ))
     }
 
-    /// The words alone, without hints, in English: for logs and programs.
+    /// The text without hints, in English, for logs and programs.
     pub(crate) fn plain(&self) -> String {
         match &self.message {
-            Message::Said(said) => said.to_string(),
+            Message::Text(text) => text.to_string(),
             Message::Problems(problems) => problems.to_string(),
             Message::ClosedPipe => String::new(),
         }
     }
 
-    /// Adds a way out.
+    /// Adds a hint.
     pub(crate) fn hint(mut self, hint: impl Into<Phrase>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Adds which of `known` was probably meant by `name`, or else another way out.
+    /// Adds a hint with the name of `known` nearest to `name`, or else another hint.
     pub(super) fn hint_nearest<'a>(
         self,
         name: &str,
@@ -151,7 +149,6 @@ impl Error {
         }
     }
 
-    /// The same for programs.
     pub(super) fn to_json(&self) -> serde_json::Value {
         let mut error = serde_json::json!({ "exit_code": self.exit as u8, "hints": self.hints });
         match &self.message {
@@ -165,7 +162,7 @@ impl Error {
     }
 }
 
-/// The same for a command that acts: that nobody reads its lines any more is no reason to end in another way.
+/// For a command that changes something: a closed output pipe does not change its result.
 pub(super) fn unless_unread(written: Result<()>) -> Result<()> {
     match written {
         Err(Error { message: Message::ClosedPipe, .. }) => Ok(()),

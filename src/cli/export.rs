@@ -1,4 +1,4 @@
-//! `export`: what was found and sent, as files for other programs.
+//! `export`: writes found and sent things to files for other programs.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -52,13 +52,13 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// A file is finished or removed; on the standard output nothing is lost.
+    /// A file is completed or removed; on standard output nothing is lost.
     pub(super) fn stopping(&self) -> Stopping {
         if self.output.is_some() { Stopping::Graceful } else { Stopping::CutOff }
     }
 }
 
-/// What can be exported, and what it holds.
+/// The tables that can be exported, with their content.
 fn list_names() -> PossibleValuesParser {
     let tables = app::tables().map(|table| PossibleValue::new(table.name).help(table.about));
     let documents = app::documents().map(|document| PossibleValue::new(document.name).help(document.about));
@@ -74,7 +74,7 @@ enum FormatWord {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
-    // Its language is also that of what is wrong with the arguments.
+    // Read the config first: errors about the arguments are in its language.
     context.config().await?;
     if let Some(found) = app::documents().find(|document| document.name == args.what) {
         return write_document(found, &args, context).await;
@@ -192,7 +192,7 @@ async fn filter_of(args: &Args, table: &Table, context: &Context) -> Result<Tabl
     })
 }
 
-/// Where the bytes go: the standard output, a device, or a file that appears only when it is complete.
+/// The target: standard output, a device, or a file that appears only when it is complete.
 pub(super) enum Out {
     Stream(Box<dyn Write + Send>),
     File { part: BufWriter<tempfile::NamedTempFile>, to: PathBuf, force: bool },
@@ -234,13 +234,13 @@ impl Out {
         let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
         builder.prefix(".tsuzuki-export-");
-        // A new file is as the user's mask wants it; one that takes another's place is as that one was.
+        // A new file gets the mode of the umask; one that replaces another keeps its mode.
         #[cfg(unix)]
         builder
             .permissions(mode.clone().unwrap_or_else(|| std::os::unix::fs::PermissionsExt::from_mode(0o666)));
         let part = builder.tempfile_in(directory).map_err(failed)?;
         if let Some(mode) = mode {
-            // The mask may have taken something away.
+            // The umask may have removed permissions.
             part.as_file().set_permissions(mode).map_err(failed)?;
         }
         Ok(Out::File { part: BufWriter::with_capacity(64 << 10, part), to, force })

@@ -1,11 +1,11 @@
-//! The command tree as people meet it: commands in groups, two examples on every page, aliases, and names to complete.
+//! The command tree for users: commands in groups, two examples on every page, aliases, and names to complete.
 
 use clap::Command;
 
 use super::{Global, complete, examples, japanese, output, table};
 use tsuzuki::text::{Language, width};
 
-/// The commands in the order in which a newcomer needs them.
+/// The commands in the order in which a new user needs them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start here", &["demo", "init", "check", "doctor"]),
     ("Every day", &["status", "run-due", "run", "serve", "why"]),
@@ -20,13 +20,13 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 const EXAMPLES: &str = "Examples";
 
-/// How wide help is at most, and where there is no terminal: as clap has it.
+/// The greatest width of help, also without a terminal: clap's default.
 const WIDEST: usize = 100;
 
-/// Other words for commands, wherever they stand in the tree.
+/// Aliases of commands, anywhere in the tree.
 const ALIASES: &[(&str, &str)] = &[("ls", "list"), ("rm", "delete")];
 
-/// Adds what the definitions of single commands do not say, and turns them into `language`.
+/// Adds groups, examples and aliases, and translates the tree into `language`.
 pub(super) fn dress(root: Command, language: Language) -> Command {
     let in_language = |command: Command| match language {
         Language::En => command,
@@ -34,7 +34,7 @@ pub(super) fn dress(root: Command, language: Language) -> Command {
     };
     let root = in_language(root);
     let groups = render_groups(&root, language);
-    // The placeholder for options knows no headings.
+    // clap's placeholder for options ignores headings.
     let alone = in_language(<Global as clap::Args>::augment_args(Command::new("tsuzuki")));
     let options = alone.help_template("{all-args}").version("").clone().render_help().to_string();
     let options = match language {
@@ -43,7 +43,7 @@ pub(super) fn dress(root: Command, language: Language) -> Command {
     };
     let about = root.get_about().map(ToString::to_string).unwrap_or_default();
     let exit_codes = root.get_after_help().map(ToString::to_string).unwrap_or_default();
-    // clap wraps what it lays out itself, at blanks only.
+    // clap wraps only its own layout, and only at spaces.
     let (about, listed, exit_codes) =
         (wrap(&about), wrap(&format!("{groups}{}", options.trim_end())), wrap(&exit_codes));
     let template = format!("{about}\n\n{{usage-heading}} {{usage}}\n\n{listed}{{after-help}}");
@@ -68,7 +68,8 @@ fn dress_below(command: Command, path: &str, language: Language) -> Command {
     })
 }
 
-/// `text` with lines that go on behind their labels where the terminal ends, or below those that leave too little room.
+/// Wraps `text` at the width of the terminal: lines continue after their label, or below a label that leaves too little
+/// room.
 fn wrap(text: &str) -> String {
     let room = output::terminal_size().map_or(WIDEST, |(width, _)| width.min(WIDEST));
     let lines = text.split('\n').flat_map(|line| match line.trim_start().split_once("  ") {
@@ -160,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Words as a shell splits them, with single quotes.
+    /// Splits words as a shell does, with single quotes.
     fn shell_words(text: &str) -> Vec<String> {
         let (mut words, mut is_quoted) = (vec![String::new()], false);
         for c in text.chars() {

@@ -1,4 +1,4 @@
-//! `item`: what press jobs have found, where it stands and why, and what a person decides about it.
+//! `item`: items of press jobs, their states and reasons, and decisions about them.
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub(super) enum Command {
     Skip(Which),
 }
 
-/// Which item is meant.
+/// Names an item.
 #[derive(Debug, clap::Args)]
 pub(super) struct Which {
     /// Its number or address
@@ -54,7 +54,7 @@ pub(super) struct Which {
     job: Option<String>,
 }
 
-/// An item, and where it stands in words.
+/// An item, with its state in words.
 #[derive(Serialize)]
 struct ListedItem {
     #[serde(flatten)]
@@ -125,7 +125,7 @@ async fn change(which: &Which, change: Change, context: &Context) -> Result {
     }
 }
 
-/// The item that is meant, by number or by address.
+/// Finds the item by number or address.
 async fn find(which: &Which, db: &Db) -> Result<Item> {
     let (word, job) = (which.item.clone(), which.job.clone());
     let found = db

@@ -1,4 +1,4 @@
-//! Help and usage errors in Japanese: one table of texts, put into the command tree, and around what clap says itself.
+//! Help and usage errors in Japanese: one table of texts for the command tree and for clap's own messages.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,14 +13,14 @@ use tsuzuki::text::Language;
 use tsuzuki::time::NotATime;
 use tsuzuki::word_enum::UnknownWord;
 
-/// English and Japanese, with a tab between them; `{}` stands for whatever clap puts there.
+/// English and Japanese, with a tab between them; `{}` is a value inserted by clap.
 const TABLE: &str = include_str!("help.ja.tsv");
 /// From this line on, the texts are clap's own.
 const OF_CLAP: &str = "# clap";
 
 pub(super) const SPEECH: Speech = Speech { language: Language::Ja, zone: None };
 
-/// The Japanese of a text of ours.
+/// The Japanese for an English text of ours.
 pub(super) fn find(english: &str) -> Option<String> {
     static TEXTS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| ours().collect());
     TEXTS.get(english).map(|text| (*text).to_owned()).or_else(|| kind_flags::find_japanese(english))
@@ -50,13 +50,13 @@ pub(super) fn translate(mut command: Command) -> Command {
     if let Some(after) = command.get_after_help().map(text) {
         command = command.after_help(after);
     }
-    // clap breaks lines at spaces, of which Japanese has few; terminals break them anywhere.
+    // clap breaks lines at spaces, which are rare in Japanese; terminals break them anywhere.
     command.term_width(0).mut_args(translate_argument).mut_subcommands(translate)
 }
 
 fn translate_argument(mut argument: Arg) -> Arg {
     if let Some(heading) = argument.get_help_heading().map(text) {
-        // clap keeps headings for good; there are few.
+        // clap needs static headings; there are few.
         argument = argument.help_heading(&*heading.leak());
     }
     if let Some(help) = argument.get_long_help().map(text) {
@@ -68,7 +68,7 @@ fn translate_argument(mut argument: Arg) -> Arg {
     }
 }
 
-/// What clap has written, with its own words in Japanese.
+/// Translates clap's output into Japanese.
 pub(super) fn translate_output(error: &clap::Error, written: &str) -> String {
     let mut text = written.to_owned();
     let source = std::error::Error::source(error);
@@ -85,7 +85,7 @@ pub(super) fn translate_output(error: &clap::Error, written: &str) -> String {
     translate_layout(&text)
 }
 
-/// Lines that clap has laid out, with its own words in Japanese.
+/// Translates lines laid out by clap into Japanese.
 pub(super) fn translate_layout(text: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let value = line.trim_start().strip_prefix("- ").and_then(|value| value.split_once(": "));
@@ -97,7 +97,7 @@ pub(super) fn translate_layout(text: &str) -> String {
     lines.collect()
 }
 
-/// `line` with the first place that reads like `english` in Japanese.
+/// `line` with the first match of `english` in Japanese.
 fn replace(line: String, (english, japanese): (&str, &str)) -> String {
     let mut pieces = english.split("{}");
     let Some(start) = line.find(pieces.next().unwrap_or_default()) else { return line };
@@ -108,11 +108,11 @@ fn replace(line: String, (english, japanese): (&str, &str)) -> String {
         values.push(&line[at..at + length]);
         at += length + piece.len();
     }
-    // Japanese often has the second value first, which the table writes as `{2}`.
-    let said = values.iter().enumerate().fold(japanese.to_owned(), |said, (number, value)| {
-        said.replace(&format!("{{{}}}", number + 1), value).replacen("{}", value, 1)
+    // The Japanese often has the second value first, written as `{2}` in the table.
+    let text = values.iter().enumerate().fold(japanese.to_owned(), |text, (number, value)| {
+        text.replace(&format!("{{{}}}", number + 1), value).replacen("{}", value, 1)
     });
-    format!("{}{said}{}", &line[..start], &line[at..])
+    format!("{}{text}{}", &line[..start], &line[at..])
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::cli::{help, tree, tree_in};
 
-    /// Every text of the tree that people read.
+    /// Every text of the tree that users read.
     fn list_texts(command: &Command, texts: &mut BTreeSet<String>) {
         let own = [command.get_about(), command.get_long_about()];
         texts.extend(own.into_iter().flatten().map(ToString::to_string));

@@ -1,4 +1,4 @@
-//! The options of `job add` and `channel add` that belong to one kind of job or channel, as the kinds name them.
+//! The options of `job add` and `channel add` that belong to one kind of job or channel, from their descriptors.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -14,12 +14,11 @@ use tsuzuki::ledger::Subject;
 use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
 
-/// Flags with what was given for each.
+/// Flags with their values.
 pub(super) type Given = Vec<(&'static Flag, Vec<String>)>;
 
-/// What has kinds, each with flags of its own.
+/// Something with kinds, each with its own flags.
 pub(super) trait Kinds {
-    /// What one of them is called.
     const WHAT: &'static str;
 
     /// The kinds by name.
@@ -50,12 +49,12 @@ impl Kinds for Channels {
     }
 }
 
-/// What was given for the flags of all kinds, by name.
+/// The values of the flags of all kinds, by name.
 #[derive(Debug)]
 pub(super) struct KindFlags<K>(Vec<(String, Vec<String>)>, PhantomData<K>);
 
 impl<K: Kinds> KindFlags<K> {
-    /// What was given for the flags of `kind`; a flag of another kind is an error.
+    /// The values of the flags of `kind`; a flag of another kind is an error.
     pub(super) fn of(&self, kind: &str) -> Result<Given> {
         let (kinds, mut given) = (K::list(), Given::new());
         let own = kinds.iter().find(|(known, _)| *known == kind).map_or(&[][..], |(_, flags)| *flags);
@@ -74,7 +73,7 @@ impl<K: Kinds> KindFlags<K> {
         Ok(given)
     }
 
-    /// Refuses a kind that does not exist, with the one that may be meant.
+    /// Refuses an unknown kind, with a suggestion.
     pub(super) fn refuse_unknown(kind: &str) -> Result<()> {
         let (what, kinds) = (Subject::called(K::WHAT), list_names::<K>());
         if kinds.contains(&kind) {
@@ -87,7 +86,7 @@ impl<K: Kinds> KindFlags<K> {
         Err(error.hint_nearest(kind, kinds, usage::<K>()))
     }
 
-    /// Why one of `kind` was not added; the ways out are those for a name that is taken, and for one that would not work.
+    /// The error when one of `kind` was not added, with hints for a taken name and for an invalid one.
     pub(super) fn explain(error: AddError, kind: &str, if_known: Phrase, if_refused: Phrase) -> Error {
         let refused: Error = match error {
             AddError::Known { .. } => return Error::usage(error.phrase()).hint(if_known),
@@ -101,7 +100,7 @@ impl<K: Kinds> KindFlags<K> {
         Self::hint(kind).into_iter().fold(refused.hint(if_refused), Error::hint)
     }
 
-    /// The flags that make one of a kind, for whoever lacks one.
+    /// The hint with the required flags of a kind.
     fn hint(kind: &str) -> Option<Phrase> {
         let (_, flags) = K::list().into_iter().find(|(known, _)| *known == kind)?;
         let flags: Vec<String> = flags.iter().map(|flag| format!("--{} {}", flag.name, flag.value)).collect();
@@ -123,12 +122,11 @@ pub(super) fn print_added(header: &str, keys: &[(String, toml::Value)], out: &Ou
     keys.iter().try_for_each(|(key, value)| out.line(format!("{key} = {value}")))
 }
 
-/// The names of the kinds.
 pub(super) fn list_names<K: Kinds>() -> Vec<&'static str> {
     K::list().iter().map(|(name, _)| *name).collect()
 }
 
-/// The Japanese of what kinds and their options say in the help, found by the English.
+/// The Japanese for the help of kinds and their options, by the English.
 pub(super) fn find_japanese(help: &str) -> Option<String> {
     let mut abouts = app::PIPELINES.iter().map(|of| (of.about)());
     if let Some(about) = abouts.find(|about| *about == help) {
@@ -140,7 +138,7 @@ pub(super) fn find_japanese(help: &str) -> Option<String> {
     Some(format!("{kinds}：{}", super::japanese::SPEECH.phrase(&help_of(flag))))
 }
 
-/// How `add` is called.
+/// The usage of `add`.
 pub(super) fn usage<K: Kinds>() -> Phrase {
     phrase!(
         "write `tsuzuki {what} add KIND NAME`; kinds: {kinds}",
@@ -150,7 +148,7 @@ pub(super) fn usage<K: Kinds>() -> Phrase {
     )
 }
 
-/// What a flag says in the help.
+/// The help of a flag.
 fn help_of(flag: &Flag) -> Phrase {
     let help = (flag.help)();
     if flag.is_list() {
@@ -181,7 +179,7 @@ impl<K: Kinds> clap::FromArgMatches for KindFlags<K> {
 
 impl<K: Kinds> clap::Args for KindFlags<K> {
     fn augment_args(command: clap::Command) -> clap::Command {
-        // A flag that several kinds have is one option.
+        // A flag of several kinds is one option.
         let mut options: Vec<(&'static Flag, Vec<&'static str>)> = Vec::new();
         for (kind, flags) in K::list() {
             for flag in flags {

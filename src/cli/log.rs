@@ -1,4 +1,4 @@
-//! Log lines on stderr, for people or as JSON, with every known secret blotted out.
+//! Log lines on stderr, as text or JSON, with every known secret redacted.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -14,7 +14,7 @@ use super::{Global, LogFormat, progress};
 use tsuzuki::config::Redacting;
 use tsuzuki::engine::runner::VERBATIM;
 
-/// Starts logging. `usual` is the level when neither `-q`, `-v` nor `TSUZUKI_LOG` says otherwise.
+/// Starts logging. `usual` is the level without `-q`, `-v` and `TSUZUKI_LOG`.
 pub(super) fn start(global: &Global, usual: &str, colour: bool) {
     let level = match (global.quiet, global.verbose) {
         (true, _) => "error",
@@ -24,15 +24,14 @@ pub(super) fn start(global: &Global, usual: &str, colour: bool) {
     let filter = EnvFilter::try_from_env("TSUZUKI_LOG")
         .unwrap_or_else(|_| EnvFilter::new(format!("off,tsuzuki={level}")));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Stderr);
-    // A second start, as in tests, keeps the first.
+    // A second start, as in tests, has no effect.
     let _ = match global.log_format {
         LogFormat::Json => builder.json().flatten_event(true).with_target(false).try_init(),
         LogFormat::Human => builder.with_ansi(colour).event_format(ForPeople::new()).try_init(),
     };
 }
 
-/// Lines with their level in front; those that operators search for are their own text, from the first character to the
-/// last.
+/// Lines with a level; those of the `VERBATIM` target, which operators search for, are printed without one.
 struct ForPeople(Format<Full, ()>);
 
 impl ForPeople {
@@ -84,7 +83,7 @@ impl<'a> MakeWriter<'a> for Stderr {
     }
 }
 
-/// A bar that is drawn on the same terminal stands back while a line is written.
+/// Hides progress bars while a line is written.
 impl io::Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.is_empty() { Ok(0) } else { progress::above(|| io::stderr().write(bytes)) }

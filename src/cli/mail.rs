@@ -1,4 +1,4 @@
-//! `mail`: what was mailed, what would be, and forgetting it.
+//! `mail`: the status of mails, previews, tests and resets.
 
 use clap::{Subcommand, ValueEnum};
 

@@ -1,4 +1,4 @@
-//! The command line: one file per noun, data to stdout, everything else to stderr.
+//! The command line: one file per noun; data goes to stdout, everything else to stderr.
 
 mod blog;
 mod book;
@@ -216,7 +216,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether it has something to save when it is told to stop.
+    /// Whether it has something to save when it is stopped.
     fn stopping(&self) -> Stopping {
         match self {
             Command::Demo(_)
@@ -233,7 +233,7 @@ impl Command {
     }
 }
 
-/// Runs the command line and answers the exit code.
+/// Runs the command line and returns the exit code.
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     complete::answer_shell();
     let args: Vec<OsString> = args.into_iter().collect();
@@ -262,7 +262,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> std::process::Exi
         context.close().await;
         outcome
     });
-    // Name look-ups that hang must not keep a finished program alive.
+    // Hanging name look-ups must not keep a finished program alive.
     runtime.shutdown_background();
     let exit = match outcome {
         Ok(exit) => exit,
@@ -275,7 +275,8 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> std::process::Exi
     exit.into()
 }
 
-/// The language of help and usage errors: as the command line says, then the environment. No config file is read for them.
+/// The language of help and usage errors: that of the command line, else of the environment. No config file is read for
+/// them.
 fn find_language(args: &[OsString]) -> Language {
     let words = args.iter().map(|arg| arg.to_string_lossy());
     let named = words.clone().zip(words.skip(1)).find_map(|(word, next)| match word.strip_prefix("--lang") {
@@ -285,7 +286,7 @@ fn find_language(args: &[OsString]) -> Language {
     named.or_else(|| Env::of_process().find_language()).unwrap_or(Language::En)
 }
 
-/// Prints what clap has to say. Help and version are data; a usage error is not, and clap knows which is which.
+/// Prints clap's output. Help and version are data, usage errors are not; clap distinguishes them.
 fn refuse(error: &clap::Error, is_json: bool, language: Language) -> Exit {
     if !error.use_stderr() {
         print(error, language);
@@ -307,7 +308,7 @@ fn refuse(error: &clap::Error, is_json: bool, language: Language) -> Exit {
     Exit::Usage
 }
 
-/// Writes it where clap would, with colours where clap would. Nobody is left to tell when that fails.
+/// Writes it as clap would, with the same stream and colours. Ignores failures, because there is no other output.
 fn print(error: &clap::Error, language: Language) {
     if language == Language::En {
         return drop(error.print());
@@ -377,7 +378,7 @@ pub(crate) fn tree() -> clap::Command {
     tree_in(Language::En)
 }
 
-/// The same with the texts of `language`.
+/// The same in `language`.
 fn tree_in(language: Language) -> clap::Command {
     help::dress(Cli::command(), language)
 }

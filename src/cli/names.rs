@@ -1,4 +1,4 @@
-//! Names on the command line: one that neither the config nor the database knows is refused, with what was meant.
+//! Names on the command line: an unknown one is refused with a suggestion.
 
 use super::{Context, Error, Result};
 use tsuzuki::app;
@@ -9,8 +9,8 @@ use tsuzuki::engine::pipeline::Thing;
 use tsuzuki::ledger::{Subject, cursor, event, quota};
 use tsuzuki::phrase;
 
-/// Refuses a name that nothing has: an empty answer would look like one about it. What has left the config but still
-/// has rows is known.
+/// Refuses an unknown name: an empty listing would look like a valid answer. Names that have left the config but still
+/// have rows are known.
 pub(super) async fn refuse_unknown(word: &'static str, name: &str, db: &Db, context: &Context) -> Result<()> {
     let Some(thing) = app::things().find(|thing| thing.word == word) else { return Ok(()) };
     let mut known = list_configured(thing, context.config().await?);
@@ -40,7 +40,7 @@ pub(super) async fn refuse_unknown_if_given(
     }
 }
 
-/// That there is no such thing, and which of `known` may be meant.
+/// The error for an unknown name, with the nearest of `known`.
 pub(super) fn no_such<'a>(word: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
     let kind = Subject::called(word);
     let error = Error::usage(phrase!("there is no {kind} `{name}`", "{kind} `{name}` はありません"));
@@ -49,7 +49,7 @@ pub(super) fn no_such<'a>(word: &str, name: &str, known: impl IntoIterator<Item 
     error.hint_nearest(name, known, all)
 }
 
-/// Every name that a person may have meant.
+/// Every known name, for suggestions.
 pub(super) async fn list_all(db: &Db, context: &Context) -> Result<Vec<String>> {
     let config = context.config().await?;
     let mut names: Vec<String> = app::things().flat_map(|thing| list_configured(thing, config)).collect();
@@ -64,7 +64,7 @@ pub(super) async fn list_all(db: &Db, context: &Context) -> Result<Vec<String>> 
     Ok(names)
 }
 
-/// Names that the config gives; a provider may have a limit without a table of its own.
+/// Names in the config; a provider may have a limit without a table of its own.
 fn list_configured(thing: &Thing, config: &Config) -> Vec<String> {
     let mut names = (thing.list_configured)(config);
     if thing.word == "provider" {
@@ -73,7 +73,7 @@ fn list_configured(thing: &Thing, config: &Config) -> Vec<String> {
     names
 }
 
-/// Whether anything mentions that name, though no list has it.
+/// Whether any row mentions that name, though no listing has it.
 fn has_rows(tx: &mut Tx<'_>, thing: &Thing, name: &str) -> db::Result<bool> {
     let owned = || Some(name.to_owned());
     Ok(match thing.word {

@@ -1,4 +1,4 @@
-//! Data to stdout as tables or JSON, words to stderr, and a closed pipe that is nobody's fault.
+//! Writes data to stdout as tables or JSON, and messages to stderr; a closed pipe is not an error.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,11 +24,11 @@ pub(crate) struct Output {
     colour_out: bool,
     colour_err: bool,
     clock: Clock,
-    /// How to speak before the config is read.
+    /// Language and time zone before the config is read.
     usual: Speech,
-    /// How to speak, as the config says; shared by all clones.
+    /// Language and time zone of the config; shared by all clones.
     speech: Arc<OnceLock<Speech>>,
-    /// Whether anything was said that people read; shared by all clones.
+    /// Whether a message was printed; shared by all clones.
     has_spoken: Arc<AtomicBool>,
 }
 
@@ -52,22 +52,22 @@ impl Output {
         }
     }
 
-    /// Speaks like this from now on; the first config that is read decides.
+    /// Sets language and time zone; the first call decides.
     pub(super) fn speak(&self, speech: Speech) {
         let _ = self.speech.set(speech);
     }
 
-    /// How to speak to whoever reads.
+    /// The language and time zone of output.
     pub(super) fn speech(&self) -> &Speech {
         self.speech.get().unwrap_or(&self.usual)
     }
 
-    /// Whether data is wanted as JSON.
+    /// Whether to print data as JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Whether nothing is to be said when all is well.
+    /// Whether to print only problems.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
@@ -77,12 +77,12 @@ impl Output {
         self.colour_err
     }
 
-    /// Writes a line of data, or several, without what a terminal would obey: whoever wrote the words in it.
+    /// Writes one or more lines of data, without control sequences.
     pub(crate) fn line(&self, text: impl AsRef<str>) -> Result<()> {
         self.to_stdout(&text::printable(text.as_ref()))
     }
 
-    /// Writes lines for people: on a terminal they break between words.
+    /// Writes lines of text, wrapped between words on a terminal.
     pub(super) fn prose(&self, text: impl AsRef<str>) -> Result<()> {
         let Some((width, _)) = terminal_size() else { return self.line(text) };
         text.as_ref()
@@ -92,7 +92,7 @@ impl Output {
     }
 
     fn to_stdout(&self, text: &str) -> Result<()> {
-        // Data for programs is no word to whoever reads the mails of cron.
+        // With `--json -q` the output is only data, not a message to the user.
         if !(self.json && self.quiet) {
             self.has_spoken.store(true, Ordering::Relaxed);
         }
@@ -101,7 +101,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes text that already ends as it should, such as a script.
+    /// Writes complete text unchanged, such as a script.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<()> {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(bytes)?;
@@ -115,7 +115,7 @@ impl Output {
         self.to_stdout(&text::printable_json(&text))
     }
 
-    /// Writes a value as JSON if that is wanted, else a line.
+    /// Writes a value as JSON with `--json`, else a line.
     pub(crate) fn json_or_line<T: Serialize + ?Sized>(&self, value: &T, line: impl AsRef<str>) -> Result<()> {
         if self.json { self.json(value) } else { self.line(line) }
     }
@@ -146,15 +146,15 @@ impl Output {
         Ok(Exit::Fine)
     }
 
-    /// A table as lines, for the terminal that stdout is, if it is one.
+    /// Renders a table as lines, for the terminal if stdout is one.
     pub(super) fn render_table(&self, columns: &[Column], rows: &[Vec<Cell>]) -> Vec<String> {
         let width = terminal_size().map(|(width, _)| width);
         let (speech, now, has_colour) = (self.speech(), self.clock.now(), self.colour_out);
         table::render(columns, rows, &Reader { speech, now, width, has_colour })
     }
 
-    /// Writes a table and what there is to say about it in the place of what was written before. A terminal whose rows are
-    /// too few shows less of the table and says so; elsewhere lines follow each other.
+    /// Redraws a table and notices in place. A terminal with too few rows shows less of the table, with a note; without
+    /// a terminal the lines are appended.
     pub(super) fn redraw(&self, table: &[String], notices: &[String]) -> Result<()> {
         let Some((width, height)) = terminal_size().filter(|_| !self.json && !is_dumb()) else {
             table.iter().chain(notices).try_for_each(|line| self.to_stdout(line))?;
@@ -174,39 +174,39 @@ impl Output {
         lines.extend(notices);
         let mut screen = String::from("\u{1b}[H");
         for line in lines.iter().take(rows) {
-            // Each line is cleared behind its end, so that nothing flickers.
+            // Each line is cleared after its end, which avoids flicker.
             screen.push_str(&format!("{}\u{1b}[K\r\n", redact(line)));
         }
         screen.push_str("\u{1b}[J");
         self.raw(screen.as_bytes())
     }
 
-    /// Says something to the user, unless they want quiet.
+    /// Prints a message, unless `-q` is set.
     pub(crate) fn note(&self, text: impl Into<Phrase>) {
         if !self.quiet {
             self.to_stderr(&wrap_for_stderr(&text::printable(&self.speech().phrase(&text.into()))));
         }
     }
 
-    /// Says what was done, and ends the command well.
+    /// Prints what was done, and ends the command successfully.
     pub(crate) fn done(&self, text: impl Into<Phrase>) -> Result<Exit> {
         self.note(text);
         Ok(Exit::Fine)
     }
 
-    /// Asks something; the answer comes in the same line.
+    /// Prints a question; the answer follows on the same line.
     pub(super) fn prompt(&self, question: &Phrase) {
         let text = wrap_for_stderr(&text::printable(&self.speech().phrase(question)));
-        // If nobody listens on stderr nobody answers, either.
+        // If stderr is closed, nobody answers either.
         let _ = write!(std::io::stderr().lock(), "{text}: ");
     }
 
-    /// Says that something is not as it should be, though the command goes on.
+    /// Prints a warning.
     pub(crate) fn warn(&self, text: impl Into<Phrase>) {
         self.labelled(&phrase!("warning", "警告"), AnsiColor::Yellow, &text.into());
     }
 
-    /// Prints an error and its hints, as JSON if data is wanted so.
+    /// Prints an error and its hints, as JSON with `--json`.
     pub(crate) fn error(&self, error: &Error) {
         if matches!(error.message, Message::ClosedPipe) {
             return;
@@ -217,7 +217,7 @@ impl Output {
         }
         match &error.message {
             Message::ClosedPipe => {}
-            Message::Said(said) => self.labelled(&phrase!("error", "エラー"), AnsiColor::Red, said),
+            Message::Text(text) => self.labelled(&phrase!("error", "エラー"), AnsiColor::Red, text),
             Message::Problems(problems) => self.problems(problems),
         }
         for hint in &error.hints {
@@ -225,7 +225,7 @@ impl Output {
         }
     }
 
-    /// Prints what is wrong with a config file, and where.
+    /// Prints the problems of a config file with their places.
     pub(crate) fn problems(&self, problems: &Problems) {
         let colour = if self.colour_err { Colour::Always } else { Colour::Never };
         if !problems.is_empty() {
@@ -233,7 +233,7 @@ impl Output {
         }
     }
 
-    /// Says why the program ends as it does if nobody has: an exit code that is not 0 never stands alone.
+    /// Prints the meaning of an exit code other than 0 if no message was printed before.
     pub(super) fn conclude(&self, exit: Exit) {
         if let Some(said) = exit.phrase().filter(|_| !self.has_spoken.load(Ordering::Relaxed)) {
             self.error(&Error::new(exit, said));
@@ -252,7 +252,7 @@ impl Output {
 
     fn to_stderr(&self, text: &str) {
         self.has_spoken.store(true, Ordering::Relaxed);
-        // If nobody listens on stderr there is nobody to tell about it.
+        // Ignore a closed stderr: there is no other place to report it.
         let _ = writeln!(std::io::stderr().lock(), "{}", redact(text));
     }
 }
@@ -263,19 +263,19 @@ fn wrap_for_stderr(text: &str) -> String {
     text.split('\n').flat_map(|line| table::wrap_line(line, width)).collect::<Vec<_>>().join("\n")
 }
 
-/// Columns and rows of the terminal that stdout is, if it is one.
+/// Columns and rows of the terminal, if stdout is one.
 pub(super) fn terminal_size() -> Option<(usize, usize)> {
     size_of(std::io::stdout())
 }
 
 fn size_of(stream: impl std::os::fd::AsFd) -> Option<(usize, usize)> {
     let (width, height) = terminal_size::terminal_size_of(stream)?;
-    // A terminal that was never told its size says 0.
+    // A terminal without a known size reports 0.
     let known = |size: u16, usual: usize| if size == 0 { usual } else { usize::from(size) };
     Some((known(width.0, 80), known(height.0, 24)))
 }
 
-/// Whether the terminal says that it obeys no commands.
+/// Whether the terminal supports no control sequences.
 pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

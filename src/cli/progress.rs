@@ -1,4 +1,4 @@
-//! A bar per running job on a terminal, gone when the job ends; nothing elsewhere.
+//! A progress bar per running job on a terminal, removed when the job ends; nothing without a terminal.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -12,19 +12,19 @@ use super::Output;
 use tsuzuki::engine::{Progress, Update};
 use tsuzuki::id::JobName;
 
-/// While it is not known how much there is to do.
+/// The template while the total is unknown.
 const UNCOUNTED: &str = "{prefix:16} {wide_msg}";
 const COUNTED: &str = "{prefix:16} {bar:30} {pos}/{len} {rate} {left} {wide_msg}";
 
-/// What is drawn on the terminal of this process, for those who write lines above it.
+/// The bars on the terminal of this process, for code that writes lines above them.
 static DRAWN: OnceLock<MultiProgress> = OnceLock::new();
 
-/// Progress that is drawn on stderr if a person is watching.
+/// Progress that is drawn on stderr if it is a terminal.
 pub(super) fn drawn(out: &Output) -> Progress {
     Bars::new(out).progress()
 }
 
-/// Writes to the terminal while no bar is there to be overwritten.
+/// Writes to the terminal while bars are hidden.
 pub(super) fn above<T>(write: impl FnOnce() -> T) -> T {
     match DRAWN.get() {
         Some(all) => all.suspend(write),
@@ -32,7 +32,7 @@ pub(super) fn above<T>(write: impl FnOnce() -> T) -> T {
     }
 }
 
-/// The bars of all jobs; none if nobody is watching.
+/// The bars of all jobs; none without a terminal.
 #[derive(Clone)]
 pub(super) struct Bars(Option<Arc<Drawn>>);
 
@@ -66,7 +66,7 @@ impl Bars {
         })
     }
 
-    /// Takes the bar of `job` away and writes in its place, while the others stand back.
+    /// Removes the bar of `job` and writes in its place, while the others are hidden.
     pub(super) fn end<T>(&self, job: &JobName, write: impl FnOnce() -> T) -> T {
         let Some(drawn) = &self.0 else { return write() };
         if let Some(bar) = drawn.by_job().insert(job.clone(), None).flatten() {
@@ -91,7 +91,7 @@ impl Drop for Drawn {
     }
 }
 
-/// A total begins a count anew. What comes beyond it was not in the estimate, and is no more than all.
+/// A total restarts the count. Steps beyond an estimated total do not exceed it.
 fn draw(bar: &ProgressBar, update: Update) {
     match update {
         Update::Total(0) => {}
@@ -108,7 +108,7 @@ fn draw(bar: &ProgressBar, update: Update) {
     }
 }
 
-/// How a bar looks. `{rate}` and `{left}` say nothing until there is something to say.
+/// The style of a bar. `{rate}` and `{left}` are empty until they are known.
 pub(super) fn style(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let rate = |state: &ProgressState, out: &mut dyn Write| {

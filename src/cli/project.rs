@@ -1,4 +1,4 @@
-//! `project`: the projects that are known, and bringing them up to date.
+//! `project`: lists known projects and updates them.
 
 use clap::Subcommand;
 

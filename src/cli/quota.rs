@@ -1,4 +1,4 @@
-//! `quota`: what was used of daily limits, and forgetting it.
+//! `quota`: the usage of daily limits, and its reset.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ struct QuotaRow {
     usage: quota::QuotaUsage,
     per_day: Option<u32>,
     is_paused: bool,
-    /// Without an end, until it is resumed.
+    /// `None` until it is resumed.
     paused_until: Option<Timestamp>,
 }
 
@@ -64,7 +64,7 @@ async fn list(provider: Option<String>, since: &SinceArgs, limit: usize, context
     let config = context.config().await?;
     let quotas = app::quotas(config);
     let (now, since) = (context.clock.now(), since.find(context).await?);
-    // A day is that of its provider.
+    // Days are those of the provider.
     let is_meant = |usage: &quota::QuotaUsage| {
         let day = |since| day_of(&usage.provider, since, &quotas, config);
         since.is_none_or(|since| usage.date >= day(since))

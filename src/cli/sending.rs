@@ -1,4 +1,4 @@
-//! What a pass sent, in words and as an exit code.
+//! The report and exit code of what a pass sent.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use tsuzuki::engine::Finished;
 use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
 
-/// Says what was sent, and what keeps the rest.
+/// Prints what was sent, and why the rest waits.
 pub(super) fn report(sent: &Sent, out: &Output) {
     if sent.sent > 0 {
         out.note(phrase!("sent {count message}", "{count} 件を送信しました", count = sent.sent));
@@ -36,7 +36,7 @@ pub(super) fn report(sent: &Sent, out: &Output) {
             }
             Some(_) => said,
         };
-        // Also with `-q`: a lock every time, because the exit code is not 0; all others once.
+        // Also with `-q`: a lock every time, because the exit code is not 0; other causes once.
         let is_new = sent.began_at.is_some_and(|then| wait.is_new_since(then));
         if wait.cause == WaitCause::Locked || is_new { out.warn(sentence) } else { out.note(sentence) }
     }
@@ -57,7 +57,7 @@ pub(super) fn exit_code(sent: &Sent, exit: Exit) -> Exit {
     }
 }
 
-/// What to say of jobs that notify nobody: how to see what they bring.
+/// The messages about jobs without a channel: how to see their results.
 pub(super) fn list_without_channel<'a>(
     jobs: impl IntoIterator<Item = &'a config::Job>,
 ) -> impl Iterator<Item = Phrase> {
@@ -66,12 +66,12 @@ pub(super) fn list_without_channel<'a>(
         .map(|warning| super::doctor::with_hint(&warning.message, warning.hint.as_ref()))
 }
 
-/// Says it, unless the user wants quiet.
+/// Prints them, unless `-q` is set.
 pub(super) fn warn_without_channel<'a>(jobs: impl IntoIterator<Item = &'a config::Job>, out: &Output) {
     list_without_channel(jobs).filter(|_| !out.is_quiet()).for_each(|sentence| out.warn(sentence));
 }
 
-/// What jobs that ran will miss later, each secret once; what they failed of they have said themselves.
+/// Warns of missing secrets that jobs will need later, each once; jobs have reported their own failures themselves.
 pub(super) fn warn_of_missing(missing: &BTreeMap<String, Vec<Phrase>>, pass: &PassReport, out: &Output) {
     let mut said: Vec<&Phrase> = pass.sent.waits.iter().map(|wait| &wait.why).collect();
     for (job, finished) in &pass.finished {

@@ -1,4 +1,4 @@
-//! `serve`: the daemon. Runs jobs when they are due, sends what they queue, and reads the config again when it changes.
+//! `serve`: the daemon. Runs due jobs, sends queued messages, and reloads the config when it changes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tsuzuki::engine::{Finder, Progress, Runner, daemon, store};
 use tsuzuki::text::counted;
 use tsuzuki::web;
 
-/// Events that a thing is shown with at most.
+/// The most events of a thing.
 pub(super) const EVENTS: usize = 100;
 
 /// Options of `serve`.
@@ -43,7 +43,7 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-/// Says which job starts next, so that a daemon that waits does not look dead.
+/// Logs which job starts next, so that a waiting daemon does not look dead.
 async fn report_next(context: &Context, app: &App) -> Result<()> {
     let runner = Runner::new(app.env.db.clone(), Progress::default());
     let now = context.clock.now();
@@ -58,7 +58,7 @@ async fn report_next(context: &Context, app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Runs jobs, sends and shows pages until the program is told to stop.
+/// Runs jobs, sends messages and serves pages until the program is stopped.
 pub(super) async fn until_stopped(
     context: &Context,
     app: &Arc<App>,
@@ -66,17 +66,17 @@ pub(super) async fn until_stopped(
     pages: Option<web::Bound>,
 ) -> Result<()> {
     let requests = pages.as_ref().and_then(web::Bound::take_requests);
-    let asked = Notify::new();
+    let reload_requested = Notify::new();
     let shared = Shared {
         finders,
-        asked: &asked,
+        asked: &reload_requested,
         progress: pages.as_ref().map_or_else(Progress::default, web::Bound::progress),
         requests: requests.unwrap_or_else(|| daemon::starter().1),
     };
     let config = context.config_path()?;
     let reload = async || reload(context, app).await;
     let daemon = Arc::clone(app).serve(shared, &config, reload, &context.stop);
-    tokio::join!(daemon, pass_on_hangups(&asked, &context.stop), async {
+    tokio::join!(daemon, pass_on_hangups(&reload_requested, &context.stop), async {
         if let Some(pages) = pages {
             pages.serve(&context.stop).await;
         }
@@ -84,18 +84,18 @@ pub(super) async fn until_stopped(
     Ok(())
 }
 
-/// Asks for the config to be read again whenever a SIGHUP comes that is not the end of a terminal.
-async fn pass_on_hangups(asked: &Notify, stop: &CancellationToken) {
+/// Requests a reload of the config on every SIGHUP that is not the end of a terminal.
+async fn pass_on_hangups(reload_requested: &Notify, stop: &CancellationToken) {
     if signals::has_terminal() {
         return;
     }
     let Ok(mut hangups) = signal(SignalKind::hangup()) else { return };
     while stop.run_until_cancelled(hangups.recv()).await.is_some() {
-        asked.notify_one();
+        reload_requested.notify_one();
     }
 }
 
-/// The config file, read again; one that cannot be used is reported, and the last good one stays.
+/// Reloads the config file; an invalid one is reported, and the last valid one stays.
 async fn reload(context: &Context, app: &App) -> Option<(App, Finder)> {
     let reread = context.load_config().and_then(|config| {
         let app = App::new(&config, app.env.db.clone())?;
@@ -117,8 +117,8 @@ async fn reload(context: &Context, app: &App) -> Option<(App, Finder)> {
     }
 }
 
-/// Listens for readers of pages. A second daemon on one machine finds the usual address taken and goes on without
-/// pages; an address that the config names has to be had.
+/// Binds the addresses of pages. A second daemon on one machine finds the default address in use and continues without
+/// pages; a configured address must be available.
 async fn bind_pages(
     context: &Context,
     app: &App,

@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM and the end of a terminal, received on a thread of their own: a command that is busy or waits for its input cannot miss them.
+//! Ctrl-C, SIGTERM and the end of a terminal, received on a separate thread: a command that is busy or waits for input
+//! cannot miss them.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -7,33 +8,33 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Exit, Output};
 
-/// How long a command that loses nothing may take to end by itself.
+/// How long a read-only command may take to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What becomes of a command when the first signal comes.
+/// What the first signal does to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stopping {
-    /// It is cut off if it does not end at once: it only reads, or writes in one step.
+    /// Ends it after a moment: it only reads, or writes in one step.
     CutOff,
-    /// It saves what it has, and ends by itself.
+    /// It saves its work and ends by itself.
     Graceful,
-    /// The same, but a SIGHUP that no terminal sends asks it to read its config again.
+    /// The same, but a SIGHUP without a terminal reloads its config.
     Daemon,
 }
 
 impl Stopping {
-    /// Whether SIGHUP stops it: its terminal has gone. Under `nohup` that stops nothing.
+    /// Whether SIGHUP, the end of its terminal, stops it. Under `nohup` it does not.
     fn by_hangup(self) -> bool {
         (self != Stopping::Daemon || has_terminal()) && !ignores_hangups()
     }
 }
 
-/// Whether somebody started the program in a terminal, and not another program as a daemon.
+/// Whether the program was started in a terminal, and not as a daemon.
 pub(super) fn has_terminal() -> bool {
     std::io::stdin().is_terminal()
 }
 
-/// Whether SIGHUP is ignored; also true where that cannot be found out.
+/// Whether SIGHUP is ignored; true if that cannot be determined.
 fn ignores_hangups() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -41,7 +42,7 @@ fn ignores_hangups() -> bool {
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & HANGUP != 0)
 }
 
-/// Cancels `stop` on the first signal; the second ends the program at once, and so does the first where nothing is lost.
+/// Cancels `stop` on the first signal. The second ends the program at once; so does the first if nothing is lost.
 pub(super) fn listen(stop: CancellationToken, out: Output, stopping: Stopping) {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let watch = move || {
@@ -59,12 +60,12 @@ pub(super) fn listen(stop: CancellationToken, out: Output, stopping: Stopping) {
             out.conclude(Exit::Interrupted);
             #[allow(
                 clippy::disallowed_methods,
-                reason = "asked twice, or nothing to lose: what is saved is saved"
+                reason = "a second signal, or nothing to lose: saved data stays saved"
             )]
             std::process::exit(i32::from(Exit::Interrupted as u8));
         });
     };
-    // Without the thread signals do what the system does with them, which is to end the program.
+    // Without the thread signals have their default action, which ends the program.
     if std::thread::Builder::new().name("signals".to_owned()).spawn(watch).is_ok() {
         let _ = is_ready.recv();
     }
@@ -97,7 +98,7 @@ impl Signals {
     }
 }
 
-/// Waits for a SIGHUP; for ever where none is heard.
+/// Waits for a SIGHUP; for ever if there is no handler.
 #[cfg(unix)]
 async fn hangup(signal: &mut Option<tokio::signal::unix::Signal>) {
     match signal {

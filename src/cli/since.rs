@@ -5,7 +5,7 @@ use tsuzuki::config::value::{Since, Span, Zone};
 use tsuzuki::phrase;
 use tsuzuki::time::Timestamp;
 
-/// Options of listings that can begin later.
+/// Options of listings that can be limited by time.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct SinceArgs {
     /// Only since then: a date (2026-01-15), a moment, or a duration (7d)
@@ -18,7 +18,7 @@ impl SinceArgs {
         self.since.is_some()
     }
 
-    /// The moment; without the option the beginning of time.
+    /// The moment; without the option the earliest possible.
     pub(super) async fn moment(&self, context: &Context) -> Result<Timestamp> {
         Ok(self.find(context).await?.unwrap_or(Timestamp::MIN))
     }

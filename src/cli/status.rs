@@ -1,4 +1,4 @@
-//! `status`: every job at a glance, and what needs a person.
+//! `status`: the state of every job, and what needs the user.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use tsuzuki::engine::view::State;
 use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
 
-/// Columns of a text in a row that goes into a pipe or a file; `why` and `--json` have the whole.
+/// Columns of a text in a row without a terminal; `why` and `--json` show all of it.
 const MAX_TEXT_COLUMNS: usize = 100;
-/// Notices of one state that are told one by one; more are counted.
+/// The most notices of one state that are listed one by one; more are counted.
 const MAX_NOTICES: usize = 5;
 
-/// How often `--watch` looks.
+/// How often `--watch` polls.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
 
 /// Options of `status`.
@@ -43,7 +43,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     if !args.watch {
         let overview = find(args, &app, context).await?;
         show_jobs(&overview.jobs, args, context)?;
-        say(&overview, context);
+        print_notices(&overview, context);
         return Ok(Exit::Fine);
     }
     let mut resized = signal(SignalKind::window_change())?;
@@ -104,8 +104,8 @@ fn show_jobs(jobs: &[JobOverview], args: &Args, context: &Context) -> Result {
     })
 }
 
-/// Says what needs a person, on stderr.
-fn say(overview: &Overview, context: &Context) {
+/// Prints what needs the user, on stderr.
+fn print_notices(overview: &Overview, context: &Context) {
     if let Some(moved) = &overview.moved {
         context.out.warn(phrase!(
             "nothing runs here any more: everything was moved to {to}",
@@ -115,14 +115,14 @@ fn say(overview: &Overview, context: &Context) {
     }
     for (state, line) in summarise(overview) {
         match state {
-            // Nothing is wrong, and time or the schedule may end it.
+            // No failure: time or the schedule may end it.
             State::Quota | State::Done | State::Waiting => context.out.note(line),
             _ => context.out.warn(line),
         }
     }
 }
 
-/// The whole picture, in the place of the one before.
+/// Redraws everything in place.
 fn draw(overview: &Overview, context: &Context) -> Result<()> {
     if context.out.is_json() {
         return context.out.json(&overview.jobs);
@@ -161,7 +161,7 @@ fn list_cells(job: &JobOverview) -> Vec<Cell> {
     ]
 }
 
-/// What needs a person, the worst first; many of one sort are one line with the command that lists them.
+/// What needs the user, the worst first; many of one sort are one line with the command that lists them.
 fn summarise(overview: &Overview) -> Vec<(State, Phrase)> {
     let mut lines = Vec::new();
     for (at, notice) in overview.needs_you.iter().enumerate() {

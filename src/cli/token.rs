@@ -1,4 +1,4 @@
-//! `token`: what lets programs use the API and the feeds, and the links to prompts.
+//! `token`: tokens for programs that use the API and the feeds, and links to prompts.
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -51,7 +51,7 @@ fn parse_name(text: &str) -> Result<String, BadValue> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_short = (1..=64).contains(&text.chars().count());
     let is_name = is_short && text.chars().all(is_plain);
-    // What looks like the beginning of a link is taken for one when it is revoked.
+    // `token revoke` takes a name that looks like the prefix of a link for one.
     let is_link = text.len() >= 8 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if is_name && !is_link {
         Ok(text.to_owned())

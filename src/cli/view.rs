@@ -1,4 +1,4 @@
-//! Views on a terminal: a title, facts, sections, and the commands that can be run.
+//! Renders views on a terminal: a title, facts, sections and commands.
 
 use super::{Context, Result};
 use tsuzuki::engine::View;
@@ -7,9 +7,9 @@ use tsuzuki::ledger::Subject;
 use tsuzuki::phrase::{Phrase, Speech};
 use tsuzuki::text::{one_line, width};
 
-/// Events that `NOUN show` has at most.
+/// The most events of `NOUN show`.
 const EVENTS: usize = 100;
-/// Columns of the labels of facts, at least.
+/// The least width of the labels of facts.
 const LABELS: usize = 16;
 
 /// Prints views for people, or as JSON.

@@ -1,4 +1,4 @@
-//! Messages that wait for a person, said after a run and by `doctor`.
+//! Messages that need approval, reported after a run and by `doctor`.
 
 use super::{Output, Result};
 use tsuzuki::channel::outbox::{self, DeliveryFilter, State};
@@ -8,16 +8,16 @@ use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
 use tsuzuki::time::Timestamp;
 
-/// Messages that are looked at one by one, at most.
+/// The most messages that are read one by one.
 const MAX_LISTED: usize = 1_000;
 
-/// What to say of messages that are held, if any are.
+/// The sentence about held messages, if there are any.
 pub(super) fn held_sentence(waiting: Waiting) -> Option<Phrase> {
     let said = waiting.held_phrase()?;
     Some(phrase!("{said}: `tsuzuki delivery ls --state held`", "{said}：`tsuzuki delivery ls --state held`"))
 }
 
-/// What to say of messages that failed, if any did.
+/// The sentence about failed messages, if there are any.
 pub(super) fn failed_sentence(waiting: Waiting) -> Option<Phrase> {
     let said = waiting.failed_phrase()?;
     Some(phrase!(
@@ -26,7 +26,7 @@ pub(super) fn failed_sentence(waiting: Waiting) -> Option<Phrase> {
     ))
 }
 
-/// The outbox at the beginning of a run, to tell what is new from what was there.
+/// The outbox at the beginning of a run, to distinguish new messages.
 pub(super) struct Before {
     newest: i64,
 }
@@ -37,7 +37,7 @@ impl Before {
         Ok(Self { newest: newest.first().map_or(0, |row| row.id) })
     }
 
-    /// Warns of what has come to wait since; what waited before is a note, so that `-q` says it once.
+    /// Warns of messages that wait since then; those that waited before are a note, so that `-q` reports each once.
     pub(super) async fn warn_of_new(&self, db: &Db, sent: (u64, u64), out: &Output) -> Result<()> {
         let (newest, now) = (self.newest, db.clock().now());
         let (waiting, new) = db

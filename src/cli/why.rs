@@ -1,4 +1,4 @@
-//! `why`: what is known about one thing, how it got there, and what can be done.
+//! `why`: everything known about one thing, its history and its actions.
 
 use super::names;
 use super::{Context, Error, Exit, Result, view};
@@ -11,11 +11,11 @@ use tsuzuki::ledger::Subject;
 use tsuzuki::phrase;
 use tsuzuki::text::width;
 
-/// Columns that a part of a title has at least: three letters, or two of Japanese, which are a word.
+/// The least width of a part of a title: three letters, or two of Japanese, which may be a word.
 const SHORTEST_PART: usize = 3;
-/// Pages of a thousand rows in which a title is searched for, at most.
+/// The most pages of a thousand rows that are searched for a title.
 const MOST_PAGES: usize = 200;
-/// Things with a title like that which are named, at most.
+/// The most things with a matching title that are listed.
 const MOST_TITLED: usize = 10;
 
 /// Options of `why`.
@@ -35,7 +35,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let app = context.read_only_app().await?;
     let mut finder = app.finder(context.config().await?, args.limit);
     finder.things.push(&tsuzuki::web::token::TOKEN);
-    // Names may have spaces.
+    // Names may contain spaces.
     let thing = args.thing.join(" ");
     let wanted = thing.clone();
     let views = app
@@ -49,7 +49,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     match views.as_slice() {
         [] => return Err(unknown(&thing, &app.env.db, context).await?),
         [_] => {}
-        // One address in several jobs or on several blogs is one question, and so is a number of several listings.
+        // Show all things of one sort with this address; a number of several listings is ambiguous.
         [first, others @ ..]
             if read_address(&thing).is_some()
                 || thing.parse::<i64>().is_ok()
@@ -60,7 +60,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-/// What has `part` in its title, the first few of it: only for words that name nothing, since every title is read.
+/// Things with `part` in their title, the first few: only for words that match no name, because every title is read.
 fn find_titled(finder: &Finder, tx: &mut Tx<'_>, part: &str) -> db::Result<Vec<View>> {
     let part = part.to_lowercase();
     let mut views = Vec::new();

@@ -1,9 +1,9 @@
-//! Authors of commits as they are stored: printable, never nameless, their addresses plain or as a fingerprint.
+//! Authors of commits as stored: printable, never without a name, with addresses plain or as a fingerprint.
 
 use crate::hash::sha256_hex;
 use crate::text::one_line;
 
-/// What stands in for an author without a name.
+/// The placeholder for an author without a name.
 const NAMELESS: &str = "(no name)";
 /// The longest name or title that is stored, in characters.
 const STORED_CHARS: usize = 200;
@@ -17,14 +17,14 @@ pub enum Emails {
     Hidden,
 }
 
-/// An author as we store one: printable, never nameless, with the name where there is no address.
+/// An author as stored: printable, never without a name; without an address, the name takes its place.
 pub fn author_of(name: Option<String>, email: Option<String>, emails: Emails) -> (Box<str>, Box<str>) {
     let name = name_of(name);
     let email = email.map(|email| plain(email.trim())).filter(|email| !email.is_empty());
     let email = match (email, emails) {
         (None, _) => name.clone(),
         (Some(email), Emails::Plain) => email.into(),
-        // What another program has hidden already stays as it is.
+        // An address that another program has already hidden stays unchanged.
         (Some(email), Emails::Hidden) if email.starts_with("sha256:") => email.into(),
         (Some(email), Emails::Hidden) => fingerprint(&email).into(),
     };
@@ -36,7 +36,7 @@ fn name_of(name: Option<String>) -> Box<str> {
     if name.is_empty() { NAMELESS.into() } else { name }
 }
 
-/// One printable line of what others wrote, as long as is stored.
+/// One printable line, truncated to the stored length.
 pub fn title_of(text: Option<String>) -> Box<str> {
     let text = plain(&text.unwrap_or_default());
     match text.char_indices().nth(STORED_CHARS) {
@@ -51,12 +51,12 @@ fn plain(text: &str) -> String {
     if clean { text.to_owned() } else { one_line(text) }
 }
 
-/// What tells the people behind stored addresses apart: the fingerprint, however the address is stored.
+/// The key of the person behind a stored address: the fingerprint, however the address is stored.
 pub fn email_key(email: &str) -> String {
     if email.starts_with("sha256:") { email.to_owned() } else { fingerprint(email) }
 }
 
-/// What stands for an address that is not to be stored: the same for every spelling of it.
+/// The fingerprint of an address: the same for every spelling of it.
 pub fn fingerprint(email: &str) -> String {
     format!("sha256:{}", sha256_hex(email.to_lowercase()))
 }

@@ -1,4 +1,4 @@
-//! What a person may do with a bulk run: cancel it, resume it, and try again what failed.
+//! Commands on a bulk run: cancel it, resume it, retry failed targets.
 
 use super::events::{self, RunCode};
 use super::list_host_jobs;
@@ -13,7 +13,7 @@ use crate::ledger::lease::Holder;
 use crate::ledger::{event, presence};
 use crate::phrase;
 
-/// Ends a run early, or the one that is running; answers it, and whether it was running.
+/// Cancels a run, or the running one; returns it, and whether it was running.
 pub fn cancel(tx: &mut Tx<'_>, run_id: Option<RunId>) -> db::Result<Option<(Summary, bool)>> {
     let run = match run_id {
         Some(run_id) => run::find_run(tx, &run_id)?,
@@ -29,7 +29,7 @@ pub fn cancel(tx: &mut Tx<'_>, run_id: Option<RunId>) -> db::Result<Option<(Summ
     Ok(run::find_summary(tx, &run.run_id)?.map(|summary| (summary, cancelled)))
 }
 
-/// What can be done about a run, as it stands.
+/// The possible actions on a run.
 pub(super) fn list_actions(summary: &Summary) -> Vec<Action> {
     let (run, id) = (&summary.run, summary.run.run_id);
     let is_running = run.status == RunStatus::Running;
@@ -51,7 +51,7 @@ pub(super) fn list_actions(summary: &Summary) -> Vec<Action> {
     actions
 }
 
-/// What the pages and the API do to a run.
+/// Runs an action of the pages or the API on a run.
 pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<ActionOutcome> {
     let Ok(run_id) = name.parse::<RunId>() else { return Ok(ActionOutcome::Unknown) };
     match deed.verb {
@@ -85,8 +85,8 @@ fn confirm_cancel(tx: &mut Tx<'_>, run_id: RunId, is_confirmed: bool) -> db::Res
     })
 }
 
-/// What `bulk resume` and `bulk retry-failed` do: an ended run gets a new one with what is left of it. The job that is
-/// started next finds it running, and collects its targets alone, for every job that has some in it.
+/// What `bulk resume` and `bulk retry-failed` do: the remaining targets of an ended run go into a new run. The job that
+/// is started next finds it running, and collects only its targets, for every job that has some in it.
 fn take_up(config: &Config, tx: &mut Tx<'_>, run_id: RunId, again: Again) -> db::Result<ActionOutcome> {
     let id = run_id.to_string();
     let Some(wanted) = run::find_run(tx, &run_id)? else { return Ok(ActionOutcome::Unknown) };
@@ -125,7 +125,7 @@ fn take_up(config: &Config, tx: &mut Tx<'_>, run_id: RunId, again: Again) -> db:
         )));
     };
     if is_new {
-        // Of several jobs it is nobody's, as a run that the command opens.
+        // A run of several jobs belongs to none, like one that the command opens.
         let is_of_one: Option<&JobName> =
             targets.iter().all(|target| collects(target) == Some(job)).then_some(job);
         run::open(tx, RunId::random(), is_of_one, &targets)?;

@@ -14,12 +14,12 @@ use crate::config::value::{BadValue, HttpUrl, Since, checked};
 use crate::config::{self, Problems, Secret, Section, UnusedKey};
 use crate::phrase;
 
-/// Branches collected at the same time, unless the job says otherwise.
+/// The default number of branches collected at the same time.
 const CONCURRENCY: usize = 4;
-/// More would only make the host slow for everybody else.
+/// More would only slow down the host for others.
 const MOST_CONCURRENCY: usize = 16;
 
-/// Keys of every job that mean nothing here, and why.
+/// Common keys that have no effect here, with the reason.
 pub const UNUSED: &[UnusedKey] = &[
     ("hold_above", || {
         phrase!(
@@ -98,7 +98,7 @@ macro_rules! keys {
         }
 
         impl Keys {
-            /// Every key that can hold an address, with what it holds and the kind of host it means.
+            /// Every key that can hold an address, with its value and its kind of host.
             fn list_addresses(&self) -> Vec<(&'static str, Option<&HttpUrl>, HostKind)> {
                 vec![$((stringify!($key), self.$key.as_ref(), host::$key::KIND)),+]
             }
@@ -163,7 +163,7 @@ fn read_concurrency<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result
     checked(deserializer, |count| (1..=MOST_CONCURRENCY).contains(count).then_some(()).ok_or_else(bad))
 }
 
-/// A project or group, as its host knows it: a path or a number.
+/// A project or group by its name on the host: a path or a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProjectName(String);
 
@@ -274,7 +274,7 @@ impl Keys {
                 problems.push(job.section.problem(key, message));
             }
         }
-        // One that is there but wrong has been told already.
+        // An invalid one has already been reported.
         if !hosts.iter().any(|(key, ..)| job.section.has(key)) {
             let keys: Vec<String> = hosts.iter().map(|(key, ..)| format!("`{key}`")).collect();
             let keys = keys.join(" or ");
@@ -323,13 +323,13 @@ impl Keys {
         if problems.is_empty() && !named.is_empty() { Ok(keys) } else { Err(problems) }
     }
 
-    /// The address of the host, and what kind of host it is; `None` when none is named.
+    /// The address and the kind of the host; `None` when none is configured.
     pub fn find_host(&self) -> Option<(&HttpUrl, HostKind)> {
         self.list_addresses().into_iter().find_map(|(_, url, kind)| Some((url?, kind)))
     }
 }
 
-/// What should be better about the table of a commits job: one that names nothing to collect is told how to.
+/// Warnings about the table of a commits job: one that names nothing to collect gets a hint.
 pub fn check(section: &Section) -> Problems {
     let Ok(keys) = section.keys::<Keys>() else { return Problems::default() };
     if !keys.projects.is_empty() || !keys.group.is_empty() || keys.membership {
@@ -347,7 +347,7 @@ pub fn check(section: &Section) -> Problems {
     section.header_problem(message).as_warning().with_hint(hint).into()
 }
 
-/// The name by which the projects of one host are told from those of another: host, port if unusual, and path.
+/// The name of a host in the database: host, port if unusual, and path.
 pub fn host_of(url: &HttpUrl) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}{port}{}", url.host_str().unwrap_or_default(), url.path().trim_end_matches('/'))

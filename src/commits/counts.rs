@@ -1,4 +1,4 @@
-//! Counts for the page. Few commits are counted whenever somebody looks; many are counted in the background and kept.
+//! Counts for the page. Few commits are counted on each request; many are counted in the background and stored.
 //!
 //! ```text
 //!  commits are stored, marked, completed, deleted ──▶ `branches.changes` rises, in the same transaction
@@ -19,25 +19,25 @@ use crate::db::{self, Db, Tx};
 use crate::hash::sha256_hex;
 use crate::time::{Clock, Timestamp};
 
-/// Fewer commits are counted when somebody looks.
+/// Fewer commits are counted on each request.
 const FEW: usize = 20_000;
-/// While branches change all the time, a count is made again after so long for each of its commits: some fifty times what
-/// counting one takes.
+/// While branches change all the time, a count is repeated after this time for each of its commits: about fifty times
+/// the cost of counting one.
 const AGAIN_PER_COMMIT: Duration = Duration::from_micros(100);
 
-/// What the page shows of a scope.
+/// The counts of a scope for the page.
 #[derive(Debug, Default)]
 pub(super) struct PageCounts {
     /// The years that have commits, newest first.
     pub(super) years: Vec<i16>,
-    /// The year that is shown; `None` for all of them.
+    /// The shown year; `None` for all of them.
     pub(super) year: Option<i16>,
     pub(super) series: Series,
-    /// Set when something has changed since it was counted.
+    /// When it was counted, if something has changed since.
     pub(super) stale_since: Option<Timestamp>,
 }
 
-/// Which year is to be shown.
+/// Which year to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WantedYear {
     Newest,
@@ -46,7 +46,7 @@ pub(super) enum WantedYear {
 }
 
 impl WantedYear {
-    /// One commit whose clock was ahead does not make its year the newest.
+    /// A commit dated in the future does not make its year the newest.
     fn among(self, years: &[i16], this_year: i16) -> Option<i16> {
         match self {
             WantedYear::Newest => years.iter().find(|year| **year <= this_year).or(years.first()).copied(),
@@ -56,7 +56,7 @@ impl WantedYear {
     }
 }
 
-/// Counts few commits, or finds what was counted of many; `None` if that has not been done yet.
+/// Counts few commits, or finds the stored count of many; `None` if there is none yet.
 pub(super) fn find(
     config: &Config,
     tx: &mut Tx<'_>,
@@ -80,7 +80,7 @@ pub(super) fn find(
     let year = wanted.among(&years, this_year);
     let document = counts::find_document(tx, &scope, year.unwrap_or(ALL_YEARS))?;
     let series = match document {
-        // Another version may have written it in another way; it is counted again soon.
+        // Another version may have written another format; it is counted again soon.
         Some(document) => serde_json::from_str(&document).ok(),
         None => Some(Series { timezone: counting.zone.name().to_owned(), ..Series::default() }),
     };
@@ -88,7 +88,7 @@ pub(super) fn find(
     Ok(series.map(|series| PageCounts { years, year, series, stale_since }))
 }
 
-/// Counts what has many commits and was not counted since it changed. The daemon calls it again and again.
+/// Counts large scopes that have changed since they were counted. The daemon calls it periodically.
 pub(super) async fn refresh(config: &Config, db: &Db, clock: &Clock) -> db::Result<()> {
     let counting = counting(config, Scope::default());
     let (settings, now) = (settings(&counting), clock.now());
@@ -101,7 +101,7 @@ pub(super) async fn refresh(config: &Config, db: &Db, clock: &Clock) -> db::Resu
         let scope = counting.scope.clone();
         let (counted_as, documents) = db
             .read(move |tx| {
-                // Before the commits are read: what changes meanwhile makes the count stale, not wrong.
+                // Before the commits are read: a change meanwhile makes the count stale, not wrong.
                 let version = counts::find_version(tx, &counting.scope)?;
                 let series = stats::find_series(tx, &counting)?;
                 let (settings, commits) = (settings.clone(), series.commits());
@@ -114,12 +114,12 @@ pub(super) async fn refresh(config: &Config, db: &Db, clock: &Clock) -> db::Resu
 }
 
 fn counting(config: &Config, scope: Scope) -> Counting {
-    // A mailmap that cannot be read was told when the jobs were made.
+    // An unreadable mailmap was reported when the jobs were made.
     let people = Arc::new(People::of(config).unwrap_or_default());
     Counting::new(scope, config.app.timezone.clone(), people)
 }
 
-/// What of the config decides how commits are counted.
+/// A fingerprint of the config that affects counting.
 fn settings(counting: &Counting) -> String {
     sha256_hex(format!("{} {:?}", counting.zone.name(), counting.people))
 }
@@ -135,11 +135,12 @@ fn is_fresh(tx: &mut Tx<'_>, scope: &Scope, counted_as: &CountedAs, settings: &s
     Ok(counted_as.settings == settings && counted_as.version == counts::find_version(tx, scope)?)
 }
 
-/// What is to be counted now: scopes with many commits that have changed, the largest last.
+/// The scopes to count now: large ones that have changed, the largest last.
 fn list_due(tx: &mut Tx<'_>, settings: &str, now: Timestamp) -> db::Result<Vec<Scope>> {
     let pairs = reading::list_pairs(tx)?;
     let whole = canonical(&Scope::default(), &pairs);
-    // Everything is counted last: if that is fresh, all the rest is. Without it nothing else is large, either.
+    // The scope of everything is counted last: if it is up to date, so are all others. If it is not large, no other
+    // scope is.
     if counts::count_up_to(tx, &pairs, FEW)? < FEW || !is_due(tx, &whole, settings, now)? {
         return Ok(Vec::new());
     }
@@ -174,7 +175,7 @@ fn is_due(tx: &mut Tx<'_>, scope: &Scope, settings: &str, now: Timestamp) -> db:
     Ok(counted_as.settings != settings || now.since(counted_as.counted_at) >= wait)
 }
 
-/// The same branches said in one way: a project with one branch is that branch.
+/// A canonical scope for the same branches: a project with one branch is that branch.
 fn canonical(scope: &Scope, pairs: &[(i64, String)]) -> Scope {
     let Some((project_id, branch_name)) = pairs.first() else { return scope.clone() };
     let is_one_project = pairs.iter().all(|(id, _)| id == project_id);

@@ -1,4 +1,4 @@
-//! What happens to branches, projects and bulk runs.
+//! Events of branches, projects and bulk runs.
 
 use crate::event_codes;
 use crate::id::RunId;
@@ -11,13 +11,13 @@ pub const PROJECT: &str = "project";
 /// The word before the id of a bulk run.
 pub const RUN: &str = "run";
 
-/// The word before the name of somebody who commits.
+/// The word before the name of an author.
 pub const PERSON: &str = "person";
 
 /// The word before the SHA of a commit.
 pub const COMMIT: &str = "commit";
 
-/// A branch, as events name it; both names may have slashes.
+/// A branch, as events refer to it; both names may contain slashes.
 pub fn branch(project: &str, branch_name: &str) -> Subject {
     Subject::new(BRANCH, format_args!("{project}/{branch_name}"))
 }
@@ -33,7 +33,6 @@ pub fn run(run_id: &RunId) -> Subject {
 }
 
 event_codes! {
-    /// What happens to a branch.
     BranchCode on BRANCH;
     Collected = "collected", "collected", "収集";
     CollectFailed = "collect_failed", "could not be collected", "収集に失敗";
@@ -46,13 +45,11 @@ event_codes! {
 }
 
 event_codes! {
-    /// What happens to a project.
     ProjectCode on PROJECT;
     Gone = "project_gone", "is gone from the host, or the token cannot see it", "ホストから削除されたか、トークンでは参照できません";
 }
 
 event_codes! {
-    /// What happens to a bulk run.
     RunCode on RUN;
     Started = "run_started", "started", "開始";
     Completed = "run_completed", "completed", "完了";

@@ -1,4 +1,4 @@
-//! Commits as feeds and searches show them; never with the address of their author.
+//! Commits in feeds and search results, never with the address of their author.
 
 use super::events;
 use super::store::branches;
@@ -7,9 +7,9 @@ use crate::db::{self, Tx};
 use crate::engine::finding::FoundThing;
 use crate::id::JobName;
 
-/// Commits of each branch at least, however many branches there are.
+/// The least number of commits of each branch.
 const OF_EACH: usize = 10;
-/// Branches that are looked at, at most.
+/// The most branches that are read.
 const MAX_BRANCHES: usize = 500;
 
 pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::Result<Vec<FoundThing>> {
@@ -27,7 +27,7 @@ pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::
     }
     commits.retain(|commit| commit.unreachable_since.is_none());
     commits.sort_by(|a, b| (b.committed_date_utc, &b.sha).cmp(&(a.committed_date_utc, &a.sha)));
-    // A commit that several branches have is one.
+    // A commit on several branches counts once.
     commits.dedup_by(|a, b| a.sha == b.sha && a.project == b.project);
     commits.truncate(limit);
     Ok(commits.into_iter().map(finding).collect())

@@ -1,28 +1,28 @@
-//! How the history of a branch is read so that nothing is missed: pure decisions over pinned commits.
+//! Decides how to walk the history of a branch so that nothing is missed. Pure, over pinned commits.
 //!
-//! Dates never decide what is fetched. A walk lists what is reachable from a pinned commit and not from the one
-//! before; merges of old branches, back-dated and future-dated commits are in that list like any other.
+//! Dates never decide what is fetched. A walk lists what is reachable from a pinned commit and not from the previous
+//! one; merges of old branches, back-dated and future-dated commits are in that list like any other.
 
 use std::collections::BTreeSet;
 
 use super::model::{BranchState, Commit, Walk};
 use crate::time::Timestamp;
 
-/// What is to be done about a branch.
+/// The next step for a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BranchStep {
     /// Everything is stored.
     Nothing,
-    /// A walk was cut off: go on where it was.
+    /// Continue an interrupted walk.
     Continue(Walk),
-    /// Walk what is new, or everything.
+    /// Walk the new commits, or everything.
     Begin(Walk),
 }
 
-/// The next step for a branch whose head is `head` at this moment.
+/// The next step for a branch whose current head is `head`.
 ///
-/// An unfinished walk is finished first, whatever has happened to the branch since: what it has stored counts, and
-/// the next step starts from there. A lowered `since` needs the whole history again.
+/// An unfinished walk is finished first, even if the branch has changed since: its stored commits count, and the next
+/// step starts from there. A lowered `since` needs the whole history again.
 pub fn next_step(state: &BranchState, head: &str, since: Option<Timestamp>) -> BranchStep {
     if let Some(walk) = &state.walking
         && walk.since == since
@@ -49,18 +49,18 @@ pub fn complete_since(state: &BranchState, walk: &Walk) -> Option<Timestamp> {
     }
 }
 
-/// What a first page says about whether the list can be trusted.
+/// Whether a list can be trusted, by its first page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstPage {
-    /// It begins with the commit that was asked for.
+    /// It begins with the requested commit.
     Sound,
-    /// Nothing lies between base and head: the branch went back, or the host no longer knows the base.
+    /// No commits between base and head: the branch was rewound, or the host no longer knows the base.
     Empty,
-    /// It is not the list that was asked for.
+    /// It is not the requested list.
     Foreign,
 }
 
-/// Checks the first page of a walk: whatever is listed, the pinned commit itself must be in it.
+/// Checks the first page of a walk: the pinned commit itself must be in it.
 pub fn check_first_page(walk: &Walk, commits: &[Commit]) -> FirstPage {
     if commits.iter().any(|commit| *commit.sha == *walk.head) {
         FirstPage::Sound
@@ -89,7 +89,7 @@ impl Walk {
         Self::between(None, &self.head, self.since)
     }
 
-    /// The walk after `commits` of one page: parents they name are open until they are met themselves.
+    /// The walk after `commits` of one page: their parents are open until they are listed themselves.
     pub fn after(&self, commits: &[Commit], next_page: u32) -> Self {
         let mut open: BTreeSet<&str> = self.open.iter().map(String::as_str).collect();
         open.extend(commits.iter().flat_map(|commit| commit.parents.iter().map(AsRef::as_ref)));

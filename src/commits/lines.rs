@@ -1,4 +1,4 @@
-//! Line counts that a host did not give with its pages: asked for after a run, commit by commit, for a while each time.
+//! Fetches line counts that a host did not include in its pages: after a run, commit by commit, for a limited time.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,14 +15,14 @@ use crate::db;
 use crate::engine::JobEnv;
 use crate::text::counted;
 
-/// Commits that are looked up at once.
+/// How many commits are requested in a batch.
 const BATCH: usize = 100;
-/// How long one run goes on with it.
+/// The time limit of one run.
 const TIME: Duration = Duration::from_secs(10 * 60);
-/// What the host could not say is asked for again then.
+/// When counts that the host did not have are requested again.
 const AGAIN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Asks for line counts that are missing on the host of `source`; the first failure ends it until the next run.
+/// Fetches missing line counts from the host of `source`; the first failure ends it until the next run.
 pub(super) async fn fetch_missing(
     env: &JobEnv,
     source: &GitSource,
@@ -40,7 +40,7 @@ pub(super) async fn fetch_missing(
         }
         if filled == 0 && missing.len() == BATCH {
             let host = client.name();
-            info!("{}: reading the line counts that {host} left out, for ten minutes at most", source.job);
+            info!("{}: fetching missing line counts from {host}, for ten minutes at most", source.job);
         }
         if fetch_batch(env, source, client, missing, &mut filled, stop).await?.is_break() {
             break;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::author::email_key;
 
-/// What a mailmap says, by the address that stands in commits.
+/// The entries of a mailmap by the address in commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mailmap {
     by_email: BTreeMap<String, Vec<MailmapEntry>>,
@@ -13,14 +13,14 @@ pub struct Mailmap {
 /// One line of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct MailmapEntry {
-    /// The name that commits must have, if only those are meant.
+    /// The name in commits that the entry is limited to, if any.
     commit_name: Option<String>,
     name: Option<String>,
     email: Option<String>,
 }
 
 impl Mailmap {
-    /// Reads the text of a mailmap; what is no entry is passed over, as git does.
+    /// Parses a mailmap; skips lines that are not entries, as git does.
     pub fn parse(text: &str) -> Self {
         let mut map = Self::default();
         for line in text.lines() {
@@ -29,7 +29,7 @@ impl Mailmap {
         map
     }
 
-    /// Adds everything that another one says.
+    /// Adds the entries of another one.
     pub fn extend(&mut self, other: Self) {
         for (email, entries) in other.by_email {
             self.by_email.entry(email).or_default().extend(entries);
@@ -53,7 +53,7 @@ impl Mailmap {
         Some(())
     }
 
-    /// The key of the person behind a name and an address, and the name that is right.
+    /// The key of the person behind a name and an address, and their proper name.
     pub fn find(&self, name: &str, email: &str) -> (String, Option<&str>) {
         let key = email_key(email);
         let Some(entries) = self.by_email.get(&key) else { return (key, None) };

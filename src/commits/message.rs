@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 
 /// The topic of these messages in the outbox.
 pub const TOPIC: &str = "commits";
-/// Failures that a message names.
+/// The most failures that a message lists.
 const MAX_NAMED: usize = 50;
 
 /// The notice about a run that has ended.
@@ -52,10 +52,11 @@ pub fn render_notice(summary: &Summary, failed: &[(String, Phrase)], language: L
     notice
 }
 
-/// What the channels of one job made of a notice, and could not make of it.
+/// The messages of one job's channels, and the errors of those that could not render.
 type Made = (JobName, Vec<Rendered>, Vec<NotRendered>);
 
-/// Tells the end of every completed run that was not told yet, whoever ended it; answers what could not be told.
+/// Queues messages for all completed runs that are not announced yet, no matter which process ended them; returns
+/// problems.
 pub async fn notify_ended(env: &JobEnv) -> db::Result<Vec<Phrase>> {
     let mut problems = Vec::new();
     for (run_id, owner) in env.db.read(run::list_unannounced).await? {
@@ -66,8 +67,8 @@ pub async fn notify_ended(env: &JobEnv) -> db::Result<Vec<Phrase>> {
 
 /// Queues the notice about a completed run for the channels of its job, or of all jobs, unless that was done before.
 ///
-/// A run that brought nothing new and failed nowhere, or only as the one before, is marked as told and stays silent. A run of a job that this
-/// config does not have is left to a process that has it.
+/// A run without new commits and without new failures is marked as announced without a message. A run of a job that
+/// this config does not have is left to a process that has it.
 async fn enqueue_end(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Vec<Phrase>> {
     let mut listeners = GitSource::list(&env.jobs);
     listeners.retain(|source| owner.is_none_or(|job| job == source.job.as_str()));
@@ -120,7 +121,7 @@ fn find_unannounced(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Unannounce
     Ok(Some((summary, failed)))
 }
 
-/// `false` when somebody else has told it meanwhile.
+/// `false` when another process has announced it meanwhile.
 fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestamp) -> db::Result<bool> {
     if !run::mark_announced(tx, &run_id)? {
         return Ok(false);

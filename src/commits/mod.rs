@@ -62,9 +62,9 @@ use crate::time::Timestamp;
 
 /// The kind's name in the config file.
 pub const KIND: &str = "commits";
-/// How often a job of this kind runs, unless it says otherwise.
+/// How often a job runs by default.
 pub const EVERY: Duration = Duration::from_secs(60 * 60);
-/// How often a job looks whether the run of another job has ended.
+/// How often a job checks whether the run of another job has ended.
 const POLL_EVERY: Duration = Duration::from_millis(500);
 /// How long `doctor` waits for an answer.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(20);
@@ -74,16 +74,13 @@ const LISTED: usize = 50;
 /// One `commits` job: a Git host, a token, and what to collect there.
 pub struct GitSource {
     pub job: JobName,
-    /// The host, as projects name it.
+    /// The name of the host in the database.
     pub host: String,
-    /// Where it is.
     pub address: HttpUrl,
     kind: HostKind,
-    /// The job's keys.
     pub keys: Keys,
-    /// The channels that hear of the end of a run.
+    /// The channels of the message about the end of a run.
     pub deliver: Vec<String>,
-    /// Whether it runs by itself.
     pub enabled: bool,
     zone: TimeZone,
     allow_private: AllowPrivate,
@@ -117,12 +114,12 @@ impl GitSource {
         jobs.filter_map(|job| Self::read(job).ok()).map(Arc::new).collect()
     }
 
-    /// The job, as the others see it.
+    /// The job, for assigning branches and targets.
     pub fn host_job(&self) -> HostJob {
         HostJob { job: self.job.clone(), host: self.host.clone(), enabled: self.enabled }
     }
 
-    /// What is older is not stored.
+    /// Older commits are not stored.
     pub fn since(&self) -> Option<Timestamp> {
         self.keys.since.map(|since| since.moment(&self.zone))
     }
@@ -150,7 +147,7 @@ impl GitSource {
     }
 }
 
-/// The `commits` jobs of the config as they see each other, in its order.
+/// The `commits` jobs of the config, for assigning branches and targets, in order.
 pub fn list_host_jobs(jobs: &[crate::config::Job]) -> Vec<HostJob> {
     GitSource::list(jobs).iter().map(|source| source.host_job()).collect()
 }
@@ -161,7 +158,6 @@ pub struct Commits {
     env: JobEnv,
 }
 
-/// Makes a job of its table in the config file.
 pub fn make(job: &crate::config::Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
     Ok(Arc::new(Commits { source: Arc::new(GitSource::read(job)?), env: env.clone() }))
 }
@@ -195,7 +191,7 @@ impl Collector for Commits {
 }
 
 impl Commits {
-    /// Goes on with the run that is there, or begins one; waits for a run of another job of this process.
+    /// Continues the running run, or begins one; waits for a run of another job of this process.
     async fn collect(&self, ctx: &RunContext) -> Result<Report, Failure> {
         let bulk = Bulk::new(
             self.env.clone(),
@@ -245,7 +241,7 @@ impl Commits {
         }
     }
 
-    /// Whether the host answers, and whether the token sees the first project or the group.
+    /// Checks whether the host responds, and whether the token can read the first project or the group.
     async fn check_host(&self) -> Vec<Check> {
         let GitSource { keys, address, kind, allow_private, .. } = &*self.source;
         let fetcher = &self.env.fetcher;
@@ -257,7 +253,7 @@ impl Commits {
             Err(failure) => return vec![server, Check::bad(Check::TOKEN, failure.phrase())],
         };
         let stop = tokio_util::sync::CancellationToken::new();
-        let asked = async {
+        let request = async {
             let Some(project) = keys.projects.first() else {
                 let Some(listing) = sync::list_listings(keys).next() else {
                     return Ok(phrase!("no project is named", "プロジェクトの指定がありません"));
@@ -276,7 +272,7 @@ impl Commits {
             let project = client.fetch_project(project.as_str(), &stop).await?;
             Ok(phrase!("can read {path}", "{path} を読めます", path = project.path))
         };
-        let access = match tokio::time::timeout(CHECK_TIMEOUT, asked).await {
+        let access = match tokio::time::timeout(CHECK_TIMEOUT, request).await {
             Ok(Ok(seen)) => Check::fine(Check::TOKEN, seen),
             Ok(Err(host::Error::Credentials(why))) => Check::locked(Check::TOKEN, why),
             Ok(Err(error)) => Check::bad(Check::TOKEN, error.phrase()),
@@ -302,7 +298,7 @@ impl Commits {
         } else {
             summary
         };
-        // Others work on the rest; the run is not ours to wait for.
+        // Other processes work on the rest; do not wait for them.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));
         let all_failed = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
         let new_count = u64::try_from(run.new_commits_count).unwrap_or(0);

@@ -1,11 +1,11 @@
-//! What the pipeline speaks of: projects, branches, commits and pages of them.
+//! Projects, branches, commits and pages of commits.
 
 use crate::time::Timestamp;
 
-/// A project, as the database knows it.
+/// A project in the database.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, crate::db::FromRow)]
 pub struct Project {
-    /// Our number: the host's own for the first host, one above 10^9 for others.
+    /// Our number: the host's own for the first host, above 10^9 for others.
     pub project_id: i64,
     pub host: String,
     /// The host's number.
@@ -15,11 +15,10 @@ pub struct Project {
     pub name: String,
     /// Its default branch; none while it is empty.
     pub default_branch: Option<String>,
-    /// Since when it is gone, if it is.
     pub removed_at: Option<Timestamp>,
 }
 
-/// A project, as its host describes it.
+/// A project on its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteProject {
     /// The host's number.
@@ -33,16 +32,15 @@ pub struct RemoteProject {
     pub is_empty: bool,
 }
 
-/// How far a branch has been read.
+/// How far a branch has been collected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchState {
     /// Everything reachable from this commit is stored.
     pub complete_head: Option<String>,
-    /// … except what is older than this.
+    /// … except commits older than this.
     pub complete_since: Option<Timestamp>,
-    /// The walk that is under way.
+    /// The unfinished walk.
     pub walking: Option<Walk>,
-    /// Since when it is known to be deleted.
     pub deleted_at: Option<Timestamp>,
     /// Whether some of its stored commits are no longer reachable.
     pub has_unreachable: bool,
@@ -51,52 +49,48 @@ pub struct BranchState {
 /// A walk over the history of one pinned commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// The commit whose history is listed.
     pub head: String,
-    /// What is reachable from this one is left out; `None` for the whole history.
+    /// Commits reachable from this one are excluded; `None` for the whole history.
     pub base: Option<String>,
-    /// The page to fetch next; 0 when every page is stored and what the branch lost is still to be marked.
+    /// The page to fetch next; 0 when every page is stored and unreachable commits have to be marked.
     pub page: u32,
-    /// What is older is walked but not stored.
+    /// Older commits are walked but not stored.
     pub since: Option<Timestamp>,
-    /// Parents that were named but not met yet.
+    /// Parents that have not been listed yet.
     pub open: Vec<String>,
-    /// Whether a child of the base was met: the branch moved forward.
+    /// Whether a child of the base was listed: the branch moved forward.
     pub met_base: bool,
 }
 
-/// A commit on its way into the database.
+/// A commit to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     pub sha: Box<str>,
-    /// Its author's name.
     pub author_name: Box<str>,
     /// Its author's address, a fingerprint of it, or the name when there is none.
     pub author_email: Box<str>,
-    /// When it was committed; an error when the host's text is no time.
+    /// When it was committed; an error when the host's text is not a time.
     pub committed_at: Result<Timestamp, Box<str>>,
     /// Its first line.
     pub title: Box<str>,
-    /// Lines added and deleted; `None` when the host does not say.
+    /// Lines added and deleted; `None` when the host does not include them.
     pub lines: Option<(i64, i64)>,
-    /// The commits it comes after.
     pub parents: Vec<Box<str>>,
 }
 
 impl Commit {
-    /// Whether it joins histories: what a host counts as its lines repeats the branch that it brings in.
+    /// Whether it is a merge: its line counts repeat those of the merged branch.
     pub fn is_merge(&self) -> bool {
         self.parents.len() > 1
     }
 }
 
-/// A page of commits, and where the next one is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitPage {
     pub commits: Vec<Commit>,
     /// The number of the next page, if there is one.
     pub next: Option<u32>,
-    /// How many commits the whole list has, if the host says.
+    /// The length of the whole list, if the host reports it.
     pub total: Option<u64>,
 }
 

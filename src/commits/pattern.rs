@@ -1,22 +1,21 @@
 //! Patterns over names of projects, branches, authors and titles: `*` is any text, `?` one character.
 
-/// Whether a name is more than a name.
 pub fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?'])
 }
 
-/// Whether one of `patterns` fits `name`.
+/// Whether one of `patterns` matches `name`.
 pub fn any_matches(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, name))
 }
 
-/// The same, whatever the case of the letters.
+/// The same, ignoring case.
 pub fn any_matches_loosely(patterns: &[String], name: &str) -> bool {
     let name = name.to_lowercase();
     patterns.iter().any(|pattern| matches(&pattern.to_lowercase(), &name))
 }
 
-/// Whether `name` fits `pattern`, in which `*` stands for any text and `?` for one character.
+/// Whether `name` matches `pattern`: `*` is any text, `?` one character.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut in_name) = (0, 0);
@@ -36,7 +35,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
                 in_name += 1;
             }
             _ => match star {
-                // Let the last star take one character more.
+                // Let the last star match one more character.
                 Some((star_at, taken)) => {
                     star = Some((star_at, taken + 1));
                     at = star_at + 1;

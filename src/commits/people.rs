@@ -1,4 +1,4 @@
-//! Who is who in statistics: the spellings of one person brought together, and what does not count at all.
+//! Identifies people in statistics: merges the spellings of one person, and excludes authors and titles.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,7 +28,7 @@ pub struct Person {
     pub names: Vec<String>,
 }
 
-/// What the commits jobs of a config say about authors, taken together.
+/// The settings of all commits jobs about authors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct People {
     persons: Vec<Person>,
@@ -37,22 +37,21 @@ pub struct People {
     left_out_titles: Vec<String>,
 }
 
-/// Whose a commit is.
+/// The author of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Author {
-    /// A person's.
     Person {
-        /// What tells them from others.
+        /// Identifies them.
         key: String,
-        /// Their name, if it does not come from their commits.
+        /// Their configured name, if any.
         name: Option<String>,
     },
-    /// Of one who does not count.
+    /// Excluded by the config.
     LeftOut,
 }
 
 impl People {
-    /// What the config says; problems if a mailmap cannot be read.
+    /// From the config; problems if a mailmap cannot be read.
     pub fn of(config: &Config) -> Result<Self, Problems> {
         let mut people = Self::default();
         for job in config.jobs.iter().filter(|job| job.kind == KIND) {
@@ -69,7 +68,7 @@ impl People {
         self.left_out_titles.extend(keys.exclude_titles.iter().cloned());
     }
 
-    /// Whose the commits of this name and stored address are.
+    /// The author with this name and stored address.
     pub fn find(&self, name: &str, email: &str) -> Author {
         let (key, mapped) = self.mailmap.find(name, email);
         let names = [Some(name), mapped];
@@ -88,18 +87,18 @@ impl People {
         }
     }
 
-    /// Whether commits are left out by their titles.
-    pub fn looks_at_titles(&self) -> bool {
+    /// Whether commits are excluded by title.
+    pub fn excludes_titles(&self) -> bool {
         !self.left_out_titles.is_empty()
     }
 
-    /// Whether commits with this title do not count.
-    pub fn leaves_out_title(&self, title: &str) -> bool {
+    /// Whether commits with this title are excluded.
+    pub fn excludes_title(&self, title: &str) -> bool {
         any_matches_loosely(&self.left_out_titles, title)
     }
 }
 
-/// Whether one of the patterns is for a stored address, which may be a fingerprint.
+/// Whether one of the patterns matches a stored address, which may be a fingerprint.
 fn has_email(patterns: &[String], email: &str) -> bool {
     if email.starts_with("sha256:") {
         patterns.iter().any(|pattern| !is_pattern(pattern) && fingerprint(pattern) == email_key(email))
@@ -171,6 +170,6 @@ mod tests {
         ] {
             assert_eq!(of(name, email), expected, "{name} <{email}>");
         }
-        assert!(people.leaves_out_title("Chore(release): 1.2") && !people.leaves_out_title("Fix release"));
+        assert!(people.excludes_title("Chore(release): 1.2") && !people.excludes_title("Fix release"));
     }
 }

@@ -1,4 +1,4 @@
-//! What the rest of the program has to know of commits.
+//! The descriptor of the commits pipeline.
 
 use super::events::{BRANCH, BranchCode, COMMIT, PERSON, PROJECT, ProjectCode, RUN, RunCode};
 use super::store::export::{After as CommitKey, list_after};
@@ -11,7 +11,7 @@ use crate::engine::pipeline::{Example, Thing, Uses, WithoutChannel};
 use crate::engine::table::{After, Cell, Table, TablePage};
 use crate::phrase;
 
-/// The flags of `job add`: the address of each host, and what is the same for all of them.
+/// The flags of `job add`: the address of each host, and the common ones.
 macro_rules! flags {
     ($(#[$about:meta])* $host:ident, $($(#[$abouts:meta])* $hosts:ident,)*) => {
         &[
@@ -63,7 +63,6 @@ macro_rules! tokens {
     };
 }
 
-/// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
     kind: Kind::job::<config::Keys>(KIND).with_check(config::check).without(config::UNUSED),
     about: || phrase!("commits of Git projects, for statistics", "Git プロジェクトのコミット（統計用）"),
@@ -102,7 +101,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         },
         &Thing { act: commands::act, ..Thing::new(RUN, view::find_runs, "bulk ls") },
         &Thing::new(COMMIT, view::find_commits, "commits ls"),
-        // Listing the names that there are would read every commit.
+        // Listing the names would read every commit.
         &Thing::new(PERSON, view::find_people, "commits stats --by person"),
     ],
     tables: &[&COMMITS],

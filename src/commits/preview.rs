@@ -1,4 +1,4 @@
-//! A look at what a run would walk: the host is asked for projects, branches and heads, and nothing is stored.
+//! A preview of what a run would walk: fetches projects, branches and heads from the host, and stores nothing.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::db::Db;
 use crate::engine::{Failure, Preview, PreviewItem};
 use crate::phrase::Phrase;
 
-/// Branches whose heads are asked for.
-const ASKED: usize = 50;
+/// The most branches whose heads are fetched.
+const MAX_HEADS: usize = 50;
 
 /// A branch that a run would walk.
 struct Walked {
@@ -58,17 +58,17 @@ pub(super) async fn preview(
         let words = "a run would walk nothing: neither `projects` nor `group` brings a branch";
         notes.push(format!("{words}, and none was added with `tsuzuki branch add`"));
     }
-    if let Some(more) = walked.len().checked_sub(ASKED).filter(|more| *more > 0) {
-        notes.push(format!("a run would walk {more} more; their heads were not asked for"));
+    if let Some(more) = walked.len().checked_sub(MAX_HEADS).filter(|more| *more > 0) {
+        notes.push(format!("a run would walk {more} more; their heads were not fetched"));
     }
-    let asked = futures_util::stream::iter(walked.into_iter().take(ASKED))
+    let previews = futures_util::stream::iter(walked.into_iter().take(MAX_HEADS))
         .map(|walked| preview_branch(walked, client, &stop))
         .buffered(source.keys.concurrency);
-    items.extend(asked.collect::<Vec<_>>().await);
+    items.extend(previews.collect::<Vec<_>>().await);
     Ok(Preview { items, notes: notes.into_iter().map(Phrase::from).collect() })
 }
 
-/// The branches that are wanted now or were collected before, with what is known of them.
+/// The branches that are configured or were collected before, with their states.
 async fn list_walked(
     source: &GitSource,
     jobs_on_host: &[HostJob],

@@ -1,30 +1,30 @@
-//! Which commits a head reaches: a pure walk over the graph of a project, small enough for a million commits.
+//! Which commits are reachable from a head: a pure walk over the graph, small enough for a million commits.
 //!
-//! It is done here and not by recursive SQL because a database keeps what it has reached in memory, too, as text and
-//! several times, and because nobody waits for reads: rows are only written for what was lost.
+//! This is not done by recursive SQL, because a database keeps the reached commits in memory, too, as text and several
+//! times, and because reads do not block: only rows of lost commits are written.
 
 use std::collections::HashSet;
 
-/// The edges of a project from child to parent, 16 bytes each.
+/// The edges from child to parent, 16 bytes each.
 #[derive(Debug, Default)]
 pub struct Graph {
     edges: Vec<(u64, u64)>,
 }
 
-/// Everything that can be reached from one commit, itself included.
+/// Everything reachable from one commit, itself included.
 #[derive(Debug)]
 pub struct Reached {
     edges: Vec<(u64, u64)>,
     /// By the number of a child's first edge.
     is_reached: Vec<bool>,
-    /// Those that have no parents.
+    /// Commits without parents.
     roots: HashSet<u64>,
 }
 
 /// A commit by the first 16 digits of its SHA.
 ///
-/// Two of one project that share them would have to be made on purpose, and then lost ones may stay unmarked in the
-/// project of whoever made them.
+/// A collision in one project would have to be made on purpose, and would at most leave lost commits of that project
+/// unmarked.
 pub fn key(sha: &str) -> u64 {
     sha.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
 }
@@ -35,7 +35,7 @@ impl Graph {
         self.edges.extend_from_slice(edges);
     }
 
-    /// What `head` reaches.
+    /// The commits reachable from `head`.
     pub fn reached_from(mut self, head: &str) -> Reached {
         self.edges.sort_unstable();
         let mut reached =
@@ -56,7 +56,6 @@ impl Graph {
 }
 
 impl Reached {
-    /// Whether a commit is among them.
     pub fn contains(&self, sha: &str) -> bool {
         let commit = key(sha);
         match self.first_edge(commit) {

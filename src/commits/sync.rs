@@ -1,4 +1,4 @@
-//! The projects of a job, brought up to date with what its host knows of them.
+//! Updates the projects of a job from its host.
 
 use futures_util::StreamExt as _;
 use tokio_util::sync::CancellationToken;
@@ -15,29 +15,29 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// A project of the config, and what became of it.
+/// The result of looking up a configured project.
 enum ProjectLookup {
     Here(RemoteProject),
     Gone(Phrase),
     Trouble(Phrase),
 }
 
-/// The projects that the config names, as the host has them.
+/// The configured projects on the host.
 #[derive(Default)]
 pub(super) struct NamedProjects {
     pub(super) found: Vec<RemoteProject>,
     pub(super) problems: Vec<NotFound>,
-    /// Names that the host does not know.
+    /// Names that are not on the host.
     gone: Vec<String>,
-    /// Names that the host had trouble with.
+    /// Names whose lookup failed.
     unsure: Vec<String>,
-    /// Whether that is all there is: the host had no trouble with any of it.
+    /// Whether it is complete: no lookup failed.
     is_whole: bool,
 }
 
-/// Something of the config that could not be looked up.
+/// A configured project that could not be looked up.
 pub(super) struct NotFound {
-    /// What, unless `why` says it.
+    /// Its name, unless `why` contains it.
     pub(super) what: Option<Phrase>,
     pub(super) why: Phrase,
 }
@@ -55,17 +55,16 @@ impl NotFound {
     }
 }
 
-/// The projects of a job, brought up to date.
 pub struct Synced {
-    /// Those that the config names.
+    /// The configured projects.
     pub projects: Vec<Project>,
     /// One for each that could not be looked up.
     pub problems: Vec<Phrase>,
-    /// Whether the config names no others.
+    /// Whether the list is complete.
     pub is_whole: bool,
 }
 
-/// Asks the host for the projects that the config names.
+/// Fetches the configured projects from the host.
 pub(super) async fn fetch_named(
     source: &GitSource,
     client: &dyn Host,
@@ -156,19 +155,19 @@ fn project_phrase(name: &str) -> Phrase {
     phrase!("project `{name}`", "プロジェクト `{name}`")
 }
 
-/// What of the config is a list that the host has to be asked for.
+/// The configured listings to fetch from the host.
 pub(super) fn list_listings(keys: &Keys) -> impl Iterator<Item = Listing<'_>> {
     let groups = keys.group.iter().map(|group| Some(group.as_str()));
     let (archived, shared) = (keys.archived, keys.shared);
     groups.chain(keys.membership.then_some(None)).map(move |group| Listing { group, archived, shared })
 }
 
-/// Whether a project that was listed, and not named, is to be collected.
+/// Whether to collect a project that was listed and not named.
 fn is_wanted(keys: &Keys, path: &str) -> bool {
     (keys.include.is_empty() || any_matches(&keys.include, path)) && !any_matches(&keys.exclude, path)
 }
 
-/// Whether a project that was collected before is left out by `exclude` now; what `projects` names is always in.
+/// Whether `exclude` now matches a project that was collected before; projects named in `projects` are always included.
 pub(super) fn is_excluded(keys: &Keys, project: &Project) -> bool {
     let is_named = keys.projects.iter().any(|name| {
         name.as_str() == project.path || name.number().is_some_and(|number| number == project.remote_id)
@@ -176,7 +175,7 @@ pub(super) fn is_excluded(keys: &Keys, project: &Project) -> bool {
     !is_named && any_matches(&keys.exclude, &project.path)
 }
 
-/// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.
+/// Updates the configured projects: added, renamed, or marked as gone; never deleted.
 pub async fn sync_projects(
     source: &GitSource,
     client: &dyn Host,
@@ -199,7 +198,7 @@ pub async fn sync_projects(
             for remote in &found {
                 synced.push(projects::put(tx, &host, remote, now)?);
             }
-            // The host had trouble with these; what is known of them is good enough.
+            // The lookup of these failed; use their stored rows.
             synced.extend(known.into_iter().filter(|project| named(&unsure, project)));
             synced.sort_by_key(|project| project.project_id);
             synced.dedup_by_key(|project| project.project_id);
@@ -228,7 +227,7 @@ async fn look_up(
     }
 }
 
-/// Looks again at every project of the host that is known but that the config does not name.
+/// Checks every known project of the host that the config does not name.
 pub async fn sync_known(
     source: &GitSource,
     client: &dyn Host,

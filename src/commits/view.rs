@@ -1,4 +1,4 @@
-//! Branches, projects and bulk runs for people.
+//! Views of branches, projects, bulk runs, people and commits.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::id::RunId;
 use crate::ledger::Subject;
 use crate::phrase;
 
-/// `PROJECT/BRANCH`, or `PROJECT BRANCH` as runs name it; both may have slashes of their own.
+/// Finds by `PROJECT/BRANCH`, or `PROJECT BRANCH` as runs write it; both may contain slashes.
 pub(super) fn find_branches(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let mut views = Vec::new();
     for (end, _) in name.match_indices(['/', ' ']) {
@@ -92,7 +92,7 @@ fn branch_view(finder: &Finder, tx: &mut Tx<'_>, branch: &BranchRow) -> db::Resu
     Ok(view)
 }
 
-/// By path or number; what is no project may be one of its branches.
+/// Finds by path or number; a name that is not a project may be a branch.
 pub(super) fn find_projects(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let found = projects::find_named(tx, name)?;
     if found.is_empty() {
@@ -120,7 +120,6 @@ fn project_view(finder: &Finder, tx: &mut Tx<'_>, project: &Project) -> db::Resu
     Ok(view)
 }
 
-/// By id.
 pub(super) fn find_runs(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let Ok(run_id) = name.parse::<RunId>() else { return Ok(Vec::new()) };
     let found = run::find_summary(tx, &run_id)?;
@@ -173,9 +172,9 @@ fn run_view(finder: &Finder, tx: &mut Tx<'_>, summary: &Summary) -> db::Result<V
 
 /// `NAME@PERIOD` or `NAME PERIOD`; without a period, the last twelve months.
 ///
-/// A period is read along the index of dates. All of history would be read for every name that nothing has.
+/// A period uses the index of dates. Without one, every unknown name would read the whole history.
 pub(super) fn find_people(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
-    // Nobody is called like an address or a number, and looking for them reads a year of commits.
+    // No person is named like an address or a number, and the search reads a year of commits.
     if read_address(name).is_some() || name.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(Vec::new());
     }
@@ -186,7 +185,7 @@ pub(super) fn find_people(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::R
     let (who, period, (from, until)) =
         split.unwrap_or_else(|| (name.trim(), "", (finder.now.minus(YEAR), crate::time::Timestamp::MAX)));
     let scope = Scope { from: Some(from), until: Some(until), ..Scope::default() };
-    // A mailmap that cannot be read was told when the jobs were made.
+    // An unreadable mailmap was reported when the jobs were made.
     let people = Arc::new(People::of(&finder.config).unwrap_or_default());
     let counting = Counting::new(scope, zone.clone(), people);
     let found = stats::find_behind(tx, &counting, who, finder.limit)?;
@@ -269,10 +268,10 @@ fn person_view(behind: &Behind, period: &str, zone: &str) -> View {
     view
 }
 
-/// The shortest beginning of a SHA that git prints.
+/// The shortest prefix of a SHA that git prints.
 const MIN_SHA: usize = 7;
 
-/// By its SHA, or the beginning of it.
+/// Finds by SHA, or a prefix of it.
 pub(super) fn find_commits(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     if name.len() < MIN_SHA || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(Vec::new());
@@ -324,12 +323,12 @@ fn commit_view(rows: &[CommitRow]) -> Option<View> {
     Some(view)
 }
 
-/// Branches that are looked at for what needs a person.
+/// The most failing branches that are read for notices.
 const MOST_FAILING: usize = 1_000;
-/// Reasons that are told one by one.
+/// The most reasons that are listed one by one.
 const MOST_REASONS: usize = 20;
 
-/// What has to be done about branches that cannot be collected: once for each reason, whatever number of branches has it.
+/// Notices about failing branches: one for each reason, whatever the number of branches.
 pub(super) fn list_failing(tx: &mut Tx<'_>) -> db::Result<Vec<Notice>> {
     let mut reasons: Vec<(Failing, i64)> = Vec::new();
     for branch in branches::list_failing(tx, MOST_FAILING)? {

@@ -1,4 +1,4 @@
-//! What a server of the loopback world does wrong on request: refuse, hang, cut, answer nonsense.
+//! Faults that a server of the loopback world shows on request: refuse, hang, cut, answer nonsense.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use parking_lot::Mutex;
 
 use super::server::answer;
 
-/// Something that goes wrong with one request.
+/// The fault of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing happens, and the answer has this status and these headers.
+    /// Without an effect; the answer has this status and these headers.
     Status(u16, Vec<(&'static str, String)>),
-    /// It happens, and yet the answer has this status.
+    /// With its effect, but the answer has this status.
     DoneBut(u16),
-    /// Nothing happens, and no answer comes.
+    /// Without an effect and without an answer.
     Hang,
-    /// It happens, and no answer comes.
+    /// With its effect, but without an answer.
     DoneThenHang,
-    /// Nothing happens, and the connection is cut.
+    /// Without an effect; the connection is cut.
     Cut,
-    /// It happens, and the connection is cut before the answer.
+    /// With its effect; the connection is cut before the answer.
     DoneThenCut,
 }
 
 impl Fault {
-    /// Whether the request has its effect all the same.
+    /// Whether the request has its effect nevertheless.
     pub fn has_effect(&self) -> bool {
         matches!(self, Fault::DoneBut(_) | Fault::DoneThenHang | Fault::DoneThenCut)
     }
 
-    /// Plays the fault: an answer, or none.
+    /// Performs the fault: an answer, or none.
     pub async fn play(self) -> Response<Body> {
         match self {
             Fault::Status(status, headers) => answer(status, &headers, "{\"error\":\"as requested\"}"),
@@ -44,7 +44,7 @@ impl Fault {
     }
 }
 
-/// The faults to come, in order; then, or instead, one that repeats for ever.
+/// The faults of the next requests in order, followed by one that repeats.
 #[derive(Clone, Debug, Default)]
 pub struct Script(Arc<Mutex<Plan>>);
 
@@ -55,22 +55,22 @@ struct Plan {
 }
 
 impl Script {
-    /// The next request meets `fault`.
+    /// Adds `fault` for the next request.
     pub fn next(&self, fault: Fault) {
         self.0.lock().next.push_back(Some(fault));
     }
 
-    /// The next request that is not spoken for goes well.
+    /// Adds a success for the next request.
     pub fn next_well(&self) {
         self.0.lock().next.push_back(None);
     }
 
-    /// Every request that is not spoken for meets `fault`; `None` ends it.
+    /// Sets the fault of all further requests; `None` removes it.
     pub fn always(&self, fault: Option<Fault>) {
         self.0.lock().always = fault;
     }
 
-    /// What the present request meets.
+    /// Takes the fault of the present request.
     pub fn draw(&self) -> Option<Fault> {
         let mut plan = self.0.lock();
         match plan.next.pop_front() {

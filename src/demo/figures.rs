@@ -1,11 +1,11 @@
-//! What the four pipelines have found, decided and sent, and the line that tells each of them.
+//! Figures of what the four pipelines have found, decided and sent, and the line for each of them.
 
 use serde::Serialize;
 
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 
-/// Everything so far, as the database has it.
+/// The totals according to the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
     /// Press releases.
@@ -13,39 +13,39 @@ pub struct Figures {
     pub books: Books,
     pub blogs: Blogs,
     pub commits: Commits,
-    /// Messages that are on their way.
+    /// Messages that are not final yet.
     pub under_way: i64,
 }
 
-/// Press releases so far.
+/// Totals of press releases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Press {
-    /// Items that are known, also those of the first look.
+    /// Known items, including those of the first run.
     pub items: i64,
-    /// Items that were news.
+    /// New items.
     pub found: i64,
     /// Screenings that found an item worth a post.
     pub worth: i64,
-    /// Screenings that did not.
+    /// Screenings with the verdict "not worth a post".
     pub not_worth: i64,
     /// Screenings of pages whose documents are announced for later.
     pub not_ready: i64,
-    /// Pages, files or answers that could not be had.
+    /// Pages, files or answers that could not be obtained.
     pub failed: i64,
     /// Posts that were accepted.
     pub posted: i64,
 }
 
-/// Books so far.
+/// Totals of books.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Books {
-    /// Volumes that were read: where the search goes on.
+    /// Volumes that were read: the position of the search.
     pub volumes: i64,
-    /// Books that are known.
+    /// Known books.
     pub books: i64,
-    /// Books that no mail has told yet.
+    /// Books that are in no mail yet.
     pub waiting: i64,
-    /// Books that a mail has told.
+    /// Books that are in a mail.
     pub mailed: i64,
     /// Links to prompts.
     pub links: i64,
@@ -53,43 +53,43 @@ pub struct Books {
     pub mails: i64,
 }
 
-/// Blogs so far.
+/// Totals of blogs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Blogs {
-    /// Blogs that are read by their feed.
+    /// Blogs with a feed.
     pub by_feed: i64,
-    /// Blogs that are read by their sitemap.
+    /// Blogs with a sitemap.
     pub by_sitemap: i64,
-    /// Blogs that are read by the links of their page.
+    /// Blogs of which the links of the page are read.
     pub by_page: i64,
-    /// Checks, whatever they brought.
+    /// Checks with any result.
     pub checks: i64,
     /// Checks that failed.
     pub failed: i64,
-    /// Entries that are known, also those of the first look.
+    /// Known entries, including those of the first run.
     pub entries: i64,
     /// Mails that were accepted.
     pub mails: i64,
 }
 
-/// Commits so far.
+/// Totals of commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Commits {
     /// Commits that are stored, each once.
     pub commits: i64,
-    /// The same, each as often as it is on a branch.
+    /// The same, counted on every branch.
     pub on_branches: i64,
     pub projects: i64,
-    /// Branches that were walked to their end.
+    /// Branches that were read to the end.
     pub branches: i64,
-    /// Those of them whose history has no gap.
+    /// Those of them with a complete history.
     pub closed: i64,
     /// Posts that were accepted.
     pub posts: i64,
 }
 
 impl Figures {
-    /// What happened since `before`: a line per pipeline.
+    /// What happened since `before`: a line for each pipeline.
     pub fn render(&self, before: &Figures) -> [Phrase; 4] {
         [
             phrase!("press    {what}", "報道発表　{what}", what = self.press.render(&before.press)),
@@ -99,7 +99,7 @@ impl Figures {
         ]
     }
 
-    /// The same, but only of pipelines that found, decided or sent something: an unchanged check is no news.
+    /// The same for pipelines with news only; an unchanged check is none.
     pub fn render_news(&self, before: &Figures) -> Vec<Phrase> {
         let quiet = Figures { blogs: Blogs { checks: before.blogs.checks, ..self.blogs }, ..*self };
         let is_news = [
@@ -179,7 +179,7 @@ impl Blogs {
 }
 
 impl Commits {
-    /// A commit on two branches is new on both, as runs and posts count; statistics count it once.
+    /// A commit on two branches is new on both, as in runs and posts; statistics count it once.
     fn render(&self, before: &Commits) -> Phrase {
         let (new, distinct) = (self.on_branches - before.on_branches, self.commits - before.commits);
         let new = if new == distinct {

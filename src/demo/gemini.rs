@@ -1,4 +1,4 @@
-//! A Gemini that never thinks: generateContent and the Files API, with every kind of reply and fault on request.
+//! A Gemini API without a model: generateContent and the Files API, with every kind of reply and fault on request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::server::{self, Serving, answer_json, header};
 /// The API key that it accepts.
 pub const KEY: &str = "loopback-gemini-key-0123456789";
 
-/// The models that it has, as the real one lists them: living aliases beside versions.
+/// Its models, as in the real list: aliases and versions.
 const MODELS: [&str; 6] = [
     "gemini-3.5-flash",
     "gemini-flash-latest",
@@ -28,24 +28,24 @@ const MODELS: [&str; 6] = [
     "gemini-3.1-pro-preview",
     "gemini-pro-latest",
 ];
-/// How many models stand on a page of the list, whatever was asked for.
+/// Models on a page of the list, whatever was requested.
 const MODELS_PER_PAGE: usize = 2;
 
-/// How one question is answered.
+/// The reply to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// As it thinks itself.
+    /// The verdict or summary of [`super::opinion`].
     Usual,
     /// With this text as the model's answer.
     Text(String),
-    /// As it thinks itself, with this in place of what it cost.
+    /// The usual reply with this `usageMetadata`.
     Costing(Json),
     /// With a candidate that ended for this reason.
     Finish(&'static str),
     BlockedPrompt,
     /// No candidate at all.
     NoCandidates,
-    /// Too many requests in this minute; come back after so many seconds.
+    /// Too many requests in this minute; retry after so many seconds.
     PerMinute(u32),
     /// Too many tokens in this minute.
     TokensPerMinute,
@@ -54,26 +54,25 @@ pub enum Reply {
     /// This status, with a message that repeats the caller's key.
     EchoKey(u16),
     Status(u16),
-    /// The request has a field that it does not know or take.
+    /// The request has a field that it does not know or accept.
     BadField(&'static str),
-    /// 400 with this message, and nothing that says what it is about.
+    /// 400 with this message, without a hint at the cause.
     BadRequest(&'static str),
-    /// A body that is no answer of this API.
+    /// A body that is not an answer of this API.
     Garbage,
-    /// As told.
+    /// A fault of the server.
     Fault(Fault),
 }
 
-/// One request that came in.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Its method and address, query included.
+    /// Method and address, including the query.
     pub line: String,
-    /// The key it came with.
     pub key: Option<String>,
     /// Its body, if it is JSON.
     pub body: Json,
-    /// How long its body is.
+    /// The length of its body.
     pub bytes: usize,
 }
 
@@ -83,7 +82,7 @@ impl Asked {
         self.line.contains(":generateContent")
     }
 
-    /// Whether it asks for a summary, and not for a verdict.
+    /// Whether it asks for a summary rather than a verdict.
     pub(super) fn is_summary(&self) -> bool {
         self.body["generationConfig"]["responseSchema"]["properties"]["verdict"].is_null()
     }
@@ -94,7 +93,7 @@ impl Asked {
     }
 }
 
-/// The server; it ends with this value.
+/// The server; stops when dropped.
 #[derive(Debug)]
 pub struct Gemini {
     pub url: Url,
@@ -108,7 +107,7 @@ type Server = Arc<Mutex<Inner>>;
 struct Inner {
     next: VecDeque<Reply>,
     always: Option<Reply>,
-    /// Words of documents that get a reply of their own.
+    /// Replies to documents with certain words.
     about: Vec<(&'static str, Reply)>,
     log: Vec<Asked>,
     files: Vec<String>,
@@ -133,17 +132,17 @@ impl Gemini {
         Ok(Self { url, server, _serving })
     }
 
-    /// The next question that is not spoken for gets this reply.
+    /// Sets the reply to the next question.
     pub fn next(&self, reply: Reply) {
         self.server.lock().next.push_back(reply);
     }
 
-    /// Every question that is not spoken for gets this reply; `None` ends it.
+    /// Sets the reply to all further questions; `None` removes it.
     pub fn always(&self, reply: Option<Reply>) {
         self.server.lock().always = reply;
     }
 
-    /// Every summary of a document with these words in it gets this reply.
+    /// Sets the reply to every summary of a document with these words.
     pub fn about(&self, words: &'static str, reply: Reply) {
         self.server.lock().about.push((words, reply));
     }
@@ -158,7 +157,7 @@ impl Gemini {
         self.log().into_iter().filter(Asked::is_question).collect()
     }
 
-    /// Uploads that nobody has deleted.
+    /// Uploads that were not deleted.
     pub fn files(&self) -> Vec<String> {
         self.server.lock().files.clone()
     }
@@ -223,7 +222,7 @@ fn model(name: &str) -> Json {
             "supportedGenerationMethods": ["generateContent", "countTokens"] })
 }
 
-/// One page of the models; what cannot be asked stands among them.
+/// One page of the models, including one that cannot be used.
 fn list_models(query: &str) -> Response<Body> {
     let token = url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "pageToken");
     let from: usize = token.and_then(|(_, token)| token.parse().ok()).unwrap_or(0);

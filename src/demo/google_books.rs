@@ -1,4 +1,4 @@
-//! A Google Books API with made-up books: pages as the real one, and every way in which the real one goes wrong.
+//! A Google Books API with generated books: it pages like the real one, and has all of its failures.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use super::server::{self, Serving};
 /// The most volumes in a page, as in the real API.
 const PAGE_LIMIT: usize = 40;
 
-/// What one request is answered with.
+/// The answer to one request.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// The volumes that it asks for.
+    /// The requested volumes.
     Volumes,
     /// The same with another `totalItems`, or without one.
     Total(Option<i64>),
-    /// Something else.
+    /// Any other answer.
     Raw {
         status: u16,
         /// Headers besides the length.
@@ -37,25 +37,25 @@ pub enum Reply {
     },
     /// The connection ends in the middle of the answer.
     Cut,
-    /// No answer comes, ever.
+    /// No answer.
     Silence,
 }
 
-/// What one request asked for.
+/// A received request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// `startIndex`
     pub start_index: i64,
     /// `maxResults`
     pub max_results: i64,
-    /// Everything that was asked, also `q` and `key`.
+    /// All parameters, including `q` and `key`.
     pub all: BTreeMap<String, String>,
 }
 
-/// The server; it ends with this value.
+/// The server; stops when dropped.
 #[derive(Debug)]
 pub struct GoogleBooks {
-    /// What to write into `api_url`.
+    /// The value for `api_url`.
     pub url: Url,
     server: Arc<Mutex<Server>>,
     _serving: Serving,
@@ -83,12 +83,12 @@ impl GoogleBooks {
         Ok(Self { url, server, _serving })
     }
 
-    /// The next request that is not spoken for gets `reply`; those after the last one get volumes.
+    /// Sets the reply to the next request; further requests get volumes.
     pub fn reply(&self, reply: Reply) {
         self.server.lock().replies.push_back(reply);
     }
 
-    /// Replaces what there is to be found.
+    /// Replaces the volumes.
     pub fn set_volumes(&self, volumes: Vec<Json>) {
         self.server.lock().volumes = volumes;
     }
@@ -136,7 +136,7 @@ async fn answer(
     }
 }
 
-/// As the real one, it leaves `items` out when there are none.
+/// Like the real one, it omits `items` if there are none.
 fn send_page(page: Vec<Json>, total: Option<i64>) -> Response<Body> {
     let mut body = json!({ "kind": "books#volumes" });
     if let Some(total) = total {
@@ -149,7 +149,7 @@ fn send_page(page: Vec<Json>, total: Option<i64>) -> Response<Body> {
     server::answer(200, &[kind], body.to_string())
 }
 
-/// The ISBN-13 of the made-up book `number`.
+/// The ISBN-13 of the generated book `number`.
 pub fn isbn(number: u32) -> String {
     let body = format!("9784{:08}", number % 100_000_000);
     let sum: u32 = body
@@ -163,7 +163,7 @@ pub fn isbn(number: u32) -> String {
 const SUBJECTS: [&str; 8] =
     ["経営戦略", "機械学習", "組織づくり", "数理統計", "文章術", "都市計画", "投資判断", "創造性"];
 
-/// The cover of the made-up book `number`, as an address that holds the whole picture.
+/// The cover of the generated book `number`, as a data address.
 pub(super) fn draw_cover(number: u32) -> String {
     let subject = SUBJECTS[number as usize % SUBJECTS.len()];
     let (hue, bar) = (number * 47 % 360, 20 + number * 13 % 60);
@@ -177,7 +177,7 @@ pub(super) fn draw_cover(number: u32) -> String {
     format!("data:image/svg+xml;base64,{}", BASE64.encode(svg))
 }
 
-/// The made-up book `number` as a volume.
+/// The generated book `number` as a volume.
 pub fn volume(number: u32) -> Json {
     const FORMS: [&str; 6] = ["入門", "の教科書", "実践ガイド", "を疑う", "百の事例", "の歴史"];
     const AUTHORS: [&str; 7] =
@@ -203,7 +203,7 @@ pub fn volume(number: u32) -> Json {
     })
 }
 
-/// The made-up books from `first` on.
+/// Generated books, starting with `first`.
 pub fn volumes(first: u32, count: u32) -> Vec<Json> {
     (first..first + count).map(volume).collect()
 }

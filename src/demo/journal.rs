@@ -1,4 +1,4 @@
-//! Everything that happened in a made-up world, one JSON line each: with it, a world can be left and come back to.
+//! Everything that happened in a demo world, one JSON line each, so that the world can be stopped and continued.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -14,20 +14,20 @@ use super::smtp::Kept;
 use super::world::Ports;
 use crate::time::Timestamp;
 
-/// The file's name; a directory that has it is that of a demo.
+/// The file's name; it identifies the directory of a demo.
 pub const FILE: &str = "world.ndjson";
 
-/// Something that happened.
+/// An event of the world.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// The world began; always the first entry.
+    /// The beginning of the world; always the first entry.
     Began {
         at: Timestamp,
-        /// Where its servers listen.
+        /// The ports of its servers.
         ports: Ports,
     },
-    /// The world moved on by one step of its story.
+    /// One step of the story.
     Step { at: Timestamp },
     /// The Mastodon server accepted a post.
     Post(Toot),
@@ -43,9 +43,9 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of `directory`, new or not, and answers what it says so far.
+    /// Opens the journal of `directory`, new or existing, and returns its entries.
     ///
-    /// A last line that was cut off is as if it had not happened: nobody was told that it had.
+    /// An incomplete last line is ignored: it was never confirmed.
     pub fn open(directory: &Path) -> io::Result<(Self, Vec<Entry>)> {
         let path = directory.join(FILE);
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path)?;
@@ -65,7 +65,7 @@ impl Journal {
         Ok((Self { path, file: Mutex::new(file) }, entries))
     }
 
-    /// Adds a line, whole or not at all.
+    /// Appends a line atomically.
     pub fn add(&self, entry: &Entry) -> io::Result<()> {
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
@@ -80,12 +80,11 @@ impl Journal {
     }
 }
 
-/// What a receiver remembers from before, and where it notes what comes.
+/// What a server received before, and the record of what it receives.
 #[derive(Debug)]
 pub struct Memory<T> {
-    /// What it received before, oldest first.
+    /// Received before, oldest first.
     pub before: Vec<T>,
-    /// Where it notes what it receives.
     pub record: Record<T>,
 }
 
@@ -95,18 +94,18 @@ impl<T> Default for Memory<T> {
     }
 }
 
-/// Notes what was received before the sender is told so; or notes nothing.
+/// Saves what was received before it is confirmed to the sender; or saves nothing.
 pub struct Record<T>(Option<Arc<Note<T>>>);
 
 type Note<T> = dyn Fn(&T) -> io::Result<()> + Send + Sync;
 
 impl<T> Record<T> {
-    /// A record that is kept by `note`.
+    /// A record that is saved by `note`.
     pub fn new(note: impl Fn(&T) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(note)))
     }
 
-    /// Notes `received`; after an error it was not received.
+    /// Saves `received`; after an error it was not received.
     pub fn note(&self, received: &T) -> io::Result<()> {
         self.0.as_ref().map_or(Ok(()), |note| note(received))
     }

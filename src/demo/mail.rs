@@ -1,25 +1,25 @@
-//! Reads the mails that the mail server of the demo received: subject, text and HTML, as a mail reader shows them.
+//! Parses the mails received by the demo's mail server: subject, text and HTML.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::smtp::Kept;
 
-/// What a mail reader shows of a mail.
+/// The visible parts of a mail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Letter {
-    /// Whom it is to.
+    /// The recipient.
     pub to: String,
-    /// Its date, as it stands in the mail.
+    /// As in the mail.
     pub date: String,
     pub subject: String,
     /// Its plain text.
     pub text: String,
-    /// Its HTML; empty if it has none.
+    /// Empty if there is none.
     pub html: String,
 }
 
-/// Reads a mail as the program sends them: alternatives in one level, the plain one first.
+/// Parses a mail as the program sends them: alternatives on one level, plain text first.
 pub fn read(mail: &Kept) -> Letter {
     let (head, body) = split(&mail.data);
     let boundary = header(&head, "content-type").and_then(|value| {
@@ -45,7 +45,7 @@ pub fn read(mail: &Kept) -> Letter {
     }
 }
 
-/// The head with its folded lines made whole, and the body.
+/// The header with unfolded lines, and the body.
 fn split(text: &str) -> (String, &str) {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
     (head.replace("\r\n ", " ").replace("\r\n\t", " "), body)
@@ -89,7 +89,7 @@ fn decode_quoted(text: &str) -> Vec<u8> {
     out
 }
 
-/// Encoded words in a header; white space between two of them is none.
+/// Decodes encoded words in a header; white space between two of them is ignored.
 fn decode_words(text: &str) -> String {
     let mut out = String::new();
     let mut after_word = false;

@@ -1,4 +1,4 @@
-//! A Mastodon server for one account: it honours idempotency keys or not, and remembers every post.
+//! A Mastodon server for one account: it honours idempotency keys or not, and records every post.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,27 +23,27 @@ use crate::time::{Clock, Timestamp};
 
 /// The access token that the server accepts.
 pub const TOKEN: &str = "loopback-token";
-/// How long keys are remembered.
+/// How long keys are honoured.
 const KEY_LIFE: Duration = Duration::from_secs(3600);
 
-/// One post that was made.
+/// A post.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Toot {
     pub id: u64,
     pub created_at: Timestamp,
-    /// What was asked for.
+    /// The request.
     pub request: Value,
-    /// The key it came with.
+    /// The idempotency key.
     pub key: Option<String>,
 }
 
-/// The server; it ends with this value.
+/// The server; stops when dropped.
 #[derive(Debug)]
 pub struct MastodonServer {
     pub url: Url,
-    /// What goes wrong with posts.
+    /// The faults of posts.
     pub posts: Script,
-    /// What goes wrong with everything else.
+    /// The faults of all other requests.
     pub reads: Script,
     /// Its open connections.
     pub open: OpenCount,
@@ -74,7 +74,7 @@ impl MastodonServer {
         Self::start_on(TcpListener::bind(("127.0.0.1", 0)).await?, clock, Memory::default())
     }
 
-    /// Starts on `listener` and remembers; it honours keys.
+    /// Starts on `listener` with earlier posts; it honours keys.
     pub fn start_on(listener: TcpListener, clock: Clock, memory: Memory<Toot>) -> std::io::Result<Self> {
         let url = server::url(&listener, "/")?;
         let open = OpenCount::default();
@@ -101,12 +101,12 @@ impl MastodonServer {
         Ok(Self { url, posts, reads, open, inner, _serving })
     }
 
-    /// From now on keys mean nothing to it.
+    /// Ignores keys from now on.
     pub fn ignore_keys(&self) {
         self.inner.lock().honours_keys = false;
     }
 
-    /// From now on posts may have this many characters.
+    /// Sets the limit of characters.
     pub fn allow_characters(&self, max: u64) {
         self.inner.lock().max_characters = max;
     }

@@ -1,6 +1,6 @@
 //! A ministry's web site: an RDF feed of titles in Shift_JIS, pages of several shapes, and PDFs.
 //!
-//! Addresses and class names are those of a real ministry, the texts are ours: releases lie below `/menu_news/s-news/`,
+//! Addresses and class names are those of a real ministry, the texts are ours: releases are below `/menu_news/s-news/`,
 //! files below `/main_content/`, and the main block has a class (`contentsBody`) beside the menu of the section.
 
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ use super::server::{self, Serving, answer, header};
 use crate::hash;
 use crate::time::Timestamp;
 
-/// Where the pages lie.
+/// The folder of pages.
 const PAGES: &str = "/menu_news/s-news/";
-/// Where the files lie.
+/// The folder of files.
 const FILES: &str = "/main_content/";
 
 /// A press release.
@@ -31,13 +31,13 @@ pub struct Release {
     /// The last part of its address, without `.html`.
     pub slug: String,
     pub title: String,
-    /// Its date, if the feed tells one.
+    /// Its date in the feed, if it has one.
     pub date: Option<Timestamp>,
-    /// What its page looks like.
+    /// The content of its page.
     pub shape: Shape,
 }
 
-/// What a page looks like.
+/// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A few words and no file: nothing to summarise.
@@ -48,13 +48,13 @@ pub enum Shape {
     Later,
     /// One PDF among links to other pages and other sites.
     AmongLinks,
-    /// No page: the feed names this file itself, by name and size in bytes.
+    /// No page: the feed links the file itself, by name and size in bytes.
     File(String, usize),
     /// Any HTML.
     Html(String),
 }
 
-/// The site; it ends with this value.
+/// The site; stops when dropped.
 #[derive(Debug)]
 pub struct Ministry {
     pub url: Url,
@@ -67,7 +67,7 @@ type Server = Arc<Mutex<Inner>>;
 #[derive(Debug, Default)]
 struct Inner {
     releases: Vec<Release>,
-    /// Answers by path, instead of what would be there: media type and body.
+    /// Replaced answers by path: media type and body.
     instead: BTreeMap<String, (String, Vec<u8>)>,
     faults: BTreeMap<String, Script>,
     log: Vec<String>,
@@ -103,17 +103,17 @@ impl Ministry {
         }
     }
 
-    /// Takes a release out of the feed; its page goes, too.
+    /// Removes a release from the feed, and its page.
     pub fn withdraw(&self, slug: &str) {
         self.server.lock().releases.retain(|release| release.slug != slug);
     }
 
-    /// Answers at `path` with these bytes instead.
+    /// Replaces the answer at `path`.
     pub fn instead(&self, path: &str, media_type: &str, body: impl Into<Vec<u8>>) {
         self.server.lock().instead.insert(path.to_owned(), (media_type.to_owned(), body.into()));
     }
 
-    /// What goes wrong at `path`.
+    /// The faults at `path`.
     pub fn script(&self, path: &str) -> Script {
         self.server.lock().faults.entry(path.to_owned()).or_default().clone()
     }
@@ -184,7 +184,7 @@ fn find(inner: &Inner, path: &str, base: &str) -> Option<(String, Vec<u8>)> {
     None
 }
 
-/// Text as the ministry's servers send it.
+/// Encodes text like the ministry's servers.
 fn in_shift_jis(text: &str) -> Vec<u8> {
     encoding_rs::SHIFT_JIS.encode(text).0.into_owned()
 }
@@ -259,7 +259,7 @@ fn render_page(release: &Release) -> String {
     )
 }
 
-/// Something that begins and ends as a PDF does, of the wanted size.
+/// A file that begins and ends like a PDF, of the given size.
 fn render_pdf(name: &str, size: usize) -> Vec<u8> {
     let mut bytes = format!("%PDF-1.4\n% {name}\n").into_bytes();
     while bytes.len() + 6 < size {

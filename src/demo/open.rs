@@ -1,4 +1,4 @@
-//! Counts open connections, so that a test can wait until a server has dealt with everything a dead client sent.
+//! Counts open connections, so that a test can wait until a server has processed everything from a dead client.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -9,29 +9,29 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How many connections are open.
+/// The number of open connections.
 #[derive(Clone, Debug, Default)]
 pub struct OpenCount(Arc<AtomicUsize>);
 
-/// One of them; it counts as long as it lives.
+/// One open connection; counted until dropped.
 #[derive(Debug)]
 pub struct Counted(Arc<AtomicUsize>);
 
 impl OpenCount {
-    /// Counts one more until the answer is dropped.
+    /// Counts a connection until the result is dropped.
     pub fn enter(&self) -> Counted {
         self.0.fetch_add(1, Ordering::SeqCst);
         Counted(Arc::clone(&self.0))
     }
 
-    /// How many there are now.
+    /// The present number.
     pub fn now(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Waits until the server at `address` has nothing left to do for clients that are gone.
+    /// Waits until the server at `address` has nothing left to process for clients that are gone.
     ///
-    /// Connections are accepted in order: when one that says `hello` is answered, all earlier ones are counted.
+    /// Connections are accepted in order: once one that sends `hello` is answered, all earlier ones are counted.
     pub async fn drain(&self, address: SocketAddr, hello: &[u8]) -> std::io::Result<()> {
         let mut probe = TcpStream::connect(address).await?;
         probe.write_all(hello).await?;

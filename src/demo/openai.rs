@@ -1,4 +1,4 @@
-//! A service that speaks chat completions and answers what it is told to.
+//! A service with chat completions and prepared answers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use url::Url;
 
 use super::server::{self, Serving, answer_json, header};
 
-/// One request that came in.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// Its `Authorization` header.
     pub authorization: Option<String>,
     pub body: Json,
-    /// Its body as it came: the order of keys says something.
+    /// Its body as received, as the order of keys matters.
     pub text: String,
 }
 
-/// The server; it ends with this value.
+/// The server; stops when dropped.
 #[derive(Debug)]
 pub struct OpenAi {
-    /// Its address, as `base_url` wants it.
+    /// The value for `base_url`.
     pub url: Url,
     server: Server,
     _serving: Serving,
@@ -56,7 +56,7 @@ impl OpenAi {
         Ok(Self { url, server, _serving })
     }
 
-    /// The next question that is not spoken for is answered with this text.
+    /// Sets the answer to the next question.
     pub fn next(&self, content: impl Into<String>) {
         let content: String = content.into();
         let body = json!({
@@ -66,12 +66,12 @@ impl OpenAi {
         self.next_raw(200, body);
     }
 
-    /// The next question that is not spoken for gets this status and body.
+    /// Sets the status and body of the answer to the next question.
     pub fn next_raw(&self, status: u16, body: Json) {
         self.server.lock().next.push_back((status, body));
     }
 
-    /// It has these models; before, it lists none.
+    /// Sets the list of models; without it, none can be listed.
     pub fn set_models(&self, models: &[&str]) {
         self.server.lock().models = models.iter().map(|&model| model.to_owned()).collect();
     }

@@ -1,10 +1,10 @@
-//! What the model of the demo answers: a verdict by plain rules, and a summary that fits the title.
+//! The answers of the demo's model: a verdict by simple rules, and a summary that fits the title.
 
 use serde_json::json;
 
 use super::gemini::Asked;
 
-/// What it has to say about a document, by a word of its title.
+/// Its answers about documents, by a word of the title.
 const ABOUT: [(&str, &str, &str); 8] = [
     (
         "意見募集",
@@ -48,7 +48,7 @@ const ABOUT: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// What stands between the marks around `what`.
+/// The text between the marks around `what`.
 fn fenced<'a>(text: &'a str, what: &str) -> &'a str {
     let Some(start) = text.find(&format!("<<<{what} ")) else { return "" };
     let inner = text[start..].split_once(">>>\n").map_or("", |(_, inner)| inner);

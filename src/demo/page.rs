@@ -14,11 +14,11 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Where the page is.
+/// The path of the page.
 pub const PATH: &str = "/demo";
-/// How the address of a made-up book's cover begins, before its number.
+/// The address of a generated cover, without its number.
 const COVER: &str = "https://books.example/content?id=demo";
-/// The newest of each that are shown; a demo may be left running for days.
+/// The newest of each to show; a demo may run for days.
 const SHOWN: usize = 200;
 
 /// The page, for the dashboard of the demo.
@@ -55,7 +55,7 @@ fn empty(title: &Phrase) -> Block {
     Block::Empty { text: phrase!("{title}: nothing yet", "{title}：まだありません"), command: None }
 }
 
-/// A mail as a frame of its number.
+/// A mail in a frame.
 fn frame((number, mail): (usize, &Kept)) -> Frame {
     let letter = mail::read(mail);
     let at = rfc2822::parse(&letter.date)
@@ -70,7 +70,7 @@ fn frame((number, mail): (usize, &Kept)) -> Frame {
     }
 }
 
-/// The HTML of a mail as a mail reader shows it: links open elsewhere, and pictures do not come from strangers.
+/// The HTML of a mail for a frame: links open in a new page, and no pictures are loaded from other sites.
 fn as_document(html: &str) -> String {
     let html = html.replacen("<head>", "<head><base target=\"_blank\">", 1);
     let mut out = String::with_capacity(html.len());

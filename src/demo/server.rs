@@ -1,4 +1,4 @@
-//! What the servers of the loopback world do alike: each has an address, and serves until it is dropped.
+//! Shared by the servers of the loopback world: each has an address, and serves until it is dropped.
 
 use axum::Router;
 use axum::body::Body;
@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
-/// A server at work; dropping it ends it.
+/// A running server; stops when dropped.
 pub(super) type Serving = AbortOnDropHandle<()>;
 
 /// Starts serving in the background.

@@ -23,7 +23,7 @@ pub struct Article {
     /// The last part of its address.
     pub slug: String,
     pub title: String,
-    /// What the feed calls it.
+    /// Its id in the feed.
     pub guid: String,
     /// When it was published.
     pub published: Timestamp,
@@ -40,51 +40,50 @@ impl Article {
     }
 }
 
-/// What a site shows, and how it misbehaves.
+/// The content of a site, and its faults.
 #[derive(Clone, Debug)]
 pub struct Content {
-    /// Its articles, in the order in which everything lists them.
+    /// In the order of every listing.
     pub articles: Vec<Article>,
-    /// Where the page is.
+    /// The path of the page.
     pub page: String,
-    /// Where the feed is; `None` for a site without one.
+    /// The path of the feed; `None` for a site without one.
     pub feed: Option<String>,
-    /// Whether the page names the feed.
+    /// Whether the page links the feed.
     pub names_feed: bool,
-    /// Where the sitemap is; `None` for a site without one.
+    /// The path of the sitemap; `None` for a site without one.
     pub sitemap: Option<String>,
-    /// Whether the sitemap says when its pages changed.
+    /// Whether the sitemap has `lastmod`.
     pub lastmods: bool,
-    /// A header that every request must have, with its value.
+    /// A header that requests must have, with its value.
     pub wants: Option<(String, String)>,
     /// Whether the page links to the articles.
     pub links: bool,
-    /// How the page looks; another number is another design.
+    /// The design of the page, by number.
     pub design: u32,
-    /// Whether the feed calls its articles by their links, unless they have a guid of their own.
+    /// Whether the feed uses links as ids, unless an article has its own guid.
     pub permalinks: bool,
-    /// What is added to every link, such as `?utm_source=x`.
+    /// Appended to every link, such as `?utm_source=x`.
     pub link_suffix: String,
-    /// Answers by path, instead of what would be there: status, media type and body.
+    /// Replaced answers by path: status, media type and body.
     pub instead: BTreeMap<String, (u16, String, String)>,
-    /// Redirects by path: status and where to.
+    /// Redirects by path: status and target.
     pub redirects: BTreeMap<String, (u16, String)>,
-    /// How documents say which version they are.
     pub versions: Versions,
-    /// What goes wrong with every request.
+    /// The fault of every request.
     pub fault: Option<Fault>,
 }
 
-/// How documents say which version they are.
+/// The validators of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Versions {
-    /// By a strong tag, and 304 to those who know it.
+    /// Strong tags, and 304 if they match.
     Tags,
-    /// By a strong tag that is sent but never compared: always 200.
+    /// Strong tags that are never compared: always 200.
     TagsWithout304,
-    /// Not at all.
+    /// None.
     Nothing,
-    /// 304 to everyone who asks, whatever changed.
+    /// Always 304 for conditional requests, whatever changed.
     Always304,
 }
 
@@ -199,20 +198,20 @@ impl Content {
     }
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// GET or HEAD.
     pub method: String,
     /// The path and query.
     pub path: String,
-    /// The version that the client knows.
+    /// The version known to the client.
     pub if_none_match: Option<String>,
-    /// The status that it got; 0 for none.
+    /// The status of the answer; 0 for none.
     pub status: u16,
 }
 
-/// The site; it ends with this value.
+/// The site; stops when dropped.
 #[derive(Debug)]
 pub struct Site {
     pub url: Url,
@@ -243,12 +242,12 @@ impl Site {
         Ok(Self { url, server, _serving })
     }
 
-    /// Changes what the site shows.
+    /// Changes the content.
     pub fn edit(&self, change: impl FnOnce(&mut Content)) {
         change(&mut self.server.lock().content);
     }
 
-    /// Every request since the last time this was asked.
+    /// The requests since the last call.
     pub fn take_log(&self) -> Vec<Asked> {
         std::mem::take(&mut self.server.lock().log)
     }

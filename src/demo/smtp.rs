@@ -1,4 +1,4 @@
-//! A mail server that speaks SMTP, remembers every mail, and fails at any point of the dialogue on request.
+//! An SMTP server that records every mail, and fails at any phase of the dialogue on request.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use super::server::Serving;
 /// The user and password that the server accepts.
 pub const USER: (&str, &str) = ("bot@example.com", "loopback-password");
 
-/// A point of the dialogue.
+/// A phase of the dialogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The server's first line.
@@ -36,9 +36,9 @@ pub enum Phase {
     Data,
     /// In the middle of the text.
     Text,
-    /// After the end of the text, before the mail is kept.
+    /// After the end of the text, before the mail is recorded.
     End,
-    /// After the end of the text, when the mail has been kept.
+    /// After the end of the text, when the mail has been recorded.
     Kept,
 }
 
@@ -57,20 +57,20 @@ impl Phase {
     ];
 }
 
-/// What goes wrong there.
+/// The fault at a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The server says this line instead.
+    /// The server sends this line instead.
     Say(&'static str),
     /// The connection is cut.
     Cut,
-    /// Nothing more is ever said.
+    /// Nothing is sent any more.
     Hang,
-    /// Nothing is said until [`SmtpServer::release`]; then all goes well.
+    /// Nothing is sent until [`SmtpServer::release`]; then everything continues normally.
     Wait,
 }
 
-/// A mail that was kept.
+/// A recorded mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// The envelope's sender.
@@ -92,10 +92,9 @@ impl Kept {
     }
 }
 
-/// The server; it ends with this value.
+/// The server; stops when dropped.
 #[derive(Debug)]
 pub struct SmtpServer {
-    /// Where it listens.
     pub address: SocketAddr,
     /// Its open connections.
     pub open: OpenCount,
@@ -119,7 +118,7 @@ impl SmtpServer {
         Self::start_on(TcpListener::bind(("127.0.0.1", 0)).await?, Memory::default())
     }
 
-    /// Starts on `listener` and remembers.
+    /// Starts on `listener` with earlier mails.
     pub fn start_on(listener: TcpListener, memory: Memory<Kept>) -> std::io::Result<Self> {
         let address = listener.local_addr()?;
         let server = Server { mails: memory.before, record: memory.record, ..Server::default() };
@@ -142,23 +141,23 @@ impl SmtpServer {
         Ok(Self { address, open, server, _serving })
     }
 
-    /// From now on mail is taken only from [`USER`].
+    /// Requires authentication as [`USER`].
     pub fn need_auth(&self) {
         self.server.lock().needs_auth = true;
     }
 
-    /// The next time the dialogue reaches `phase`, this goes wrong.
+    /// Sets the fault of the next time that the dialogue reaches `phase`.
     pub fn next(&self, phase: Phase, trouble: Trouble) {
         self.server.lock().troubles.push_back((phase, trouble));
     }
 
-    /// Ends a [`Trouble::Wait`], also one that has not begun.
+    /// Ends a [`Trouble::Wait`], also a future one.
     pub fn release(&self) {
         let released = Arc::clone(&self.server.lock().released);
         released.notify_one();
     }
 
-    /// How many connections there were.
+    /// The number of connections so far.
     pub fn connections(&self) -> usize {
         self.server.lock().connections
     }
@@ -174,7 +173,7 @@ struct Talk {
     server: Arc<Mutex<Server>>,
 }
 
-/// Why a conversation ends.
+/// The end of a dialogue.
 struct Over;
 
 impl From<std::io::Error> for Over {
@@ -236,7 +235,7 @@ impl Talk {
         }
     }
 
-    /// Says `line`, or makes the trouble that waits at this point; answers whether all went well.
+    /// Sends `line`, or performs the fault of this phase; returns whether there was none.
     async fn say(&mut self, phase: Phase, line: &str) -> Result<bool, Over> {
         match self.trouble(phase) {
             None => self.write(line).await.map(|()| true),
@@ -337,7 +336,7 @@ impl Talk {
         Ok(line.trim_end_matches(['\r', '\n']).to_owned())
     }
 
-    /// In one write: a second one would wait until the client has acknowledged the first.
+    /// In a single write: a second one would wait until the client has acknowledged the first.
     async fn write(&mut self, line: &str) -> Result<(), Over> {
         let stream = self.stream.get_mut();
         stream.write_all(format!("{line}\r\n").as_bytes()).await?;

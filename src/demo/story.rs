@@ -1,4 +1,4 @@
-//! What happens in the made-up world: how it begins, and what each step of its story adds.
+//! The events of the demo world: its beginning, and the steps of its story.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ use crate::time::Timestamp;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Volumes that the search finds; some have no ISBN.
+/// Volumes of the search; some have no ISBN.
 const VOLUMES: u32 = 400;
 /// Every so many volumes, one has no ISBN.
 const WITHOUT_ISBN: u32 = 13;
-/// Commits of `team/app` and `team/site` on `main` when the world begins.
+/// Commits on `main` of `team/app` and `team/site` at the beginning.
 const COMMITS: (u32, u32) = (240, 120);
 
 const AUTHORS: [&str; 5] = ["Aoki Haruka", "Elena Marsh", "Ishida Rei", "Tomas Lind", "Ueno Chihaya"];
@@ -42,7 +42,7 @@ const PLACES: [&str; 11] = [
     "the empty list",
     "the API client",
 ];
-/// Releases of the past: nothing of them is told.
+/// Releases of the past, which are not announced.
 const OLD_RELEASES: [&str; 8] = [
     "家計調査（月報）の公表",
     "地方公共団体における統計の整備状況",
@@ -69,7 +69,7 @@ const NEW_ARTICLES: [&str; 6] = [
     "The year of the late plums",
 ];
 
-/// What the search finds.
+/// The volumes of the search.
 pub(super) fn volumes() -> Vec<Json> {
     let one = |number: u32| match number % WITHOUT_ISBN {
         0 => google_books::volume_without_isbn(number),
@@ -78,7 +78,7 @@ pub(super) fn volumes() -> Vec<Json> {
     (1..=VOLUMES).map(one).collect()
 }
 
-/// A blog with a feed, one with a sitemap only, one with nothing but its page.
+/// A blog with a feed, one with only a sitemap, one with only its page.
 pub(super) fn blogs(began_at: Timestamp) -> [Content; 3] {
     let past = |topic: &str, count: u32| {
         let mut content = Content::with_articles(0, began_at);
@@ -105,7 +105,7 @@ pub(super) fn histories(began_at: Timestamp) -> (History, History) {
         if number % 24 == 8 {
             app.branch("side", "main");
             for back in 1..=3 {
-                // Work that lay about for a month: its dates are older than what was on `main` by then.
+                // Work merged after a month: its dates are older than those of `main` by then.
                 app.commit("side", change(number + back, at.minus(DAY * (30 - back))));
             }
         }
@@ -132,7 +132,7 @@ fn commit_time(began_at: Timestamp, number: u32, count: u32) -> Timestamp {
     at_work(began_at, day, 12 * weeks + 3 - left)
 }
 
-/// A moment in working hours of the reader, about so many days ago; on one day, turns 0 to 3 follow each other.
+/// A time in the reader's working hours, so many days ago; on one day, turns 0 to 3 follow each other.
 fn at_work(began_at: Timestamp, days_ago: u32, turn: u32) -> Timestamp {
     let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
     let day = began_at.minus(DAY * days_ago).to_jiff().to_zoned(zone.clone()).date();
@@ -152,7 +152,7 @@ fn at_work(began_at: Timestamp, days_ago: u32, turn: u32) -> Timestamp {
     at.map_or(began_at, |at| Timestamp::from_millis(at.timestamp().as_millisecond()))
 }
 
-/// A number that looks like chance, and is the same every time.
+/// A pseudo-random number that is always the same.
 fn scatter(number: u32) -> u32 {
     number.wrapping_add(1).wrapping_mul(2_654_435_761) >> 16
 }
@@ -170,7 +170,7 @@ fn pick(list: &[&'static str], number: u32) -> &'static str {
     list[number as usize % list.len()]
 }
 
-/// What the ministry published before anybody looked.
+/// Publishes the ministry's releases of the past.
 pub(super) fn begin(world: &World, began_at: Timestamp) {
     for (number, title) in (1..).zip(OLD_RELEASES) {
         let date = Some(at_work(began_at, 20 - 2 * number, number));
@@ -182,7 +182,7 @@ fn with_file(name: &str) -> Shape {
     Shape::WithFiles(vec![(name.to_owned(), 4000)])
 }
 
-/// Makes step `number` happen, and says what is new. The first is a busy day; then there is one thing at a time.
+/// Performs step `number` and describes it. The first step is a busy day; later ones add one thing at a time.
 pub(super) fn step(world: &World, number: usize, at: Timestamp) -> Phrase {
     let count = u32::try_from(number).unwrap_or(u32::MAX);
     match number {
@@ -203,7 +203,7 @@ pub(super) fn step(world: &World, number: usize, at: Timestamp) -> Phrase {
 
 fn busy_day(world: &World, at: Timestamp) -> Phrase {
     let releases = [
-        // Titles are strangers' text: this one must not be taken for markup by anybody on its way.
+        // Titles come from outside: this one must not be taken for markup anywhere.
         ("areas", "「R&D <重点分野>」に関する意見募集の結果", with_file("areas.pdf")),
         ("survey", "家計消費状況調査の結果", Shape::AmongLinks),
         ("panel", "デジタル基盤研究会（第３回）", Shape::Later),

@@ -1,4 +1,4 @@
-//! A receiver of webhooks that remembers every post; it also stands in for Slack.
+//! A receiver of webhooks that records every post; it also replaces Slack.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use url::Url;
 use super::faults::{Fault, Script};
 use super::server::{self, Serving};
 
-/// One post that had its effect.
+/// A post that had its effect.
 #[derive(Clone, Debug)]
 pub struct Post {
     pub headers: HeaderMap,
     pub body: String,
 }
 
-/// The receiver; it ends with this value.
+/// The receiver; stops when dropped.
 #[derive(Debug)]
 pub struct WebhookServer {
-    /// Where to post.
+    /// The address to post to.
     pub url: Url,
-    /// What goes wrong.
+    /// Its faults.
     pub script: Script,
     log: Arc<Mutex<Vec<Post>>>,
     _serving: Serving,

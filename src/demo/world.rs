@@ -1,4 +1,4 @@
-//! The made-up world of `demo`: every server that the four pipelines talk to, on fixed ports, with a past that is kept.
+//! The demo world: every server that the four pipelines connect to, on fixed ports, with a saved history.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,15 +24,15 @@ use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 
-/// The token that the GitLab accepts.
+/// The valid token of the GitLab.
 const GITLAB_TOKEN: &str = "loopback-gitlab-token";
 const CONFIG: &str = include_str!("tsuzuki.toml");
-/// Keys and tokens by the names of the files that the config reads them from.
+/// Keys and tokens by the names of their files in the config.
 pub const KEYS: [(&str, &str); 3] =
     [("gemini", gemini::KEY), ("mastodon", mastodon::TOKEN), ("gitlab", GITLAB_TOKEN)];
 
-/// Where the servers listen. They are asked for again when a world is come back to: addresses are what items, blogs and
-/// projects are known by.
+/// The ports of the servers. They are the same when a world is continued, because items, blogs and projects are
+/// identified by address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ports {
     ministry: u16,
@@ -46,27 +46,25 @@ pub struct Ports {
     smtp: u16,
 }
 
-/// Why there is no world.
+/// Why the world could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A port of a world that is come back to is taken.
+    /// A port of an existing world is in use.
     #[error("port {port}, on which the made-up {what} of this demo listens, is taken: {why}")]
     Taken {
-        /// Who listens there.
+        /// The server.
         what: &'static str,
         port: u16,
-        /// What the system said.
         why: io::Error,
     },
-    /// The journal says nothing that makes a world.
+    /// The journal does not begin with a world.
     #[error("{0} does not begin with the beginning of a world")]
     NoBeginning(std::path::PathBuf),
-    /// A file or a socket.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Everything outside. It ends with this value, and goes on where it ended.
+/// All servers. They stop when dropped, and can be continued.
 pub struct World {
     pub(super) ministry: Ministry,
     pub(super) feed_blog: Site,
@@ -86,7 +84,7 @@ pub struct World {
 }
 
 impl World {
-    /// Opens the world of `directory`: a new one, or the one that was left there.
+    /// Opens the world of `directory`, a new or an existing one.
     pub async fn open(directory: &Path, clock: Clock) -> Result<Self, Error> {
         let (journal, past) = Journal::open(directory)?;
         let journal = Arc::new(journal);
@@ -143,12 +141,12 @@ impl World {
         Ok(world)
     }
 
-    /// How often it has moved on.
+    /// The number of steps so far.
     pub fn steps(&self) -> usize {
         self.steps.load(Ordering::SeqCst)
     }
 
-    /// Moves on by one step of the story, and says what is new.
+    /// Performs one step of the story and describes it.
     pub fn step(&self) -> io::Result<Phrase> {
         let _alone = self.moving.lock();
         let at = self.clock.now();
@@ -161,12 +159,12 @@ impl World {
         story::step(self, number, at)
     }
 
-    /// Every post that was received, oldest first.
+    /// Every received post, oldest first.
     pub fn posts(&self) -> Vec<Toot> {
         self.mastodon.toots()
     }
 
-    /// Every mail that was received, oldest first.
+    /// Every received mail, oldest first.
     pub fn mails(&self) -> Vec<Kept> {
         self.smtp.mails()
     }
@@ -192,7 +190,7 @@ impl World {
     }
 }
 
-/// The address with a port that is free now, if it names none.
+/// Replaces port 0 by a port that is free now.
 pub fn free_address(address: SocketAddr) -> io::Result<SocketAddr> {
     match address.port() {
         0 => std::net::TcpListener::bind(address)?.local_addr(),
@@ -200,7 +198,7 @@ pub fn free_address(address: SocketAddr) -> io::Result<SocketAddr> {
     }
 }
 
-/// Listens on `port`, or on a free one if it is 0, which is noted there.
+/// Listens on `port`, or on a free one if it is 0, which is stored in it.
 async fn listen(what: &'static str, port: &mut u16) -> Result<TcpListener, Error> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).await.map_err(|why| match *port {
         0 => Error::Io(why),
@@ -210,7 +208,7 @@ async fn listen(what: &'static str, port: &mut u16) -> Result<TcpListener, Error
     Ok(listener)
 }
 
-/// What was received before, and the record of what is to come.
+/// What was received before, and the record of what will be.
 fn remembered<T: Clone + Send + Sync + 'static>(
     past: &[Entry],
     journal: &Arc<Journal>,

@@ -12,21 +12,21 @@ word_enum! {
     pub enum Verb {
         /// Run a job now.
         Run = "run",
-        /// Leave a thing alone until it is resumed.
+        /// Stop it until somebody resumes it.
         Pause = "pause",
         /// End a pause.
         Resume = "resume",
         /// Try again what failed or was given up.
         Retry = "retry",
-        /// Let go what is held.
+        /// Release what is held.
         Approve = "approve",
-        /// Decide against something.
+        /// Discard it: it is never sent.
         Skip = "skip",
-        /// Say that a message has arrived.
+        /// Record that a message has arrived.
         Confirm = "confirm",
-        /// Forget how far a job has read.
+        /// Reset the cursors of a job, so that it starts over.
         Reset = "reset",
-        /// Give up what a run has not done yet.
+        /// Drop the rest of a run.
         Cancel = "cancel",
     }
 }
@@ -38,51 +38,49 @@ pub struct Action {
     pub label: Phrase,
     /// The command without the name of the program.
     pub command: String,
-    /// The verb, and the thing that it is done to; a command without them only shows something.
+    /// The verb and the thing it applies to; `None` for a command that only shows something.
     pub deed: Option<(Verb, Subject)>,
 }
 
 impl Action {
-    /// Something that can be done with a button, too.
+    /// An action that the pages can offer as a button, too.
     pub fn new(verb: Verb, about: &Subject, label: Phrase, command: impl Into<String>) -> Self {
         Self { label, command: command.into(), deed: Some((verb, about.clone())) }
     }
 
-    /// A command that shows more.
+    /// A command that only shows more.
     pub fn command(label: Phrase, command: impl Into<String>) -> Self {
         Self { label, command: command.into(), deed: None }
     }
 }
 
-/// A verb that somebody asks for.
+/// A requested action.
 #[derive(Clone, Copy, Debug)]
 pub struct Deed {
-    /// What is to be done.
     pub verb: Verb,
-    /// Whether the person has said yes to what it forgets.
+    /// Whether the person has confirmed that data may be lost.
     pub is_confirmed: bool,
 }
 
-/// What became of it.
+/// The outcome of an action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ActionOutcome {
-    /// It is done.
     Done(Phrase),
-    /// As things stand, it cannot be done.
+    /// Not possible in the present state.
     Refused(Phrase),
-    /// It forgets this; whoever wants it has to say so.
+    /// It loses this; the request has to be repeated with a confirmation.
     Unconfirmed(Phrase),
     /// A job has to be started, which takes longer than a transaction.
     Start(JobName),
-    /// There is no such thing, or nothing of the sort can be done to it.
+    /// There is no such thing, or it does not support the verb.
     Unknown,
 }
 
-/// Does something to the thing of a name.
+/// Applies an action to the thing of that name.
 pub type Act = fn(&Finder, &mut Tx<'_>, &str, Deed) -> db::Result<ActionOutcome>;
 
 impl Finder {
-    /// Does something to the thing that a word and a name behind a colon stand for.
+    /// Applies an action to a thing, given as `word:name`.
     pub fn act(&self, tx: &mut Tx<'_>, about: &str, deed: Deed) -> db::Result<ActionOutcome> {
         let Some((word, name)) = about.split_once(':') else { return Ok(ActionOutcome::Unknown) };
         match self.things.iter().find(|thing| thing.word == word) {

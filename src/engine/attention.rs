@@ -9,21 +9,21 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// A message that failed longer ago is in the listing only.
+/// Older failures appear only in the listing.
 const RECENT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Messages that are looked at one by one, at most.
+/// Failed messages that are counted one by one.
 const MAX_LISTED: usize = 1_000;
 
 /// How many messages need a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Those that nobody has decided about.
+    /// Messages that wait for a decision.
     pub held: i64,
-    /// Those that failed for good, not long ago.
+    /// Messages that failed for good in the last days.
     pub failed: i64,
 }
 
-/// What needs a person, by job.
+/// Messages that need a person, by job.
 pub fn list_waiting(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMap<String, Waiting>> {
     let mut waiting: BTreeMap<String, Waiting> = BTreeMap::new();
     let mut any_failed = false;
@@ -46,7 +46,7 @@ pub fn list_waiting(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMap<Stri
     Ok(waiting)
 }
 
-/// The same of all jobs together.
+/// The sum over all jobs.
 pub fn sum<'a>(waiting: impl IntoIterator<Item = &'a Waiting>) -> Waiting {
     waiting.into_iter().fold(Waiting::default(), |sum, one| Waiting {
         held: sum.held + one.held,
@@ -55,14 +55,14 @@ pub fn sum<'a>(waiting: impl IntoIterator<Item = &'a Waiting>) -> Waiting {
 }
 
 impl Waiting {
-    /// What to say of messages that are held, if any are.
+    /// "3 held messages" in words; `None` if there are none.
     pub fn held_phrase(self) -> Option<Phrase> {
         let count = self.held;
         (count > 0)
             .then(|| phrase!("{count message} on hold until you decide", "確認待ちのメッセージ {count} 件"))
     }
 
-    /// What to say of messages that failed, if any did.
+    /// The same for failed messages.
     pub fn failed_phrase(self) -> Option<Phrase> {
         let count = self.failed;
         (count > 0).then(|| {

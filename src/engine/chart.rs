@@ -4,18 +4,16 @@ use jiff::civil::Date;
 
 use crate::phrase::Phrase;
 
-/// A drawing, and what it shows in words.
+/// A chart, and its content in words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// Its heading.
     pub title: Phrase,
-    /// What it shows, for those who cannot see it.
+    /// What it shows, for screen readers.
     pub about: Phrase,
-    /// The numbers.
     pub figure: Figure,
 }
 
-/// What is drawn.
+/// The kinds of charts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
     /// Bars side by side.
@@ -26,7 +24,7 @@ pub enum Figure {
     Calendar(Calendar),
     /// Counts by weekday, Monday first, and hour.
     PunchCard(Box<[[i64; 24]; 7]>),
-    /// From many to few.
+    /// How many remain after each step.
     Funnel(Vec<FunnelStep>),
     /// A level below a limit.
     Meter(Meter),
@@ -34,98 +32,90 @@ pub enum Figure {
     Strip(Vec<StripCell>),
 }
 
-/// Values of one sort, one for each label of the chart.
+/// One value for each label of the chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What the legend calls it.
     pub name: Phrase,
-    /// As many as there are labels; what is missing is nothing.
+    /// One for each label; missing values are 0.
     pub values: Vec<i64>,
 }
 
-/// How lengths follow from values.
+/// How bar lengths follow from values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Twice the value, twice the length.
+    /// Proportional.
     #[default]
     Linear,
     /// For values that differ by orders of magnitude.
     Log,
 }
 
-/// A bar for each series at each label: side by side, or on top of each other where they would be too thin.
+/// A bar for each series at each label: side by side, or stacked where they would be too thin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// What stands below the bars: mostly months.
+    /// Labels of the x axis: mostly months.
     pub labels: Vec<String>,
-    /// At most eight can be told apart.
+    /// At most eight: more colours cannot be distinguished.
     pub series: Vec<Series>,
-    /// How heights follow from values.
     pub scale: Scale,
 }
 
 /// Two series along the same labels, one drawn upwards and one downwards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mirror {
-    /// What stands below: mostly months.
+    /// Labels of the x axis: mostly months.
     pub labels: Vec<String>,
-    /// Upwards.
     pub up: Series,
-    /// Downwards, though its values are not negative.
+    /// Drawn downwards; its values are not negative.
     pub down: Series,
 }
 
 /// Counts of days, a column for each week.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calendar {
-    /// The first day that is drawn, with a count or not …
+    /// The first day drawn, with a count or not.
     pub first: Date,
-    /// … and the last.
+    /// The last day drawn.
     pub last: Date,
     /// Days that have a count, in order.
     pub days: Vec<(Date, i64)>,
 }
 
-/// How many got so far, and why the others did not get further.
+/// A step of a funnel: how many reached it, and why the others were dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunnelStep {
-    /// What they have reached.
     pub name: Phrase,
-    /// How many did.
     pub count: i64,
-    /// Reasons for going no further, each with how many.
+    /// Reasons for being dropped, with counts.
     pub dropped: Vec<(Phrase, i64)>,
 }
 
 /// How much of a limit is used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meter {
-    /// So much is used …
     pub used: i64,
-    /// … of so much.
     pub limit: i64,
 }
 
 /// One check or run in a row of them, oldest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StripCell {
-    /// What came of it.
     pub mark: StripMark,
-    /// What happened, with its moment.
+    /// What happened, and when.
     pub about: Phrase,
 }
 
-/// What came of a check or a run.
+/// The outcome of a check or run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StripMark {
-    /// Nothing had to be read.
+    /// Nothing had to be downloaded.
     Unchanged,
-    /// It was read, and nothing was new.
+    /// It was downloaded, and nothing was new.
     Same,
     /// Something was new.
     New,
     /// It failed.
     Failed,
-    /// What is allowed for the day was used up.
+    /// The daily quota was used up.
     Quota,
 }

@@ -1,4 +1,4 @@
-//! What a person may do with a job.
+//! What a person can do with a job.
 
 use super::action::{Action, ActionOutcome, Deed, Verb};
 use super::events::JobEvent;
@@ -12,7 +12,7 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Messages that failed and are sent again at once.
+/// Failed messages that are retried in one go.
 const MAX_RETRIED: usize = 1_000;
 
 /// Pauses a job until a moment, or until it is resumed.
@@ -28,7 +28,7 @@ pub fn pause(
     event::record(tx, Some(job), &subject, &JobEvent::Paused { until, why: why.clone() }, now)
 }
 
-/// Resumes a job, and what of it the pipelines had paused; `false` if nothing was paused.
+/// Resumes a job, and what its pipeline had paused for it; `false` if nothing was paused.
 pub fn resume(tx: &mut Tx<'_>, job: &JobName, pipelines: &[&Pipeline], now: Timestamp) -> db::Result<bool> {
     let mut was_paused = pause::reset(tx, &Subject::job(job))?;
     for pipeline in pipelines {
@@ -46,7 +46,7 @@ pub fn run_action(job: &str) -> Action {
     Action::new(Verb::Run, &Subject::job(job), label, format!("run {job}"))
 }
 
-/// Leaves a job alone until it is resumed.
+/// Pauses a job until it is resumed.
 pub fn pause_action(job: &str) -> Action {
     let label = phrase!("Pause", "一時停止");
     Action::new(Verb::Pause, &Subject::job(job), label, format!("job pause {job}"))
@@ -58,13 +58,13 @@ pub fn resume_action(job: &str) -> Action {
     Action::new(Verb::Resume, &Subject::job(job), label, format!("job resume {job}"))
 }
 
-/// Forgets how far a job has read.
+/// Resets the cursors of a job.
 pub fn reset_action(job: &str) -> Action {
     let label = phrase!("Reset position…", "位置をリセット…");
     Action::new(Verb::Reset, &Subject::job(job), label, format!("job cursor reset {job} --yes"))
 }
 
-/// Lets go what a job holds, or decides against it.
+/// Releases or discards the held messages of a job.
 pub fn held_actions(job: &str) -> [Action; 2] {
     let subject = Subject::job(job);
     [
@@ -83,7 +83,7 @@ pub fn held_actions(job: &str) -> [Action; 2] {
     ]
 }
 
-/// What the pages and the API do to a job.
+/// Applies an action of the pages or the API to a job.
 pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<ActionOutcome> {
     let now = finder.now;
     let Some(job) = finder.jobs.iter().find(|job| job.name.as_str() == name).map(|job| &job.name) else {
@@ -142,7 +142,7 @@ fn retry_failed(tx: &mut Tx<'_>, job: &str, now: Timestamp) -> db::Result<usize>
     Ok(count)
 }
 
-/// What a reset forgets.
+/// What a reset would lose.
 pub fn forgets(job: &str, cursors: &[Cursor]) -> Phrase {
     if cursors.is_empty() {
         return phrase!(

@@ -1,4 +1,4 @@
-//! What is said of a document that was read in part.
+//! Why a document was read only in part, in words.
 
 use crate::parse::feed::{DEPTH_LIMIT, ENTRY_LIMIT};
 use crate::parse::html::NODE_LIMIT;
@@ -6,7 +6,7 @@ use crate::parse::{Cut, sitemap};
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// Why it was read in part, for people.
+/// The reason in words.
 pub fn phrase(cut: Cut) -> Phrase {
     match cut {
         Cut::Entries => phrase!(

@@ -1,4 +1,4 @@
-//! The daemon's loop: starts what is due, again and again, until it is told to stop.
+//! The daemon's loop: starts due jobs until it is stopped.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::db;
 use crate::id::JobName;
 use crate::time::Timestamp;
 
-/// The longest time between two looks: another process may have paused, resumed or run a job.
+/// The longest time between two polls: another process may have paused, resumed or run a job.
 const POLL_EVERY: Duration = Duration::from_secs(15);
-/// Starts that wait to be heard at most.
-const ASKED_AT_ONCE: usize = 16;
+/// Capacity of the queue of start requests.
+const QUEUED_AT_MOST: usize = 16;
 /// How long running jobs get to stop by themselves.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// Asks the daemon of this process to run a job now. Cheap to clone.
+/// Requests runs from the daemon of this process. Cheap to clone.
 #[derive(Clone)]
 pub struct Starter(mpsc::Sender<StartRequest>);
 
-/// What the daemon is asked for.
+/// The requests, as the daemon receives them.
 pub struct StartRequests(mpsc::Receiver<StartRequest>);
 
 struct StartRequest {
@@ -33,9 +33,9 @@ struct StartRequest {
     answer: oneshot::Sender<Option<Skipped>>,
 }
 
-/// A way to ask the daemon, and what it hears.
+/// A connected pair: one to request runs, one for the daemon.
 pub fn starter() -> (Starter, StartRequests) {
-    let (sender, receiver) = mpsc::channel(ASKED_AT_ONCE);
+    let (sender, receiver) = mpsc::channel(QUEUED_AT_MOST);
     (Starter(sender), StartRequests(receiver))
 }
 
@@ -44,7 +44,7 @@ pub fn starter() -> (Starter, StartRequests) {
 pub struct NotStarted;
 
 impl Starter {
-    /// Starts a job whatever its schedule says; answers why not, if it cannot be.
+    /// Starts a job whatever its schedule says; answers why it was skipped, if it was.
     pub async fn start(&self, job: JobName) -> Result<Option<Skipped>, NotStarted> {
         let (answer, answered) = oneshot::channel();
         self.0.send(StartRequest { job, answer }).await.map_err(|_| NotStarted)?;
@@ -52,8 +52,8 @@ impl Starter {
     }
 }
 
-/// Runs `jobs` when they are due, and those that are asked for, until `stop` is cancelled; a new list in `jobs` takes
-/// effect at the next look.
+/// Runs `jobs` when they are due or requested, until `stop` is cancelled. A new list in `jobs` takes effect at the next
+/// poll.
 pub async fn serve(
     runner: &Runner,
     mut jobs: watch::Receiver<Arc<Vec<Job>>>,
@@ -104,19 +104,19 @@ async fn run(runner: Runner, job: Job, selection: Selection, stop: CancellationT
     name
 }
 
-/// Why a job that a person asks for is not run: it runs already, here or elsewhere.
+/// Why a requested job cannot run: it is running already, here or elsewhere.
 async fn find_obstacle(runner: &Runner, job: &Job) -> Option<Skipped> {
     match runner.find_holder(job).await {
         Ok(Some(holder)) => Some(Skipped::Held(holder)),
         Ok(None) => None,
         Err(error) => {
-            warn!("Cannot see whether {} runs: {error}", job.name);
+            warn!("Cannot check whether {} is running: {error}", job.name);
             None
         }
     }
 }
 
-/// Which of `jobs` starts first and when, small delay included; `None` when none starts by itself.
+/// Which of `jobs` starts first and when, with its jitter; `None` if none is scheduled.
 pub async fn find_next(runner: &Runner, jobs: &[Job]) -> db::Result<Option<(Timestamp, JobName)>> {
     let (skipped, now) = (runner.list_skipped(jobs, Selection::Due).await?, runner.clock().now());
     let starts = jobs.iter().zip(skipped).filter_map(|(job, skipped)| {
@@ -130,7 +130,7 @@ pub async fn find_next(runner: &Runner, jobs: &[Job]) -> db::Result<Option<(Time
     Ok(starts.min())
 }
 
-/// Which jobs to start now: due, not running here, and past their own small delay.
+/// The jobs to start now: due, not running here, and past their jitter.
 async fn due(
     runner: &Runner,
     jobs: &[Job],
@@ -141,7 +141,7 @@ async fn due(
     let skipped = match runner.list_skipped(&waiting, Selection::Due).await {
         Ok(skipped) => skipped,
         Err(error) => {
-            warn!("Cannot see what is due: {error}");
+            warn!("Cannot find out which jobs are due: {error}");
             return Vec::new();
         }
     };
@@ -164,8 +164,7 @@ async fn due(
     start
 }
 
-/// Until the next point of any schedule, or the end of the small delay of a job that is due, but never longer than
-/// [`POLL_EVERY`].
+/// The time until the next scheduled point or the end of a due job's jitter, at most [`POLL_EVERY`].
 fn pause(runner: &Runner, jobs: &[Job], seen_due: &BTreeMap<JobName, Timestamp>) -> Duration {
     let now = runner.clock().now();
     let delayed = |job: &Job| {

@@ -1,4 +1,4 @@
-//! What pipelines are made of: the shared tools that `app` builds once and hands to every job.
+//! What pipelines are given: the shared tools that `app` builds once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use crate::ledger::quota::Quota;
 use crate::llm::LlmSet;
 use crate::time::Clock;
 
-/// The tools of this process.
+/// The shared tools of this process.
 #[derive(Clone)]
 pub struct JobEnv {
-    /// Every `[[job]]` of the file, for a job that has to know what is another's.
+    /// Every `[[job]]` of the file, for jobs that depend on others.
     pub jobs: Arc<[config::Job]>,
-    /// `[app]`: zone, language, how we call ourselves.
+    /// `[app]`: zone, language, user agent.
     pub app: config::App,
     pub clock: Clock,
     pub db: Db,
-    /// HTTP, guarded, bounded and polite.
+    /// HTTP client with address guard, size limits and host pacing.
     pub fetcher: Fetcher,
-    /// `[channel.NAME]`: the places that messages go to.
+    /// `[channel.NAME]`.
     pub channels: Arc<ChannelSet>,
     /// What channels need to render a message.
     pub channel_env: ChannelEnv,
-    /// `[llm.NAME]`: the models that can be asked.
+    /// `[llm.NAME]`.
     pub llms: Arc<LlmSet>,
-    /// `[web]`: where prompts are shown.
+    /// `[web]`: where prompts can be read.
     pub web: config::Web,
     /// `[quota.NAME]`, ready to reserve from.
     pub quotas: BTreeMap<String, Quota>,

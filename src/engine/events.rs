@@ -1,4 +1,4 @@
-//! What happens to a job.
+//! Events about jobs.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +12,9 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEvent {
     pub code: RunOutcome,
-    /// What it said.
     #[serde(with = "phrase::stored")]
     pub message: Phrase,
     pub began_at: Option<Timestamp>,
-    /// How many new things it found.
     #[serde(default)]
     pub new_count: u64,
 }
@@ -37,7 +35,7 @@ impl EventDetail for RunEvent {
     }
 }
 
-/// What else happens to a job, whatever its kind.
+/// Other events about a job, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum JobEvent {
@@ -50,11 +48,11 @@ pub enum JobEvent {
     },
     /// A person resumed it.
     Resumed,
-    /// What another program knew was taken over.
+    /// Data of another program was imported.
     Imported {
-        /// Which program.
+        /// The other program.
         from: String,
-        /// How many rows of each table were read, added and refused.
+        /// Rows of each table that were read, added and rejected.
         #[serde(default)]
         tables: serde_json::Value,
     },

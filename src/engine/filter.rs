@@ -1,4 +1,4 @@
-//! The form above a page: fields that narrow down what it shows.
+//! The form above a page: fields that filter what it shows.
 
 use super::Finder;
 use crate::phrase;
@@ -7,11 +7,9 @@ use crate::phrase::Phrase;
 /// One field of the form above a page.
 #[derive(Clone, Debug)]
 pub struct PageFilter {
-    /// Its name in the address.
+    /// Its name in the query string.
     pub name: &'static str,
-    /// What it narrows down by.
     pub label: Phrase,
-    /// What can be put in.
     pub input: FilterInput,
 }
 
@@ -21,7 +19,7 @@ impl PageFilter {
         Self { name, label, input: FilterInput::Text(value.into()) }
     }
 
-    /// A field for one of some choices.
+    /// A field with several choices.
     pub fn one(
         name: &'static str,
         label: Phrase,
@@ -32,7 +30,7 @@ impl PageFilter {
         Self { name, label, input: FilterInput::One { choices, value, layout: ChoiceLayout::List } }
     }
 
-    /// The same with few choices, all of them in view above the form.
+    /// The same, shown as tabs above the form: for few choices.
     pub fn as_tabs(mut self) -> Self {
         if let FilterInput::One { layout, .. } = &mut self.input {
             *layout = ChoiceLayout::Tabs;
@@ -40,7 +38,7 @@ impl PageFilter {
         self
     }
 
-    /// A field for one of the jobs, or of those of one kind.
+    /// A field for a job, optionally only jobs of one kind.
     pub fn job(finder: &Finder, kind: Option<&str>, value: Option<&str>) -> Self {
         let jobs = finder.jobs.iter().filter(|job| kind.is_none_or(|kind| job.kind == kind));
         let all = Choice::any(phrase!("all jobs", "すべて"));
@@ -49,24 +47,22 @@ impl PageFilter {
     }
 }
 
-/// What a field takes.
+/// The input of a field.
 #[derive(Clone, Debug)]
 pub enum FilterInput {
     /// Any text.
     Text(String),
-    /// One of some choices; the first stands for no choice.
+    /// One of several choices; the first means no filter.
     One {
-        /// What can be chosen.
         choices: Vec<Choice>,
-        /// What is chosen.
+        /// The selected one.
         value: String,
         layout: ChoiceLayout,
     },
     /// Any number of choices.
     Many {
-        /// What can be chosen.
         choices: Vec<Choice>,
-        /// What is chosen.
+        /// The selected ones.
         values: Vec<String>,
     },
 }
@@ -74,34 +70,34 @@ pub enum FilterInput {
 /// How choices are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChoiceLayout {
-    /// In a list that opens.
+    /// A drop-down list.
     List,
-    /// Beside each other, above the form.
+    /// Tabs above the form.
     Tabs,
 }
 
-/// Something that can be chosen.
+/// A choice of a field.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// As it stands in the address.
+    /// Its value in the query string.
     pub value: String,
-    /// As people read it.
+    /// Its label for people.
     pub label: Phrase,
 }
 
 impl Choice {
-    /// What stands for no choice, before all others.
+    /// The choice that means no filter, to be put first.
     pub fn any(label: Phrase) -> impl Iterator<Item = Self> {
         std::iter::once(Self::new("", label))
     }
 
-    /// A name that stands for itself.
+    /// A choice whose value is also its label.
     pub fn named(name: impl Into<String>) -> Self {
         let name = name.into();
         Self { label: Phrase::verbatim(&name), value: name }
     }
 
-    /// Words for a value of ours.
+    /// A choice whose label differs from its value.
     pub fn new(value: impl Into<String>, label: Phrase) -> Self {
         Self { value: value.into(), label }
     }

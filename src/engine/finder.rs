@@ -1,4 +1,4 @@
-//! What a name may stand for, and what its events say.
+//! Finds what a name refers to, and words its events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,36 +18,35 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// Finds things by name. It is made by `app`, which knows all of them.
+/// Finds things by name. Made by `app`, which knows all kinds of things.
 #[derive(Clone)]
 pub struct Finder {
     pub config: Arc<Config>,
     pub jobs: Vec<Job>,
-    /// Sorts of things, in the order in which a bare name is tried.
+    /// Kinds of things, in the order in which a bare name is tried.
     pub things: Vec<&'static Thing>,
     /// The pipelines.
     pub pipelines: &'static [&'static Pipeline],
-    /// What follows when a message has ended.
+    /// Callbacks for messages that were delivered, skipped or have failed, by topic.
     pub topics: Topics,
     /// Pages of the pipelines, in the order of the navigation.
     pub pages: Vec<&'static Page>,
-    /// What events say.
+    /// Functions that word events.
     pub words: Vec<Words>,
-    /// What needs a person, by pipeline.
+    /// What needs a person, one function for each pipeline.
     pub needs: Vec<ListNeeds>,
     pub channels: Arc<ChannelSet>,
     /// Daily limits, by provider.
     pub quotas: BTreeMap<String, Quota>,
-    /// What has to be set before a job can do its work, by job.
+    /// Settings that are missing before a job can work, by job.
     pub missing: BTreeMap<String, Vec<Phrase>>,
-    /// Events and rows that are shown at most.
+    /// Events and rows to show at most.
     pub limit: usize,
-    /// The present moment.
     pub now: Timestamp,
 }
 
 impl Finder {
-    /// Everything that `name` may stand for; a word before a colon is taken for the sort of the thing.
+    /// Everything that `name` may refer to; a word before a colon is taken for the kind of thing.
     pub fn find(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
         let mut views = self.find_exactly(tx, name)?;
         if views.is_empty() {
@@ -61,7 +60,7 @@ impl Finder {
         Ok(views)
     }
 
-    /// The things that a word and a name behind a colon stand for.
+    /// Everything that matches the kind and the name of `word:name`.
     pub fn find_exactly(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
         let mut views = Vec::new();
         if let Some((word, bare)) = name.split_once(':') {
@@ -72,13 +71,13 @@ impl Finder {
         Ok(views)
     }
 
-    /// What a thing is called.
+    /// The title of a thing.
     pub fn find_title(&self, tx: &mut Tx<'_>, about: &Subject) -> db::Result<Phrase> {
         let found = self.find_exactly(tx, about.as_str())?.into_iter().next();
         Ok(found.map_or_else(|| about.phrase(), |view| view.title))
     }
 
-    /// Something that only events are about.
+    /// A thing of which there are only events.
     fn find_in_events(&self, tx: &mut Tx<'_>, subject: &Subject) -> db::Result<Option<View>> {
         let events = event::list_about(tx, subject, self.limit)?;
         if events.is_empty() {
@@ -103,14 +102,14 @@ impl Finder {
         );
     }
 
-    /// What an event says; its code, if nobody knows its words.
+    /// An event in words, or its code if no function knows it.
     pub fn words(&self, event: &Event) -> Phrase {
         let known = self.words.iter().find_map(|words| words(event));
         known.unwrap_or_else(|| Phrase::verbatim(event.code.replace('_', " ")))
     }
 }
 
-/// An address of a page.
+/// Parses the address of a web page.
 pub fn read_address(text: &str) -> Option<Url> {
     text.parse::<Url>().ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }

@@ -1,4 +1,4 @@
-//! What was found, whichever pipeline found it: for feeds, and for one search over everything.
+//! Found things, whichever pipeline found them: for feeds, and for a search over everything.
 
 use regex::{Regex, RegexBuilder};
 
@@ -11,42 +11,40 @@ use crate::ledger::Subject;
 use crate::text::shorten;
 use crate::time::Timestamp;
 
-/// The newest rows of each sort that a search looks at: what a person waits for stays the same however much there is.
+/// The newest rows of each kind that a search covers, so that it takes equally long however much is stored.
 pub const SEARCHED: usize = 5_000;
-/// Hits of each sort that are shown.
+/// Hits of each kind to show.
 const SHOWN: usize = 20;
-/// Words and letters of a search that count: what a person types is shorter, and each word costs every row.
+/// Words and letters of a search that are used: people type less, and each word is compared with every row.
 const MAX_WORDS: usize = 16;
 const MAX_LETTERS: usize = 500;
-/// Columns of a message that stand for it.
+/// Width of a message's title.
 const MESSAGE_WIDTH: usize = 80;
 
 /// Something that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundThing {
-    /// What means it behind `why`.
+    /// Its `word:name` for `why`.
     pub about: String,
-    /// What it is called.
     pub title: String,
-    /// Where it is, out there.
+    /// Where it is on the web.
     pub link: Option<String>,
     /// When it was published, or found.
     pub at: Option<Timestamp>,
-    /// What it says.
     pub summary: Option<String>,
-    /// What else people may look for: authors, numbers, addresses.
+    /// Other text to search in: authors, numbers, addresses.
     pub names: Vec<String>,
 }
 
 /// The newest findings of one job or of all, newest first.
 pub type ListFindings = fn(&mut Tx<'_>, Option<&JobName>, usize) -> db::Result<Vec<FoundThing>>;
 
-/// Words that are looked for; all of them have to be there, in any order, as parts of words.
+/// The words of a search. A match contains all of them, in any order, also inside longer words.
 #[derive(Clone, Debug)]
 pub struct SearchWords(Vec<Regex>);
 
 impl SearchWords {
-    /// The words of a text; `None` if there is none.
+    /// Splits a text into words; `None` if there are none.
     pub fn new(text: &str) -> Option<Self> {
         let end = text.char_indices().nth(MAX_LETTERS).map_or(text.len(), |(end, _)| end);
         let word = |word: &str| RegexBuilder::new(&regex::escape(word)).case_insensitive(true).build().ok();
@@ -66,7 +64,7 @@ impl SearchWords {
 }
 
 impl Finder {
-    /// What has all of `words`, by sort: names of the config, what was found, messages; the newest of each first.
+    /// Everything that contains all of `words`, by kind: names in the config, found things, messages; newest first.
     pub fn search(&self, tx: &mut Tx<'_>, words: &SearchWords) -> db::Result<Vec<FoundThing>> {
         let mut hits = Vec::new();
         for thing in &self.things {
@@ -95,7 +93,7 @@ impl Finder {
     }
 }
 
-/// A message is called what it says first.
+/// The title of a message is how it begins.
 fn of_message(row: &outbox::Row) -> FoundThing {
     FoundThing {
         about: Subject::delivery(row.id).to_string(),

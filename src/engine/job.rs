@@ -1,4 +1,4 @@
-//! What a pipeline is to the engine: something that can be run under a lease, and that can say what it would do.
+//! What the engine knows about a pipeline: something that runs under a lease and can plan a run.
 
 use async_trait::async_trait;
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
-/// A future that can be kept in a trait object.
+/// A future that can be returned from a trait object.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A job of the config file, ready to run.
@@ -31,11 +31,8 @@ pub struct Job {
     pub name: JobName,
     /// `press`, `books`, `blogs` or `commits`.
     pub kind: &'static str,
-    /// Whether it runs by itself.
     pub enabled: bool,
-    /// When it runs.
     pub schedule: Schedule,
-    /// What it does.
     pub collector: Arc<dyn Collector>,
     /// Where its runs are reported.
     pub ping: Option<Ping>,
@@ -44,48 +41,48 @@ pub struct Job {
 /// What a job does. Implemented once per pipeline.
 #[async_trait]
 pub trait Collector: Send + Sync {
-    /// Does one run. It checks `ctx.stop` between steps and writes through `ctx`.
+    /// Performs one run. It checks `ctx.stop` between steps and writes through `ctx`.
     async fn run(&self, ctx: &RunContext) -> Result<Report, Failure>;
 
-    /// How several processes share a run; `None` when a run is the work of one.
+    /// How several processes share a run; `None` if a run belongs to one process.
     fn shared(&self) -> Option<&dyn SharedRun> {
         None
     }
 
-    /// The same job doing only the named step of a run; `None` when it has no such step.
+    /// The same job limited to one step of a run; `None` if it has no such step.
     fn only(&self, _step: &str) -> Option<Arc<dyn Collector>> {
         None
     }
 
-    /// Looks at the outside once and says what would be found. Nothing is written but requests that count.
+    /// Fetches once and shows what a run would find. Writes nothing but quota reservations.
     async fn test(&self, db: &Db) -> Result<Preview, Failure>;
 
-    /// Shows all that a run would make of the item at an address; `None` when the job has no such items.
+    /// Shows what a run would do with the item at an address; `None` if the job has no such items.
     async fn test_item(&self, _db: &Db, _url: &str, _asking: Asking) -> Result<Option<View>, Failure> {
         Ok(None)
     }
 
-    /// Whether what the job reads can be reached with what it has; nothing is counted, paid or changed there.
+    /// Checks whether its sources can be reached with the present settings, at no cost and without changing anything.
     async fn check(&self) -> Vec<Check> {
         Vec::new()
     }
 
-    /// What it cannot do without and what may be paused: a provider, a source.
+    /// What it needs and what may be paused: a provider, a source.
     fn relies_on(&self) -> Vec<Subject> {
         Vec::new()
     }
 
-    /// What there is to say of the job of that name beyond what every job has.
+    /// Facts about the job of that name, beyond those that every job has.
     fn list_facts(&self, _tx: &mut Tx<'_>, _name: &JobName, _now: Timestamp) -> db::Result<Vec<Fact>> {
         Ok(Vec::new())
     }
 
-    /// What the page of the job of that name shows of it beyond what every job has.
+    /// Blocks for the page of the job of that name, beyond those that every job has.
     fn list_blocks(&self, _tx: &mut Tx<'_>, _name: &JobName, _now: Timestamp) -> db::Result<Vec<Block>> {
         Ok(Vec::new())
     }
 
-    /// Where the job of that name stands for reasons of its own: all is collected, a quota is used up.
+    /// The state of the job of that name when its pipeline decides it: all is collected, a quota is used up.
     fn find_standing(
         &self,
         _tx: &mut Tx<'_>,
@@ -100,41 +97,38 @@ pub trait Collector: Send + Sync {
         Ok(None)
     }
 
-    /// Says what a run would do now, without changing anything or calling anything that costs.
+    /// Plans a run, without changing anything or making calls that cost.
     async fn plan(&self, db: &Db, now: Timestamp) -> db::Result<Plan>;
 }
 
 /// What a run would do.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Plan {
-    /// One line per step.
     pub steps: Vec<Phrase>,
 }
 
-/// Whether a run tells what it finds.
+/// Whether a run sends messages about what it finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeliveryMode {
-    /// It hands messages to the outbox.
+    /// It queues messages in the outbox.
     #[default]
     Queue,
-    /// It collects and saves. What it would tell stays untold, for the next run that may.
+    /// It collects and saves. Messages are left to the next run with [`DeliveryMode::Queue`].
     NoDeliver,
 }
 
-/// What a run is handed.
+/// What a run is given.
 pub struct RunContext {
-    /// The job that runs.
     pub job: JobName,
     /// The database; writes that decide something go through [`RunContext::write`].
     pub db: Db,
     pub clock: Clock,
     /// The lease that this run holds.
     pub lease: Lease,
-    /// Cancelled when the run is to stop: Ctrl-C, shutdown, or a lost lease.
+    /// Cancelled when the run should stop: Ctrl-C, shutdown, or a lost lease.
     pub stop: CancellationToken,
-    /// Where to tell how far we are.
+    /// Where to report progress.
     pub progress: Progress,
-    /// Whether it may tell what it finds.
     pub delivery: DeliveryMode,
 }
 
@@ -148,7 +142,7 @@ impl RunContext {
         Ok(self.lease.write(&self.db, work).await?)
     }
 
-    /// What a part of this run is handed.
+    /// The context of a part of this run.
     pub fn share(&self) -> ShareContext {
         ShareContext {
             job: self.job.clone(),
@@ -160,40 +154,40 @@ impl RunContext {
         }
     }
 
-    /// The present moment.
+    /// The present time of the run's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// An error as soon as the run is to stop; for use between steps.
+    /// Fails once the run should stop; called between steps.
     pub fn check_stop(&self) -> Result<(), Failure> {
         if self.stop.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Report {
     /// One line for people: what was found, decided and queued.
     pub summary: Phrase,
     /// How many new things were found.
     pub new_count: u64,
-    /// What went wrong in parts, one line each; the rest is saved.
+    /// Partial failures, one line each; everything else is saved.
     pub problems: Vec<Phrase>,
-    /// Set when the run ended early because a quota is used up or a provider is paused: fine, but not complete.
+    /// Set if the run ended early because a quota is used up or a provider is paused: not a failure, but not complete.
     pub waiting_until: Option<Timestamp>,
-    /// Everything failed, and only another config ends that: it is not tried again before its time.
+    /// Everything failed, and only a changed config helps: do not retry before the next scheduled run.
     pub needs_config: bool,
-    /// Whether something was left alone that is to be read, such as a source whose server asked us to wait.
+    /// Whether something could not be read yet, such as a source whose server asked us to wait.
     pub is_incomplete: bool,
-    /// Whether every part went wrong, so that the run has failed as a whole.
+    /// Whether every part failed, so that the run has failed as a whole.
     pub all_failed: bool,
-    /// Whether another process is at the work, so that there was nothing to do here.
+    /// Whether another process is doing the work already.
     pub is_held: bool,
 }
 
 impl Report {
-    /// A report of a run that did what it says and nothing else.
+    /// The report of a run without new things or problems.
     pub fn new(summary: Phrase) -> Self {
         Self {
             summary,
@@ -219,13 +213,13 @@ impl Report {
     }
 }
 
-/// Why a run did not end well; what was saved stays saved.
+/// Why a run failed or stopped; what was saved stays saved.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// It was told to stop. Nothing is lost, the next run continues.
+    /// It was asked to stop. Nothing is lost, the next run continues.
     #[error("stopped; the next run continues")]
     Interrupted,
-    /// Another process has taken over; this one wrote nothing more.
+    /// Another process has taken over the lease; this one wrote nothing more.
     #[error("another process has taken over this job")]
     Overtaken,
     /// A credential was refused.
@@ -237,13 +231,13 @@ pub enum Failure {
     /// Anything else.
     #[error("{0}")]
     Failed(Phrase),
-    /// The database refused.
+    /// The database failed.
     #[error(transparent)]
     Db(#[from] db::Error),
 }
 
 impl Failure {
-    /// Why, for people.
+    /// In words.
     pub fn phrase(&self) -> Phrase {
         match self {
             Failure::Interrupted => {
@@ -273,7 +267,7 @@ impl From<Problem> for Failure {
     }
 }
 
-/// How far a run is; the command line draws it.
+/// Reports the progress of runs; the command line draws it.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<Draw>>);
 
@@ -282,21 +276,21 @@ type Draw = dyn Fn(&JobName, Update) + Send + Sync;
 /// A step of progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// A run begins: so many things are to be done, and none is.
+    /// A run begins, with so many things to do.
     Total(u64),
     /// So many more are done.
     Done(u64),
-    /// What is being done at this moment.
+    /// What is being worked on now.
     Now(String),
 }
 
 impl Progress {
-    /// Progress that is told to `draw`.
+    /// Calls `draw` on every update.
     pub fn new(draw: impl Fn(&JobName, Update) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(draw)))
     }
 
-    /// Tells one step of `job`.
+    /// Reports one step of `job`.
     pub fn report(&self, job: &JobName, update: Update) {
         if let Some(draw) = &self.0 {
             draw(job, update);

@@ -1,4 +1,4 @@
-//! What happened last, for whoever looks in: what jobs found, decided and sent, not that they ran.
+//! The latest events: what jobs found, decided and sent, but not that they ran.
 
 use std::collections::HashSet;
 
@@ -10,33 +10,32 @@ use crate::ledger::event::{self, Event};
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// Events that are looked at.
-const LOOKED_AT: usize = 200;
+/// Events to search.
+const MAX_EVENTS: usize = 200;
 
-/// The last thing that happened to somebody, and to how many others.
+/// The latest event about a thing, and how many others it happened to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Newest {
     pub at: Timestamp,
-    /// To whom.
     pub about: Subject,
-    /// What people call it.
+    /// Its title.
     pub title: Phrase,
-    /// For whom.
     pub job: Option<String>,
-    /// What.
+    /// The event in words.
     pub text: Phrase,
-    /// The same happened to so many others of the job right before.
+    /// How many other things of the job it happened to right before.
     pub others: usize,
 }
 
-/// What happened last to each of the newest things, newest first, at most `limit`; the same code in a row of one job is one.
+/// The latest event of each of the newest things, newest first, at most `limit`. Successive events of one job with the
+/// same code are counted as one.
 pub fn list(finder: &Finder, tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Newest>> {
     let finder = &Finder { limit: 1, ..finder.clone() };
     let mut newest: Vec<Newest> = Vec::new();
     let mut seen = HashSet::new();
     let mut last: Option<(Option<String>, String)> = None;
-    for event in event::list_newest(tx, LOOKED_AT)?.iter().filter(|event| is_of_interest(event)) {
-        // What was decided before is on the way to what is known of it now.
+    for event in event::list_newest(tx, MAX_EVENTS)?.iter().filter(|event| is_of_interest(event)) {
+        // Only the latest event about a thing is shown.
         if !seen.insert(event.subject.clone()) || is_in_a_message(event) {
             continue;
         }
@@ -63,7 +62,7 @@ pub fn list(finder: &Finder, tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Ne
     Ok(newest)
 }
 
-/// What a thing is called where it is explained, without its story.
+/// The title of a thing, without loading its events.
 fn find_title(finder: &Finder, tx: &mut Tx<'_>, about: &Subject) -> db::Result<Phrase> {
     let found = finder.find_exactly(tx, about.as_str())?.into_iter().next();
     Ok(match found {
@@ -72,13 +71,13 @@ fn find_title(finder: &Finder, tx: &mut Tx<'_>, about: &Subject) -> db::Result<P
     })
 }
 
-/// How runs ended is shown with the jobs; that a message is on its way is known once it has arrived.
+/// How runs ended is shown with the jobs, and a message matters once it has been sent.
 fn is_of_interest(event: &Event) -> bool {
     let is_of_a_run = ["job", "run"].iter().any(|kind| event.subject.name_of(kind).is_some());
     !is_of_a_run && event.code != DeliveryCode::Ready.word()
 }
 
-/// Whether the messages that it names say the same.
+/// Whether the event names a message, whose own event says the same.
 fn is_in_a_message(event: &Event) -> bool {
     ["delivery", "messages"].iter().any(|key| event.detail.get(key).is_some())
 }

@@ -1,4 +1,4 @@
-//! What only a person can do, the worst first.
+//! What needs a person, most urgent first.
 
 use super::action::{Action, Verb};
 use super::alert::{Alert, AlertKind};
@@ -14,22 +14,20 @@ use crate::phrase::Phrase;
 /// Alerts of one kind about one kind of thing that are listed one by one.
 const MAX_ALIKE: usize = 5;
 
-/// Something that only a person can do.
+/// Something that needs a person.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
-    /// How bad it is.
+    /// Its urgency.
     pub state: State,
-    /// What it is about.
     pub about: Subject,
-    /// What is the matter.
     pub text: Phrase,
-    /// The command that says more, without the name of the program.
+    /// The command that shows more, without the name of the program.
     pub command: String,
-    /// What can be done about it at once.
     pub actions: Vec<Action>,
 }
 
-/// The first alerts of each kind and word, and how many more the last of them stands for: of a thousand blogs many are silent.
+/// The first alerts of each kind and subject kind, and how many more the last of them represents: of a thousand blogs,
+/// many are silent.
 fn shorten<'a>(alerts: &[&'a Alert]) -> Vec<(&'a Alert, usize)> {
     let mut shown: Vec<(&Alert, usize)> = Vec::new();
     for alert in alerts {
@@ -45,7 +43,7 @@ fn shorten<'a>(alerts: &[&'a Alert]) -> Vec<(&'a Alert, usize)> {
     shown
 }
 
-/// What only a person can do, the worst first.
+/// What needs a person, most urgent first.
 pub(super) fn list_notices(
     jobs: &[JobOverview],
     (waits, retries): (&[ChannelWait], &[ChannelRetry]),
@@ -62,7 +60,7 @@ pub(super) fn list_notices(
     let failing = jobs.iter().filter(|job| job.standing.state == State::Failing).map(|job| {
         let how = job.standing.phrase();
         let text = match &job.message {
-            Some(said) => phrase!("{how}: {said}", "{how}：{said}"),
+            Some(message) => phrase!("{how}: {message}", "{how}：{message}"),
             None => how,
         };
         let actions = vec![commands::run_action(&job.job)];
@@ -100,7 +98,7 @@ pub(super) fn list_notices(
             notice(state, about, retry.phrase(), &command, Vec::new())
         })
     };
-    // What fails, what is held and what keeps a channel is told of jobs and channels.
+    // Failing jobs, held messages and paused channels have notices of their own already.
     let is_other = |alert: &&Alert| match alert.kind() {
         Some(AlertKind::Paused) => alert.subject().name_of("channel").is_none(),
         kind => kind == Some(AlertKind::Silent),
@@ -115,12 +113,12 @@ pub(super) fn list_notices(
         };
         notice(State::Paused, about, text, &command, Vec::new())
     });
-    // One secret may be missing in many jobs, and a channel that says so is enough.
-    let is_said = |why: &Phrase| waits.iter().any(|wait| wait.why == *why);
+    // A secret may be missing in many jobs; the notice of the channel that needs it is enough.
+    let is_listed = |why: &Phrase| waits.iter().any(|wait| wait.why == *why);
     let mut missing: Vec<(&Phrase, &str)> = jobs
         .iter()
         .flat_map(|job| job.needs_setup.iter().map(|why| (why, job.job.as_str())))
-        .filter(|(why, _)| !is_said(why))
+        .filter(|(why, _)| !is_listed(why))
         .collect();
     missing.sort_by_cached_key(|(why, job)| (why.to_string(), *job));
     missing.dedup_by_key(|(why, _)| *why);

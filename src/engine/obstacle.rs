@@ -1,4 +1,4 @@
-//! What stands against running a job now, and when it runs next.
+//! Why a job cannot run now, and when it runs next.
 
 use super::runner::lease_name;
 use super::{Job, Selection, store};
@@ -20,14 +20,14 @@ pub enum Skipped {
     NotDue(Option<Timestamp>),
     /// It was paused, for this reason.
     Paused(Phrase),
-    /// Another process is at it.
+    /// Another process is running it.
     Held(Holder),
-    /// Everything was moved to another database, which runs it now.
+    /// The data was moved to another database, which is used now.
     Moved(String),
 }
 
 impl Skipped {
-    /// Why, for people.
+    /// In words.
     pub fn phrase(&self) -> Phrase {
         match self {
             Skipped::Disabled => phrase!("it is disabled", "無効になっています"),
@@ -47,7 +47,7 @@ impl Skipped {
     }
 }
 
-/// What stands against `me` running `job` at this moment.
+/// Why `me` cannot run `job` now, if so.
 pub fn find_obstacle(
     tx: &mut Tx<'_>,
     job: &Job,
@@ -62,14 +62,14 @@ pub fn find_obstacle(
     Ok(holder.filter(|holder| holder.owner != me.as_str()).map(Skipped::Held))
 }
 
-/// What stands against running `job`, other than another process.
+/// The same, leaving aside that another process may be running it.
 pub(super) fn obstacle(
     tx: &mut Tx<'_>,
     job: &Job,
     selection: Selection,
     now: Timestamp,
 ) -> db::Result<Option<Skipped>> {
-    // A process that had this database open when it was moved away must not go on beside the new one.
+    // A process that had this database open when it was moved away must not continue beside the new one.
     if let Some(left) = db::find_moved_away(tx)? {
         return Ok(Some(Skipped::Moved(left.to)));
     }
@@ -101,7 +101,7 @@ fn due_at(job: &Job, state: Option<&store::JobState>, now: Timestamp) -> Option<
     [retry_at, job.schedule.next_after(now)].into_iter().flatten().min().map(|at| at.max(now))
 }
 
-/// When `job` starts by itself, as far as the database tells; `None` when it does not.
+/// When `job` starts next by its schedule, according to the database; `None` if it does not.
 pub fn find_next_run(tx: &mut Tx<'_>, job: &Job, now: Timestamp) -> db::Result<Option<Timestamp>> {
     let state = store::find_state(tx, job.name.as_str())?;
     let holder = lease::find_holder(tx, &lease_name(&job.name))?;
@@ -109,9 +109,9 @@ pub fn find_next_run(tx: &mut Tx<'_>, job: &Job, now: Timestamp) -> db::Result<O
     Ok(next_run_at(job, state.as_ref(), holder.as_ref(), pause.as_ref(), now))
 }
 
-/// When `job` starts by itself, as far as its `state`, `holder` and `pause` tell; `None` when it does not.
+/// When `job` starts next by its schedule, given its `state`, `holder` and `pause`; `None` if it does not.
 ///
-/// What was cut off is due at once, whatever the schedule says (ADR 0007).
+/// An interrupted run is continued at once, whatever the schedule says (ADR 0007).
 pub fn next_run_at(
     job: &Job,
     state: Option<&store::JobState>,

@@ -1,4 +1,4 @@
-//! Every job at a glance, and what needs a person: the first thing that every face shows.
+//! Every job at a glance, and what needs a person: the start page and `status`.
 
 use std::time::Duration;
 
@@ -19,23 +19,22 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// Runs of a job that are shown.
+/// Runs of a job to show.
 const RUNS: usize = 30;
-/// Events about a job among which its runs are found: it may have been paused and resumed in between.
+/// Events about a job among which its runs are searched: it may have been paused and resumed in between.
 const EVENTS: usize = 45;
 
-/// Everything at a glance.
+/// All jobs, what needs a person, and the daily limits.
 #[derive(Clone, Debug)]
 pub struct Overview {
-    /// The present moment.
     pub now: Timestamp,
     /// Every job, in the order of the config.
     pub jobs: Vec<JobOverview>,
-    /// What only a person can do, the worst first.
+    /// What needs a person, most urgent first.
     pub needs_you: Vec<Notice>,
-    /// What was used of daily limits.
+    /// Use of the daily limits.
     pub quotas: Vec<QuotaUse>,
-    /// Where everything was moved to, if it was.
+    /// Where the data was moved to, if it was.
     pub moved: Option<MovedAway>,
 }
 
@@ -44,12 +43,11 @@ pub struct Overview {
 pub struct JobOverview {
     #[serde(rename = "job_name")]
     pub job: String,
-    /// A single thing that the config of its job does not name any more, such as a blog.
+    /// Set for a single thing that the config of its job no longer has, such as a blog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,
-    /// Its kind; unknown when the config does not name it any more.
+    /// Its kind; unknown if the config no longer has it.
     pub kind: Option<&'static str>,
-    /// Where it stands.
     #[serde(flatten)]
     pub standing: Standing,
     pub last_run_at: Option<Timestamp>,
@@ -58,11 +56,11 @@ pub struct JobOverview {
     /// Whether it was paused.
     #[serde(skip)]
     pub is_paused: bool,
-    /// What its last run said.
+    /// The message of its last run.
     pub message: Option<Phrase>,
     /// How many runs in a row have failed.
     pub failures_in_a_row: i64,
-    /// What has to be set before it can do its work.
+    /// Settings that are missing before it can work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub needs_setup: Vec<Phrase>,
     /// Messages of the job that wait for a person.
@@ -73,42 +71,36 @@ pub struct JobOverview {
     pub runs: Vec<RunMark>,
 }
 
-/// One run among others.
+/// One run in the row of the newest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunMark {
-    /// When it ended.
     pub at: Timestamp,
     pub began_at: Option<Timestamp>,
-    /// How it ended.
     pub outcome: RunOutcome,
-    /// What was new.
     pub new_count: u64,
-    /// What it said.
     pub message: Phrase,
 }
 
 impl RunMark {
-    /// How long it took, if it is known when it began.
+    /// How long it took, if its beginning is known.
     pub fn took(&self) -> Option<Duration> {
         self.began_at.map(|began| self.at.since(began))
     }
 }
 
-/// What was used of a daily limit.
+/// The use of a daily limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QuotaUse {
-    /// Of whom.
     pub provider: String,
-    /// Today.
+    /// Used today.
     pub used: i64,
-    /// At most.
+    /// The limit.
     pub per_day: u32,
-    /// When the count starts again.
     pub resets_at: Timestamp,
 }
 
 impl Overview {
-    /// Looks at every job of `finder`.
+    /// Collects the overview of every job of `finder`.
     pub fn find(finder: &Finder, tx: &mut Tx<'_>) -> db::Result<Self> {
         let now = finder.now;
         let states = store::list_states(tx)?;
@@ -145,7 +137,7 @@ impl Overview {
     }
 }
 
-/// One job at a glance.
+/// The overview of one job.
 pub fn find_job(
     finder: &Finder,
     tx: &mut Tx<'_>,
@@ -189,7 +181,7 @@ pub fn find_job(
 }
 
 impl JobOverview {
-    /// What a person can do with it at once.
+    /// What a person can do with it right away.
     pub fn actions(&self) -> Vec<Action> {
         let pause = if self.is_paused {
             commands::resume_action(&self.job)
@@ -201,7 +193,7 @@ impl JobOverview {
         run.into_iter().chain([pause]).collect()
     }
 
-    /// What is remembered of a job, and nothing else.
+    /// The overview of a job that is only in the database.
     fn of_state(name: &str, standing: Standing, state: Option<&JobState>) -> Self {
         Self {
             job: name.to_owned(),
@@ -234,7 +226,7 @@ pub fn list_runs(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<RunMark>> {
     Ok(runs)
 }
 
-/// What is still in the database but no longer in the file: jobs, and single things of jobs that stay.
+/// What is in the database but no longer in the config: jobs, and single things of jobs that are still there.
 pub fn list_left(
     finder: &Finder,
     tx: &mut Tx<'_>,

@@ -1,4 +1,5 @@
-//! A page of a pipeline: typed blocks that the dashboard renders. A page tells nothing that a listing or `why` does not.
+//! A page of a pipeline: typed blocks that the dashboard renders. A page shows nothing that a listing or `why` does
+//! not.
 
 use std::sync::Arc;
 
@@ -13,62 +14,61 @@ use crate::time::Timestamp;
 
 /// A page that a pipeline has on the dashboard.
 pub struct Page {
-    /// Its address behind `/`.
+    /// Its path behind `/`.
     pub slug: &'static str,
-    /// What the navigation calls it.
+    /// Its title in the navigation.
     pub title: fn() -> Phrase,
-    /// Reads everything that it shows, in one transaction.
+    /// Loads its content in one transaction.
     pub load: Load<PageView>,
     /// The numbers of the page as rows, for downloads.
     pub sheet: Option<Load<Sheet>>,
 }
 
-/// Reads something of a page, in one transaction.
+/// Loads something for a page, in one transaction.
 pub type Load<T> = fn(&Finder, &mut Tx<'_>, &PageQuery) -> db::Result<T>;
 
-/// A page that one process has beside those of the pipelines.
+/// A page of this process beside those of the pipelines.
 #[derive(Clone)]
 pub struct ExtraPage {
-    /// Its address behind `/`.
+    /// Its path behind `/`.
     pub slug: &'static str,
-    /// What the navigation calls it.
+    /// Its title in the navigation.
     pub title: fn() -> Phrase,
-    /// Makes all that it shows.
     pub load: Arc<dyn Fn() -> PageView + Send + Sync>,
-    /// An HTML document that one of its frames shows, by the name behind `?document=`.
+    /// Finds the HTML document behind `?document=`, for one of its frames.
     pub document: FindDocument,
 }
 
-/// The HTML of that name, if there is one.
+/// The HTML document of that name, if there is one.
 pub type FindDocument = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What stands behind the question mark of the address.
+/// The query string of a page.
 #[derive(Clone, Debug, Default)]
 pub struct PageQuery(Vec<(String, String)>);
 
 impl PageQuery {
-    /// The value of a name; nothing when it is empty.
+    /// The value of a name; `None` if it is empty.
     pub fn find(&self, name: &str) -> Option<&str> {
         self.iter().find(|(known, value)| *known == name && !value.is_empty()).map(|(_, value)| value)
     }
 
-    /// Every value of a name that is not empty.
+    /// The values of a name that are not empty.
     pub fn list<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let meant = self.iter().filter(move |(known, value)| *known == name && !value.is_empty());
         meant.map(|(_, value)| value)
     }
 
-    /// The value of a name as something else; nothing when it is not one.
+    /// The parsed value of a name; `None` if it cannot be parsed.
     pub fn parse<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
         self.find(name)?.parse().ok()
     }
 
-    /// Every name with its value.
+    /// All names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The same with one name meaning something else, as it stands in an address: `?job=a&before=7`.
+    /// The query string with one value replaced: `?job=a&before=7`.
     pub fn with(&self, name: &str, value: impl ToString) -> String {
         let kept = self.iter().filter(|(known, value)| *known != name && !value.is_empty());
         let mut pairs = url::form_urlencoded::Serializer::for_suffix(String::from("?"), 1);
@@ -83,19 +83,18 @@ impl FromIterator<(String, String)> for PageQuery {
     }
 }
 
-/// Everything that a page shows.
+/// The content of a page.
 #[derive(Clone, Debug)]
 pub struct PageView {
-    /// Its heading.
     pub title: Phrase,
-    /// What narrows down the blocks; one form above them.
+    /// Filters, in one form above the blocks.
     pub filters: Vec<PageFilter>,
-    /// What it shows, from top to bottom.
+    /// From top to bottom.
     pub blocks: Vec<Block>,
 }
 
 impl PageView {
-    /// A page with nothing but a heading.
+    /// An empty page.
     pub fn new(title: Phrase) -> Self {
         Self { title, filters: Vec::new(), blocks: Vec::new() }
     }
@@ -104,185 +103,157 @@ impl PageView {
 /// A part of a page.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// What is known about one thing.
+    /// Facts about one thing.
     Facts {
-        /// What they have in common.
         title: Phrase,
-        /// The facts.
         facts: Vec<Fact>,
-        /// What is drawn below them.
+        /// Charts below the facts.
         charts: Vec<Chart>,
     },
-    /// Rows of one sort.
     Table(TableBlock),
-    /// Charts, beside each other where there is room.
+    /// Charts, beside each other if they fit.
     Charts(Vec<Chart>),
-    /// What is to be known to read the rest right.
+    /// Notes on how to read the page.
     Notes(Vec<Phrase>),
-    /// Numbers that can be copied and downloaded.
+    /// Numbers to copy and download.
     Sheet(Sheet),
-    /// Work that goes on, or has ended.
+    /// Work in progress, or finished.
     Progress(Box<ProgressBlock>),
-    /// What happened, newest first; it is shown by days.
+    /// Events, newest first, grouped by day.
     Timeline(Timeline),
     /// Things with a picture.
     Cards(Cards),
-    /// Documents that somebody else wrote.
+    /// Documents written by others.
     Frames {
-        /// What they have in common.
         title: Phrase,
         frames: Vec<Frame>,
     },
-    /// Nothing is there yet: why, and the command that brings the first.
+    /// There is nothing yet.
     Empty {
-        /// Why.
         text: Phrase,
-        /// Without the name of the program.
+        /// A command that changes that, without the name of the program.
         command: Option<String>,
     },
 }
 
-/// Rows of one sort, for people.
+/// A table for people.
 #[derive(Clone, Debug)]
 pub struct TableBlock {
-    /// What the rows have in common.
     pub title: Phrase,
-    /// Headings.
     pub columns: Vec<Phrase>,
     /// The rows, each with a cell for every column.
     pub rows: Vec<TableRow>,
-    /// The address of the rows after these, if there are more.
+    /// The address of the next page, if there are more rows.
     pub next: Option<String>,
 }
 
-/// One row.
+/// One row of a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableRow {
-    /// Where its thing stands; shown as a mark before the first cell.
+    /// The state of its thing, shown as a mark before the first cell.
     pub state: Option<State>,
     /// A value for each column.
     pub cells: Vec<Value>,
-    /// What means the thing of this row behind `why`: the row leads there.
+    /// `word:name` of its thing for `why`; the row links to it.
     pub about: Option<String>,
-    /// A small chart in a cell of its own, behind the others.
+    /// A small chart behind the other cells.
     pub chart: Option<Chart>,
-    /// Text that can be opened below the row, with what it is.
+    /// Text that opens below the row, with its heading.
     pub detail: Option<(Phrase, String)>,
-    /// What a person can do about it.
     pub actions: Vec<Action>,
 }
 
-/// Rows of numbers, each behind a name.
+/// Rows of numbers with column headings.
 #[derive(Clone, Debug)]
 pub struct Sheet {
-    /// What it is called, also as a file.
+    /// Its name, also as a file.
     pub name: &'static str,
-    /// Its heading.
     pub title: Phrase,
-    /// Headings of its columns.
     pub columns: Vec<Phrase>,
     /// A field for each column.
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// Work that goes on, or has ended.
+/// Work in progress, or finished.
 #[derive(Clone, Debug)]
 pub struct ProgressBlock {
-    /// What is done.
     pub title: Phrase,
-    /// The jobs that do it: what one of them says of its progress moves the bar, and its parts.
+    /// The jobs that do the work: their progress reports update the bar, and its parts.
     pub jobs: Vec<String>,
-    /// Where it stands.
     pub state: State,
-    /// How much of it is done …
     pub done: i64,
-    /// … of so much.
     pub total: i64,
-    /// The same in words.
+    /// The progress in words.
     pub text: Phrase,
-    /// What means it behind `why`.
+    /// Its `word:name` for `why`.
     pub about: String,
-    /// What a person can do about it.
     pub actions: Vec<Action>,
-    /// Its parts.
     pub parts: TableBlock,
 }
 
-/// What happened, newest first.
+/// Events, newest first.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// What the entries have in common.
     pub title: Phrase,
-    /// The entries.
     pub entries: Vec<TimelineEntry>,
-    /// The address of the entries after these, if there are more.
+    /// The address of the next page, if there are more entries.
     pub next: Option<String>,
 }
 
-/// Something that happened.
+/// An event on a timeline.
 #[derive(Clone, Debug)]
 pub struct TimelineEntry {
-    /// When.
     pub at: Timestamp,
-    /// Where it stands.
     pub state: Option<State>,
-    /// To whom.
     pub subject: Value,
-    /// What.
     pub text: Phrase,
-    /// What it brought.
+    /// Links to what came of it.
     pub links: Vec<Value>,
-    /// How it was found, and what became of it.
+    /// How it was found, and what was done about it.
     pub notes: Vec<Phrase>,
-    /// What means it behind `why`.
+    /// Its `word:name` for `why`.
     pub about: Option<String>,
-    /// What a person can do about it.
     pub actions: Vec<Action>,
 }
 
-/// A document that somebody else wrote, shown where it can do nothing.
+/// A document written by others, shown in a sandbox.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub title: Phrase,
     pub at: Timestamp,
     pub note: Phrase,
-    /// Where the document is.
+    /// The address of the document.
     pub address: String,
-    /// The same without markup.
+    /// Its text without markup.
     pub text: Phrase,
-    /// Where it leads.
+    /// Links to be shown below.
     pub links: Vec<Value>,
 }
 
 /// Things with a picture.
 #[derive(Clone, Debug)]
 pub struct Cards {
-    /// What they have in common.
     pub title: Phrase,
-    /// The things.
     pub cards: Vec<Card>,
-    /// The address of those after these, if there are more.
+    /// The address of the next page, if there are more cards.
     pub next: Option<String>,
 }
 
 /// A thing with a picture that is drawn from its title.
 #[derive(Clone, Debug)]
 pub struct Card {
-    /// Its title.
     pub title: String,
-    /// Who made it.
+    /// The author.
     pub by: String,
-    /// Whether it was sent …
     pub state: State,
-    /// … in words.
+    /// The state in words.
     pub said: Phrase,
-    /// What else is to be known at a glance.
+    /// Further lines.
     pub lines: Vec<Value>,
-    /// Where one can go from here.
     pub links: Vec<Value>,
-    /// What means it behind `why`.
+    /// Its `word:name` for `why`.
     pub about: String,
-    /// Text that can be opened, with what it is.
+    /// Text that opens below, with its heading.
     pub detail: Option<(Phrase, String)>,
 }
 

@@ -1,4 +1,5 @@
-//! The heartbeat of a job: an address that is requested after every run, so that somebody notices when runs fail or stop.
+//! The heartbeat of a job: an address that is requested after every run, so that a monitor notices when runs fail or
+//! stop.
 
 use tracing::warn;
 
@@ -16,12 +17,12 @@ pub struct Ping {
 }
 
 impl Ping {
-    /// Reports to `url`, through the guarded client.
+    /// Pings `url` through the guarded client.
     pub fn new(url: Url, fetcher: Fetcher, allowed: AllowPrivate) -> Self {
         Self { url, fetcher, allowed }
     }
 
-    /// Reports how a run ended. That nobody answers is a line in the log: it says nothing about the job.
+    /// Reports how a run ended. A ping that fails is only logged: it has nothing to do with the job.
     pub async fn send(&self, job: &JobName, outcome: RunOutcome) {
         let Some(url) = address_after(&self.url, outcome) else { return };
         let check = self.fetcher.reach("ping", &url, &self.allowed, Wanted::Document).await;
@@ -31,7 +32,7 @@ impl Ping {
     }
 }
 
-/// The address to request; `None` after a run that goes on later. A run of which only parts failed did its work.
+/// The address to request; `None` after an interrupted run. A run that failed in parts counts as a success.
 fn address_after(url: &Url, outcome: RunOutcome) -> Option<Url> {
     let mut url = url.clone();
     match outcome {

@@ -1,6 +1,6 @@
-//! What a pipeline is to the rest of the program: everything that is to be known of it stands in its descriptor.
+//! What the rest of the program knows of a pipeline: its descriptor.
 //!
-//! `app` lists the descriptors; nothing else names a pipeline.
+//! Only `app` names pipelines, in a list of these.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,93 +22,93 @@ use crate::time::{Clock, Timestamp};
 
 /// A pipeline.
 pub struct Pipeline {
-    /// Its name in the config file, and the struct that its table is read into.
+    /// Its name in the config file, and the struct of its table.
     pub kind: Kind,
     /// What it does, in a few words for help texts and questions.
     pub about: fn() -> Phrase,
     /// How often its jobs run by default.
     pub every: Duration,
-    /// Makes a job of its table.
+    /// Makes a job from its table.
     pub make: Make,
-    /// Registers what it does when its messages have ended.
+    /// Registers what to do when a message was delivered, skipped or has failed.
     pub topics: fn(Topics) -> Topics,
-    /// What a job does that has no channel, and what lists what it brings.
+    /// What a job without a channel does.
     pub without_channel: WithoutChannel,
-    /// What is wrong with its jobs taken together.
+    /// Checks all of its jobs together.
     pub check_jobs: fn(&[config::Job]) -> Problems,
-    /// What should be better in the table of a job, though it can be used.
+    /// Lists possible improvements to the table of a job that is valid.
     pub list_warnings: fn(&config::Job, &Config) -> Problems,
-    /// Deletes at most so many rows of history that are older than a moment; each answers how many went.
+    /// Each deletes at most so many rows that are older than a moment, and returns how many were deleted.
     pub prune: &'static [Prune],
-    /// Daily limits that hold without being configured, by the name of the provider.
+    /// Default daily limits, by provider.
     pub quotas: &'static [(&'static str, u32)],
-    /// What it needs a model for, if it does.
+    /// What it needs of the config.
     pub uses: Uses,
     /// The parts of a run that `run --step` can do alone.
     pub steps: &'static [&'static str],
-    /// Resumes what of a job was paused beside the job itself; `true` if something was.
+    /// Resumes what was paused for a job beside the job itself; `true` if something was.
     pub resume: fn(&mut Tx<'_>, &JobName) -> db::Result<bool>,
-    /// Options of `job add` that are its own.
+    /// Its own options of `job add`.
     pub flags: &'static [Flag],
     /// A commented example for `init`.
     pub example: Example,
-    /// Where its secrets are to be had.
+    /// Where to get its secrets.
     pub secrets: &'static [SecretHint],
-    /// What a job would do better with, and the key that is missing.
+    /// A setting that would improve a job: what for, and its key.
     pub lacks: fn(&Section) -> Option<(Phrase, &'static str)>,
-    /// What `why` and the pages can show of it.
+    /// The kinds of things that `why` and the pages can show.
     pub things: &'static [&'static Thing],
     pub tables: &'static [&'static Table],
     /// Its pages on the dashboard.
     pub pages: &'static [&'static Page],
-    /// What can be exported of it that is not rows.
+    /// Exports that are not rows.
     pub documents: &'static [ExportDocument],
-    /// What its events say.
+    /// Words its events.
     pub words: &'static [Words],
-    /// What it found, for feeds and the search.
+    /// Lists what it found, for feeds and the search.
     pub list_findings: ListFindings,
-    /// What other processes are doing for it beside runs of jobs.
+    /// Work of other processes besides runs of jobs.
     pub list_busy: fn(&mut Tx<'_>) -> db::Result<Vec<String>>,
-    /// What it has rows of that the config does not name any more.
+    /// Lists things in the database that the config no longer has.
     pub list_left: fn(&mut Tx<'_>, &Config) -> db::Result<Vec<Left>>,
-    /// What of it needs a person, beside its messages.
+    /// Lists what needs a person, beside messages.
     pub list_needs: ListNeeds,
-    /// Brings up to date what its pages show and is too much to count for each reader; the daemon calls it again and again.
+    /// Precomputes what its pages show and is too much to count for each request; the daemon calls it repeatedly.
     pub refresh: Refresh,
 }
 
-/// Brings up to date what pages show.
+/// Precomputes what pages show.
 pub type Refresh = for<'a> fn(&'a Config, &'a Db, &'a Clock) -> Boxed<'a, db::Result<()>>;
 
-/// For pipelines whose pages read rows alone.
+/// For pipelines whose pages only read rows.
 pub const NOTHING_TO_REFRESH: Refresh = |_, _, _| Box::pin(std::future::ready(Ok(())));
 
-/// What needs a person.
+/// Lists what needs a person.
 pub type ListNeeds = fn(&mut Tx<'_>) -> db::Result<Vec<Notice>>;
 
-/// Makes a job of its table.
+/// Makes a job from its table.
 pub type Make = fn(&config::Job, &JobEnv) -> Result<Arc<dyn Collector>, Problems>;
 
-/// Deletes at most so many rows that are older than a moment; answers how many went.
+/// Deletes at most so many rows that are older than a moment; returns how many were deleted.
 pub type Prune = fn(&mut Tx<'_>, Timestamp, usize) -> db::Result<u64>;
 
-/// What an event says; `None` if it is not one of those.
+/// Words an event; `None` if it belongs to something else.
 pub type Words = fn(&Event) -> Option<Phrase>;
 
-/// What a job does that has no channel.
+/// What a job without a channel does.
 pub struct WithoutChannel {
     /// What it leaves out, if anything.
     pub instead: fn() -> Phrase,
-    /// The command that lists what it brings.
+    /// The command that lists what it collects.
     pub listing: &'static str,
 }
 
-/// What a pipeline uses of what the config can hold.
+/// What a pipeline needs of the config.
 #[derive(Clone, Copy, Default)]
 pub struct Uses {
-    /// It asks a model.
+    /// It calls a model.
     pub llm: bool,
-    /// `job test` counts against a quota, which has to be written.
+    /// `job test` counts against a quota, so that it has to write to the database.
     pub quota_for_tests: bool,
 }
 
@@ -121,35 +121,35 @@ pub struct Example {
 }
 
 impl Example {
-    /// The example of a language.
+    /// The example in a language.
     pub fn of(&self, language: Language) -> &'static str {
         language.choose(self.en, self.ja)
     }
 }
 
-/// A sort of thing that has a name of its own.
+/// A kind of thing that has names.
 pub struct Thing {
-    /// The word before its name.
+    /// The word before the colon of `word:name`.
     pub word: &'static str,
-    /// Those that a name may stand for.
+    /// Finds the things that a name may refer to.
     pub find: Find,
-    /// Names that the config gives.
+    /// Names from the config.
     pub list_configured: fn(&Config) -> Vec<String>,
-    /// Names that rows have.
+    /// Names from the database.
     pub list_stored: fn(&mut Tx<'_>) -> db::Result<Vec<String>>,
     /// The command that lists them.
     pub listed_by: &'static str,
     /// The command that resumes one that is paused.
     pub resume: Option<&'static str>,
-    /// Does something to the one of that name.
+    /// Applies an action to the thing of that name.
     pub act: Act,
 }
 
-/// Finds the things that a name may stand for.
+/// Finds the things that a name may refer to.
 pub type Find = fn(&Finder, &mut Tx<'_>, &str) -> db::Result<Vec<View>>;
 
 impl Thing {
-    /// Things that are found by name alone and can only be looked at.
+    /// A kind of thing without actions and without a list of names.
     pub const fn new(word: &'static str, find: Find, listed_by: &'static str) -> Self {
         Self {
             word,
@@ -163,33 +163,32 @@ impl Thing {
     }
 }
 
-/// A document that `export` writes.
+/// A document for `export`.
 pub struct ExportDocument {
-    /// Its name behind `export`.
+    /// Its name as an argument of `export`.
     pub name: &'static str,
-    /// What it holds, for the help text.
+    /// Its content, for the help text.
     pub about: &'static str,
-    /// Makes it, of one job or of all; without a database of what the config says alone.
+    /// Renders it for one job or all. Without a database it contains only what the config says.
     pub render: Render,
 }
 
-/// Makes a document of one job or of all.
+/// Renders a document for one job or all.
 pub type Render = for<'a> fn(&'a Config, Option<&'a Db>, Option<&'a str>) -> Boxed<'a, db::Result<Rendered>>;
 
-/// A document that was made.
+/// A rendered document.
 pub struct Rendered {
     pub text: String,
-    /// How many things it holds.
     pub count: usize,
-    /// What it does not hold.
+    /// What is not contained.
     pub left_out: Option<Phrase>,
 }
 
-/// Something that has rows but is not in the config any more.
+/// Something in the database that is no longer in the config.
 pub struct Left {
     /// The job that it belonged to.
     pub job: String,
-    /// The word of its sort.
+    /// The word of its kind.
     pub word: &'static str,
     pub name: String,
     pub last_at: Timestamp,

@@ -1,4 +1,4 @@
-//! What a preview (`job test`) of a job found, for people and for programs; nothing of it is kept.
+//! A preview of a job (`job test`), for people and for programs; nothing of it is saved.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -8,35 +8,35 @@ use crate::phrase::Phrase;
 /// Things that a preview names.
 pub const MAX_NAMED: usize = 5;
 
-/// Whether a preview of one item asks a model, which costs.
+/// Whether a preview of one item calls the model, which costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
-    /// It only shows the question.
+    /// Only show the prompt.
     No,
     Ask,
 }
 
-/// What was found at everything that a job watches.
+/// The preview of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Preview {
     /// One for each source.
     pub items: Vec<PreviewItem>,
-    /// What else is to be known, such as what the preview has cost.
+    /// Further notes, such as the cost of the preview.
     pub notes: Vec<Phrase>,
 }
 
-/// What was found at one source.
+/// The preview of one source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PreviewItem {
     /// The source: a feed, a blog, a search, a branch.
     pub what: String,
-    /// What was found there and what a run would do, in one line.
+    /// What was found and what a run would do with it, in one line.
     pub found: Phrase,
-    /// The first things of it, one line each.
+    /// The first things found, one line each.
     pub first: Vec<String>,
     /// Why it could not be read.
     pub error: Option<Phrase>,
-    /// Everything that is known about it.
+    /// All details.
     pub detail: Json,
 }
 

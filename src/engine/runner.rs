@@ -1,4 +1,4 @@
-//! Takes what is due, each under its lease, and writes down how it ended.
+//! Runs due jobs, each under its lease, and records how they ended.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
-/// The target of log lines that say how a job ended, for those who tell it themselves.
+/// Log target of the line about the end of a job, for commands that report it themselves.
 pub const ENDED: &str = "tsuzuki::ended";
-/// The target of log lines that a document prescribes: a log for people has their text and nothing else.
+/// Log target of lines whose text a specification prescribes: a log for people shows that text only.
 pub const VERBATIM: &str = "tsuzuki::verbatim";
-/// Problems of a run that are remembered one by one; of more, how many there are and the first.
+/// Problems of a run that are saved one by one; if there are more, only their number and the first.
 const MAX_PROBLEMS: usize = 3;
 /// Jobs that run at the same time in one process.
 const AT_ONCE: usize = 4;
@@ -42,44 +42,43 @@ pub struct Runner {
     delivery: DeliveryMode,
 }
 
-/// Which jobs to run, and whether their schedule counts.
+/// Which jobs to run, and whether to respect their schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// What is due, enabled and not paused.
     Due,
-    /// Everything that was named, whatever its schedule says.
+    /// All given jobs, whatever their schedule says.
     Forced,
 }
 
-/// What became of a job that was due or named.
+/// The result for one of the given jobs.
 #[derive(Debug)]
 pub enum Finished {
-    /// It was not run.
     Skipped(Skipped),
     /// It ran; some parts may have failed.
     Ran(Report),
-    /// It ended early or badly.
+    /// It was interrupted or failed.
     Failed(Failure),
 }
 
 impl Runner {
-    /// A runner that stands for this process.
+    /// A runner for this process.
     pub fn new(db: Db, progress: Progress) -> Self {
         let clock = db.clock().clone();
         Self { db, clock, owner: Owner::this_process(), progress, delivery: DeliveryMode::Queue }
     }
 
-    /// The same runner, whose runs tell what they find or withhold it.
+    /// The same runner in another delivery mode.
     pub fn delivering(self, delivery: DeliveryMode) -> Self {
         Self { delivery, ..self }
     }
 
-    /// The time.
+    /// The clock that schedules are compared with.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Why each of `jobs` would not run now, in their order; `None` for one that would. Changes nothing.
+    /// Why each of `jobs` would not run now, in the same order; `None` for one that would. Changes nothing.
     pub async fn list_skipped(&self, jobs: &[Job], selection: Selection) -> db::Result<Vec<Option<Skipped>>> {
         let mut skipped = Vec::with_capacity(jobs.len());
         for job in jobs {
@@ -102,15 +101,15 @@ impl Runner {
             .await
     }
 
-    /// Who is at a job at this moment, this process included.
+    /// The process that is running a job now, which may be this one.
     pub async fn find_holder(&self, job: &Job) -> db::Result<Option<Holder>> {
         let name = lease_name(&job.name);
         self.db.read(move |tx| lease::find_holder(tx, &name)).await
     }
 
-    /// Runs those of `jobs` that `selection` asks for, several at once, until they are done or `stop` is cancelled.
+    /// Runs the selected ones of `jobs`, several at once, until they are done or `stop` is cancelled.
     ///
-    /// The answers come in the order of `jobs`.
+    /// The results are in the order of `jobs`.
     pub async fn run(
         &self,
         jobs: Vec<Job>,
@@ -120,7 +119,7 @@ impl Runner {
         self.run_reporting(jobs, selection, stop, |_, _| {}).await
     }
 
-    /// The same; `report` hears of each job when it ends.
+    /// The same, calling `report` when a job ends.
     pub async fn run_reporting(
         &self,
         jobs: Vec<Job>,
@@ -164,7 +163,7 @@ impl Runner {
         }
     }
 
-    /// Takes the lease if the job is still due: another process may have run it a moment ago.
+    /// Takes the lease if the job is still due: another process may have run it in the meantime.
     async fn begin(&self, job: &Job, selection: Selection) -> db::Result<Begun> {
         let (job, owner, now) = (job.clone(), self.owner.clone(), self.clock.now());
         self.db
@@ -188,7 +187,7 @@ impl Runner {
             .await
     }
 
-    /// Takes part in a run that another process began, and that writes down how it ends.
+    /// Takes part in a run that another process began. That process records its end.
     async fn join(&self, job: &Job, holder: Holder, stop: &CancellationToken) -> Finished {
         let ctx = ShareContext {
             job: job.name.clone(),
@@ -249,7 +248,7 @@ impl Runner {
         }
     }
 
-    /// Writes down how a run ended, and its line in the story of the job, in one transaction.
+    /// Records how a run ended, in the job's state and its events, in one transaction.
     async fn end(
         &self,
         job: &Job,
@@ -257,14 +256,14 @@ impl Runner {
         began_at: Timestamp,
         outcome: &Result<Report, Failure>,
     ) -> Result<(), Failure> {
-        // A credential or a config that is refused stays refused until somebody acts.
+        // A rejected credential or config stays rejected until a person changes it.
         let may_pass = match outcome {
             Ok(report) => report.outcome() == RunOutcome::Failed && !report.needs_config,
             Err(Failure::Failed(_) | Failure::Db(_)) => true,
             Err(_) => false,
         };
         let new_count = outcome.as_ref().map_or(0, |report| report.new_count);
-        // Whoever took over writes down how it ends.
+        // The process that took over records the end.
         let Some(ended_as) = outcome_of(outcome) else { return Ok(()) };
         let message = match outcome {
             Ok(Report { summary, problems, .. }) if problems.len() > MAX_PROBLEMS => {
@@ -314,7 +313,7 @@ fn outcome_of(ended: &Result<Report, Failure>) -> Option<RunOutcome> {
     }
 }
 
-/// How several processes share a run of `job`. Whoever asks for a run of its own does not join another.
+/// How processes share a run of `job`. A forced run is never shared.
 fn find_shared(job: &Job, selection: Selection) -> Option<&dyn SharedRun> {
     (selection == Selection::Due).then(|| job.collector.shared()).flatten()
 }

@@ -14,7 +14,7 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long after its first, second, … failure in a row a job is tried again; the last one goes on.
+/// When a failed job is retried: after the first, second, … failure in a row; the last value repeats.
 const RETRY_AFTER: [Duration; 4] = [
     Duration::from_secs(5 * 60),
     Duration::from_secs(15 * 60),
@@ -36,7 +36,7 @@ enum Rule {
 }
 
 impl Schedule {
-    /// The schedule of the config file, or `every` where it leaves the choice to the kind.
+    /// From the config, or `every` if the config does not say.
     pub fn new(spec: &ScheduleSpec, default_every: Duration, zone: TimeZone) -> Self {
         let rule = match spec {
             ScheduleSpec::Every(span) => Rule::Every((*span).into()),
@@ -46,10 +46,10 @@ impl Schedule {
         Self { rule, zone }
     }
 
-    /// Whether the job is due at `now`, given when it last began.
+    /// Whether the job is due at `now`, given when its last run began.
     ///
-    /// However many points were missed, it is due once. A beginning that lies further ahead than the next point
-    /// was written by a clock that was wrong, and does not count.
+    /// It is due once, however many points were missed. Ignore a beginning that lies beyond the next point: the clock
+    /// was wrong when it was written.
     pub fn is_due(&self, last_run_at: Option<Timestamp>, now: Timestamp) -> bool {
         let Some(last) = last_run_at else { return true };
         if self.next_after(now).is_some_and(|next| last > next) {
@@ -58,8 +58,7 @@ impl Schedule {
         self.latest_until(now).is_some_and(|point| point > last)
     }
 
-    /// When a job that failed at `now` is tried again, so often in a row has it failed; `None` when the schedule starts it
-    /// as soon.
+    /// When to retry a job that failed at `now`; `None` if the schedule starts it as soon.
     pub fn retry_at(&self, failures_in_a_row: i64, now: Timestamp) -> Option<Timestamp> {
         let gap = usize::try_from(failures_in_a_row.saturating_sub(1)).unwrap_or(0);
         let at = now.plus(RETRY_AFTER[gap.min(RETRY_AFTER.len() - 1)]);
@@ -100,8 +99,8 @@ impl Schedule {
         self.grid_point_until(every, now).plus(every).min(next_anchor)
     }
 
-    /// The midnights between which the grid of `now` lies. A span of days starts again every so many days,
-    /// counted from Monday 1970-01-05; anything shorter starts again every midnight.
+    /// The two midnights around the grid of `now`. A grid of whole days is anchored at Monday 1970-01-05, a shorter one
+    /// at every midnight.
     fn anchors(&self, every: Duration, now: Timestamp) -> (Timestamp, Timestamp) {
         let today = now.date_in(&self.zone);
         let days = i32::try_from((every.as_secs() / DAY.as_secs()).max(1)).unwrap_or(i32::MAX);
@@ -115,8 +114,8 @@ impl Schedule {
         date.to_zoned(self.zone.clone()).map_or(Timestamp::MAX, |start| start.timestamp().into())
     }
 
-    /// What a daemon adds to a point, so that not everything starts in the same second: the same for a job every
-    /// time, at most a minute and a twentieth of the grid.
+    /// The delay that a daemon adds to a scheduled point, so that jobs do not all start in the same second: always the
+    /// same for a job, at most a minute and a twentieth of the interval.
     pub fn jitter(&self, job: &str) -> Duration {
         let most = match self.rule {
             Rule::Every(every) => (every / 20).min(Duration::from_secs(60)),
@@ -128,7 +127,7 @@ impl Schedule {
 }
 
 impl Schedule {
-    /// The same for people.
+    /// In words.
     pub fn phrase(&self) -> Phrase {
         match &self.rule {
             Rule::Every(every) => phrase!("every {every}", "{every}ごと"),
@@ -251,14 +250,14 @@ mod tests {
             (&daily, 4, "2026-01-15T01:20:07Z", Some("2026-01-15T04:20:07Z")),
             (&daily, 5, "2026-01-15T04:20:07Z", Some("2026-01-15T07:20:07Z")),
             (&daily, i64::MAX, "2026-01-15T07:20:07Z", Some("2026-01-15T10:20:07Z")),
-            // The schedule comes first, or at the same moment.
+            // The schedule is as early or earlier.
             (&daily, 5, "2026-01-15T21:00:00Z", None),
             (&daily, 1, "2026-01-15T23:55:00Z", None),
             (&daily, 1, "2026-01-15T23:54:59Z", Some("2026-01-15T23:59:59Z")),
             (&hourly, 1, "2026-01-15T00:00:07Z", Some("2026-01-15T00:05:07Z")),
             (&hourly, 3, "2026-01-15T00:20:07Z", None),
             (&often, 1, "2026-01-15T00:00:07Z", None),
-            // What no run has counted is taken as the first.
+            // No failures counted is taken as the first one.
             (&daily, 0, "2026-01-15T00:00:07Z", Some("2026-01-15T00:05:07Z")),
             (&daily, -3, "2026-01-15T00:00:07Z", Some("2026-01-15T00:05:07Z")),
         ] {

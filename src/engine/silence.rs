@@ -1,60 +1,59 @@
-//! How often a source brings something, and when its silence is worth a notice. Pure.
+//! How often a source brings something new, and when to report that it has gone silent. Pure.
 
 use std::time::Duration;
 
 use crate::time::Timestamp;
 
-/// Days with something new that are remembered.
+/// Days with something new that are stored.
 const KEPT: usize = 10;
-/// Fewer days than this show no rhythm.
+/// With fewer days, no usual gap is known.
 const FEWEST: usize = 4;
-/// Silence is worth a notice after so many usual gaps,
+/// A source is silent after so many usual gaps,
 const GAPS: u32 = 3;
-/// and not earlier than this.
+/// but not earlier than this.
 const LEAST: Duration = Duration::from_secs(3 * DAY.as_secs());
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// How often a source brings something, and since when its silence is known.
+/// How often a source brings something new, and since when it is silent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Silence {
-    /// The last days with something new, oldest first: several things of one day count once.
+    /// The last days with something new, oldest first; several things on one day count once.
     days: Vec<Timestamp>,
-    /// Since when it is known to be silent.
+    /// Since when it has been silent, if it is.
     pub noted_at: Option<Timestamp>,
 }
 
-/// What a look at a source means for its silence.
+/// What has to be reported after a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SilenceNotice {
-    /// It has brought nothing for much longer than usual.
+    /// It has brought nothing new for much longer than usual.
     Silent {
         /// When it brought something last.
         last: Timestamp,
-        /// How long it usually takes.
         usual_gap: Duration,
     },
-    /// It brings something again.
+    /// It brings new things again.
     Over,
 }
 
 impl Silence {
-    /// What the database has: the days as JSON.
+    /// From the database: the days as JSON.
     pub fn from_stored(days: Option<&str>, noted_at: Option<Timestamp>) -> Self {
         let days = days.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
         Self { days, noted_at }
     }
 
-    /// What the database is to have in place of the days.
+    /// The days as JSON, for the database.
     pub fn stored(&self) -> Option<String> {
         (!self.days.is_empty()).then(|| serde_json::to_string(&self.days).unwrap_or_default())
     }
 
-    /// When the source brought something last, as far as we know.
+    /// When it brought something new last, as far as is known.
     pub fn last(&self) -> Option<Timestamp> {
         self.days.last().copied()
     }
 
-    /// How long it usually takes until something comes.
+    /// The usual time between two new things; `None` while there are too few.
     pub fn usual_gap(&self) -> Option<Duration> {
         if self.days.len() < FEWEST {
             return None;
@@ -64,14 +63,13 @@ impl Silence {
         gaps.get(gaps.len() / 2).copied()
     }
 
-    /// Begins with the dates of what is there at the first look. A source that had stopped by then is known to be silent, and is no
-    /// news.
+    /// Starts with the dates found by the first check. A source that has been silent since before is not reported.
     pub fn begin(&mut self, dates: impl IntoIterator<Item = Timestamp>, now: Timestamp) {
         self.add(dates.into_iter().filter(|at| *at <= now));
         self.noted_at = self.is_silent(now).then_some(now);
     }
 
-    /// Notes a look at the source, and whether it brought something new.
+    /// Records a check, and whether something was new.
     pub fn check(&mut self, is_news: bool, now: Timestamp) -> Option<SilenceNotice> {
         if is_news {
             self.add([now]);

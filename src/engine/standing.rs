@@ -1,4 +1,4 @@
-//! Where a job stands: one state, decided from everything that is known of it.
+//! The state of a job, decided from everything known about it.
 
 use serde::Serialize;
 
@@ -8,28 +8,28 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Standing {
     pub state: State,
-    /// Why, where the word alone does not say it.
+    /// The reason, if the state alone does not say it.
     pub why: Option<Phrase>,
-    /// Whether it stays so until a person does something.
+    /// Whether only a person can change it.
     pub needs_you: bool,
 }
 
 impl Standing {
-    /// A state that says it all.
+    /// A state without a reason.
     pub fn new(state: State) -> Self {
         Self { state, why: None, needs_you: false }
     }
 
-    /// The same for a reason.
+    /// Adds a reason.
     pub fn because(self, why: Phrase) -> Self {
         Self { why: Some(why), ..self }
     }
 
-    /// The same, which a person has to do something about.
+    /// Marks it as needing a person.
     pub fn needing_you(self) -> Self {
         Self { needs_you: true, ..self }
     }
@@ -44,26 +44,24 @@ impl Standing {
     }
 }
 
-/// What is known of a job.
+/// What is known about a job.
 #[derive(Clone, Debug, Default)]
 pub struct JobFacts<'a> {
-    /// Whether the config names it.
+    /// Whether the config has it.
     pub is_configured: bool,
-    /// Whether it runs by itself.
+    /// Whether it is enabled in the config.
     pub is_enabled: bool,
-    /// Whether somebody runs it at this moment.
+    /// Whether a process is running it now.
     pub is_running: bool,
-    /// The database that runs it now.
+    /// The database that has replaced this one.
     pub moved_to: Option<&'a str>,
-    /// Why it is paused.
     pub paused: Option<&'a Phrase>,
-    /// What has to be set before it can do its work.
+    /// Settings that are missing before it can work.
     pub needs_setup: Option<&'a Phrase>,
-    /// What is remembered of its runs.
     pub state: Option<&'a JobState>,
-    /// Messages of it that wait for a person.
+    /// Its messages that wait for a decision.
     pub held: i64,
-    /// What its pipeline knows beyond that.
+    /// The state according to its pipeline.
     pub own: Option<Standing>,
     /// When something else than a run of it collected the same, though it has never run.
     pub collected_at: Option<Timestamp>,
@@ -71,7 +69,7 @@ pub struct JobFacts<'a> {
     pub is_due: bool,
 }
 
-/// Decides where a job stands: what is going on first, then what a person has to do, then what comes next.
+/// Decides the state of a job: what is running first, then what needs a person, then what comes next.
 pub fn decide(known: JobFacts<'_>) -> Standing {
     let outcome = known.state.and_then(|state| state.last_outcome);
     let failures = known.state.map_or(0, |state| state.failures_in_a_row);
@@ -94,7 +92,7 @@ pub fn decide(known: JobFacts<'_>) -> Standing {
     if let Some(why) = known.needs_setup {
         return Standing::new(State::Setup).because(why.clone()).needing_you();
     }
-    // What a run leaves for later because a server asked for it needs nobody.
+    // Work that was left for later because a server asked for it needs no person.
     let waits = known.own.as_ref().is_some_and(|own| own.state == State::Waiting);
     match outcome {
         Some(RunOutcome::Failed) if failures > 1 => {

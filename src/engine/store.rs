@@ -7,20 +7,19 @@ use crate::time::Timestamp;
 use crate::word_enum;
 use crate::{params, sql};
 
-/// What is remembered about a job.
+/// The saved state of a job.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, FromRow)]
 pub struct JobState {
     pub job_name: String,
-    /// When it last ended well, completely.
+    /// When it last succeeded completely.
     pub last_success_at: Option<Timestamp>,
     pub last_run_at: Option<Timestamp>,
     /// How its last run ended; `None` while it runs, and after a crash.
     pub last_outcome: Option<RunOutcome>,
-    /// What its last run said.
+    /// The message of its last run.
     pub last_message: Option<Phrase>,
-    /// How many runs in a row have failed.
     pub failures_in_a_row: i64,
-    /// When it is tried again because its last run failed; `None` when the schedule alone decides.
+    /// When to retry after a failed run; `None` if the schedule alone decides.
     pub retry_at: Option<Timestamp>,
 }
 
@@ -31,18 +30,18 @@ word_enum! {
     pub enum RunOutcome {
         /// Everything was done.
         Success = "success",
-        /// A quota or a provider made it wait; the rest is done.
+        /// It has to wait for a quota or a provider; everything else is done.
         Waiting = "waiting",
         /// Some parts failed; the rest is saved.
         Partly = "partly",
         Failed = "failed",
-        /// It was told to stop.
+        /// It was asked to stop.
         Interrupted = "interrupted",
     }
 }
 
 impl RunOutcome {
-    /// The word for people.
+    /// In words.
     pub fn phrase(self) -> Phrase {
         match self {
             RunOutcome::Success => phrase!("success", "成功"),
@@ -54,17 +53,17 @@ impl RunOutcome {
     }
 }
 
-// A word that means nothing to us is an error: as no outcome it would mean a run that was cut off.
+// An unknown word is an error: read as no outcome, it would mean an interrupted run.
 db::from_text!(RunOutcome = "an outcome");
 
 impl JobState {
-    /// Whether the last run was cut off, by a signal or a crash, so that the next one is due at once.
+    /// Whether the last run was interrupted by a signal or a crash, so that the next one is due at once.
     pub fn is_unfinished(&self) -> bool {
         self.last_run_at.is_some() && matches!(self.last_outcome, None | Some(RunOutcome::Interrupted))
     }
 }
 
-/// What is remembered about one job.
+/// The saved state of one job.
 pub fn find_state(tx: &mut Tx<'_>, job_name: &str) -> db::Result<Option<JobState>> {
     tx.find(
         sql!(
@@ -77,7 +76,7 @@ pub fn find_state(tx: &mut Tx<'_>, job_name: &str) -> db::Result<Option<JobState
     )
 }
 
-/// What is remembered about every job, also those that have left the config.
+/// The states of all jobs, also of those that are no longer in the config.
 pub fn list_states(tx: &mut Tx<'_>) -> db::Result<Vec<JobState>> {
     tx.list(
         sql!(
@@ -90,9 +89,9 @@ pub fn list_states(tx: &mut Tx<'_>) -> db::Result<Vec<JobState>> {
     )
 }
 
-/// Adds what another program knew of a job, unless it has run here; `true` if it was new.
+/// Adds the state of a job of another program unless it has run here; `true` if it was new.
 ///
-/// The last run is taken as ended, so that the job keeps its rhythm instead of being due at once.
+/// The last run is saved as ended, so that the job keeps its schedule instead of being due at once.
 pub fn add_state(
     tx: &mut Tx<'_>,
     job_name: &str,
@@ -113,7 +112,7 @@ pub fn add_state(
     )
 }
 
-/// Remembers that a run has begun; written when the lease is taken.
+/// Records that a run has begun, in the transaction that takes the lease.
 pub fn mark_begun(tx: &mut Tx<'_>, job_name: &str, now: Timestamp) -> db::Result<()> {
     tx.run(
         sql!(
@@ -125,7 +124,7 @@ pub fn mark_begun(tx: &mut Tx<'_>, job_name: &str, now: Timestamp) -> db::Result
     )
 }
 
-/// Remembers how a run ended, and when it is tried again; only a full success moves `last_success_at`.
+/// Records how a run ended, and when to retry; only a complete success moves `last_success_at`.
 pub fn mark_ended(
     tx: &mut Tx<'_>,
     job_name: &str,

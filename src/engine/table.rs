@@ -1,4 +1,4 @@
-//! Rows of one sort, page by page along their key: for exports and for the API.
+//! Rows of one kind, page by page along their key: for exports and for the API.
 
 use serde_json::Value as Json;
 
@@ -6,30 +6,28 @@ use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::time::Timestamp;
 
-/// Rows of one sort.
+/// Rows of one kind that can be exported.
 pub struct Table {
-    /// Its name behind `export`.
+    /// Its name as an argument of `export`.
     pub name: &'static str,
-    /// What it holds, for the help text.
+    /// Its content, for the help text.
     pub about: &'static str,
-    /// The names of the columns.
     pub columns: &'static [&'static str],
-    /// The rows after a key.
+    /// A page of rows after a key.
     pub page: fn(&mut Tx<'_>, &TableFilter, After<'_>) -> db::Result<TablePage>,
-    /// What the rows of a job have in common, if it is not its name; `None` if that job has no such rows.
+    /// The owner of a job's rows, if it is not the job's name; `None` if that job has no such rows.
     pub owner: fn(&Config, &str) -> Option<String>,
 }
 
-/// Which rows are meant.
+/// Selects rows.
 #[derive(Clone, Debug)]
 pub struct TableFilter {
-    /// Of this owner only; mostly a job.
+    /// Rows of this owner only; mostly a job.
     pub owner: Option<String>,
-    /// From then on …
     pub since: Timestamp,
-    /// … and before then.
+    /// Exclusive.
     pub until: Timestamp,
-    /// How many rows a page has at most.
+    /// Rows of a page.
     pub limit: usize,
 }
 
@@ -39,7 +37,7 @@ impl Default for TableFilter {
     }
 }
 
-/// The key of the last row of a page; empty before the first page.
+/// The key of the last row of the previous page; empty for the first page.
 #[derive(Clone, Copy, Debug)]
 pub struct After<'a>(pub &'a str);
 
@@ -50,17 +48,17 @@ impl After<'_> {
     }
 }
 
-/// Some rows, and the key of the last one; no key when there are no more.
+/// A page of rows and the key of its last one, if there may be more.
 #[derive(Debug, Default)]
 pub struct TablePage {
     /// The rows, each with a field for every column.
     pub rows: Vec<Vec<Cell>>,
-    /// Where the next page begins.
+    /// The key for the next page.
     pub next: Option<String>,
 }
 
 impl TablePage {
-    /// A page of rows that were read.
+    /// Makes a page of rows.
     pub fn of<T, K: ToString>(rows: &[T], key: fn(&T) -> K, fields: fn(&T) -> Vec<Cell>) -> Self {
         Self { next: rows.last().map(|row| key(row).to_string()), rows: rows.iter().map(fields).collect() }
     }
@@ -69,29 +67,26 @@ impl TablePage {
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Nothing is known.
+    /// Unknown.
     Null,
-    /// A number.
     Int(i64),
-    /// Yes or no.
     Flag(bool),
     /// Our own words: times, ids, states. They never begin like a formula.
     Word(String),
-    /// Text that others wrote.
+    /// Text written by others.
     Text(String),
-    /// Several texts that others wrote.
+    /// Several texts written by others.
     List(Vec<String>),
-    /// Anything else.
     Json(Json),
 }
 
 impl Cell {
-    /// Our own word.
+    /// A cell with our own word.
     pub fn word(word: impl ToString) -> Self {
         Self::Word(word.to_string())
     }
 
-    /// Text that others wrote.
+    /// A cell with text written by others.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }

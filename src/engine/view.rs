@@ -1,6 +1,6 @@
-//! What people are shown of one thing: a title, a state, facts, lines below them, and what can be done about it.
+//! What people see of one thing: title, state, facts, sections and actions.
 //!
-//! A view is data. The command line, the pages and the API render it, each in the language of its reader.
+//! A view is data. The command line, the pages and the API render it in the language of the reader.
 
 use std::cmp::Ordering;
 
@@ -17,54 +17,48 @@ use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 use crate::word_enum;
 
-/// Everything that people are shown of one thing.
+/// What people see of one thing.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// What sort of thing it is: `blog`, `book`, `delivery` …
+    /// Its kind: `blog`, `book`, `delivery` …
     pub kind: &'static str,
-    /// What means this thing and no other behind `why`.
+    /// Its unique name for `why`.
     pub name: String,
     /// What it is, in one line.
     pub title: Phrase,
     /// Its own title, if it has one: of an item, a book, a message.
     pub headline: Option<String>,
-    /// Where it stands, if it has a state of its own.
     pub state: Option<State>,
-    /// Its way from the first step to the last, if it has an end.
+    /// Its progress in steps, if it has an end.
     pub stages: Vec<Stage>,
-    /// What is known about it.
     pub facts: Vec<Fact>,
-    /// A text that belongs to it, with what it is: a message as it is sent.
+    /// A text that belongs to it, with a heading: a message as it is sent.
     pub text: Option<(Phrase, String)>,
-    /// Lines of one sort: checks, runs, messages, events.
+    /// Lines of one kind: checks, runs, messages, events.
     pub sections: Vec<Section>,
-    /// What a person can do about it.
     pub actions: Vec<Action>,
     /// The same for programs.
     pub data: Json,
 }
 
-/// One step of the way of a thing.
+/// One step of a thing's progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     pub name: Phrase,
-    /// `Ok` when it was reached, `New` when it lies ahead; the state of the thing where it is now.
+    /// `Ok` if it was reached, `New` if it lies ahead; for the present step, the state of the thing.
     pub state: State,
 }
 
-/// One thing that is known.
+/// A labelled value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
-    /// What it is about.
     pub label: Phrase,
-    /// What is known.
     pub value: Value,
 }
 
-/// Lines of one sort, oldest first.
+/// Lines of one kind, oldest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// What they have in common.
     pub title: Phrase,
     pub lines: Vec<Line>,
 }
@@ -72,7 +66,6 @@ pub struct Section {
 /// One line of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// When, if it is about a moment.
     pub at: Option<Timestamp>,
     pub text: Phrase,
     /// The thing that it is about, if that is another one.
@@ -97,11 +90,11 @@ impl View {
         }
     }
 
-    /// Lays out its way: it has come as far as the step `here` of `names`, counted from 0, where it stands as it does.
+    /// Sets its steps; it has reached step `here` of `names`, counted from 0.
     pub fn stages<const N: usize>(&mut self, names: [Phrase; N], here: usize) {
         let state = |index: usize| match index.cmp(&here) {
             Ordering::Less => State::Ok,
-            // Nothing has gone wrong where it is only new.
+            // A step that was reached is not new.
             Ordering::Equal => self.state.filter(|state| *state != State::New).unwrap_or(State::Ok),
             Ordering::Greater => State::New,
         };
@@ -109,7 +102,7 @@ impl View {
         self.stages = stages.map(|(index, name)| Stage { name, state: state(index) }).collect();
     }
 
-    /// Adds a fact; nothing for what is not known.
+    /// Adds a fact, unless its value is unknown.
     pub fn fact(&mut self, label: Phrase, value: impl Into<Value>) {
         let value = value.into();
         if value != Value::Nothing {
@@ -117,7 +110,7 @@ impl View {
         }
     }
 
-    /// Adds lines of one sort; nothing when there are none.
+    /// Adds a section, unless it is empty.
     pub fn section(&mut self, title: Phrase, lines: impl IntoIterator<Item = Line>) {
         let lines: Vec<Line> = lines.into_iter().collect();
         if !lines.is_empty() {
@@ -125,7 +118,7 @@ impl View {
         }
     }
 
-    /// Adds something that a person can do.
+    /// Adds an action.
     pub fn act(&mut self, verb: Verb, about: &Subject, label: Phrase, command: impl Into<String>) {
         self.actions.push(Action::new(verb, about, label, command));
     }
@@ -162,19 +155,19 @@ impl From<Phrase> for Line {
 }
 
 word_enum! {
-    /// Where a thing stands: one vocabulary for every face.
+    /// The state of a thing: one vocabulary for the command line, the pages and the API.
     pub enum State {
         /// All is well.
         Ok = "ok",
         /// It has not run yet.
         New = "new",
-        /// It is at work.
+        /// It is running.
         Running = "running",
         /// It would start now.
         Due = "due",
-        /// It waits, because somebody asked for it or because it failed a moment ago.
+        /// It waits: a server asked for it, or it failed a moment ago.
         Waiting = "waiting",
-        /// What is allowed today is used up.
+        /// The daily quota is used up.
         Quota = "quota",
         /// There is nothing more to collect.
         Done = "done",
@@ -185,13 +178,13 @@ word_enum! {
         Paused = "paused",
         /// It is switched off in the config.
         Disabled = "disabled",
-        /// Something is missing that a person has to provide.
+        /// A setting is missing that a person has to provide.
         Setup = "setup",
     }
 }
 
 impl State {
-    /// The sign that stands for it, so that it does not depend on colour.
+    /// Its symbol, so that it does not depend on colour.
     pub fn mark(self) -> &'static str {
         match self {
             State::Ok => "●",
@@ -209,7 +202,7 @@ impl State {
         }
     }
 
-    /// Its word.
+    /// In words.
     pub fn phrase(self) -> Phrase {
         match self {
             State::Ok => phrase!("OK", "正常"),

@@ -1,15 +1,14 @@
-//! Listings that are narrowed down by what no index knows: rows are walked along their key, and only so many are looked at.
+//! Listings filtered by what no index covers: rows are read along their key, up to a limit.
 
 use crate::db;
 
 /// Whether a row is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It is.
     Yes,
-    /// It is not; others may be.
+    /// No, but later ones may be.
     No,
-    /// Neither it nor any behind it.
+    /// No, and no later one is.
     End,
 }
 
@@ -19,19 +18,19 @@ impl From<bool> for Fit {
     }
 }
 
-/// How far a walk goes.
+/// The limits of a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
-    /// Rows that are shown at once.
+    /// Rows of a page.
     pub shown: usize,
-    /// Rows that are looked at before the reader is asked to go on.
+    /// Rows to read before the reader has to ask for more.
     pub searched: usize,
 }
 
 impl Walk {
-    /// The rows that fit, and the key to go on from if there may be more.
+    /// The rows that fit, and the key to continue from if there may be more.
     ///
-    /// `page` answers so many rows behind a key, the first for none.
+    /// `page` loads so many rows after a key; `None` means from the beginning.
     pub fn list<T, K>(
         self,
         after: Option<K>,

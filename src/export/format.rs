@@ -8,23 +8,23 @@ use serde_json::Value as Json;
 use super::Cell;
 use crate::config::redact;
 
-/// How rows are written.
+/// The format of exported rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Comma-separated, as RFC 4180 says.
+    /// Comma-separated, as in RFC 4180.
     Csv,
     /// Tab-separated; tabs and line ends inside a cell become spaces.
     Tsv,
     /// One array of objects.
     Json,
-    /// One object a line.
+    /// One object per line.
     Ndjson,
 }
 
-/// What a spreadsheet needs.
+/// Options for spreadsheets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Leave cells alone that a spreadsheet would take for a formula.
+    /// Do not change cells that a spreadsheet would take for a formula.
     pub raw: bool,
     /// Begin with a byte order mark, by which Excel recognises UTF-8.
     pub bom: bool,
@@ -45,7 +45,7 @@ impl<W: Write> RowWriter<W> {
         Self { out, format, style, columns: Vec::new(), is_first: true }
     }
 
-    /// Writes what stands before the rows.
+    /// Writes what precedes the rows.
     pub fn begin<S: AsRef<str>>(&mut self, columns: &[S]) -> io::Result<()> {
         self.columns = columns.iter().map(|name| name.as_ref().to_owned()).collect();
         match self.format {
@@ -82,7 +82,7 @@ impl<W: Write> RowWriter<W> {
         }
     }
 
-    /// Writes what stands after the rows.
+    /// Writes what follows the rows.
     pub fn end(&mut self) -> io::Result<()> {
         if self.format == Format::Json {
             self.out.write_all(if self.is_first { b"]\n" } else { b"\n]\n" })?;
@@ -90,7 +90,7 @@ impl<W: Write> RowWriter<W> {
         self.out.flush()
     }
 
-    /// Gives back what it wrote to.
+    /// Returns the underlying writer.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -107,7 +107,7 @@ impl<W: Write> RowWriter<W> {
         }
     }
 
-    /// A spreadsheet runs what begins like a formula; an apostrophe before it makes it text.
+    /// Spreadsheets run text that begins like a formula, unless it is preceded by an apostrophe.
     fn guarded<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {
         if !self.style.raw && text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r']) {
             Cow::Owned(format!("'{text}"))
@@ -154,7 +154,7 @@ impl<W: Write> RowWriter<W> {
     }
 }
 
-/// The same without our secrets: what others said and we stored may repeat them.
+/// Redacts our secrets, which stored texts from outside may repeat.
 fn hidden(json: &Json) -> Json {
     match json {
         Json::String(text) => Json::from(redact(text)),
@@ -169,8 +169,8 @@ fn quoted(cell: &str) -> Cow<'_, str> {
     if is_plain { Cow::Borrowed(cell) } else { Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))) }
 }
 
-/// A cell on one line. Spreadsheets take a quotation mark at its beginning for the start of a quoted cell, which may hold a
-/// formula or swallow its neighbours; so it is quoted itself, unless the text is wanted as it is.
+/// A cell on one line. For spreadsheets a leading quotation mark begins a quoted cell, which may contain a formula or
+/// swallow the next cells; so the cell is quoted, unless the text is wanted unchanged.
 fn flat(cell: &str, is_raw: bool) -> Cow<'_, str> {
     let cell = if cell.contains(['\t', '\r', '\n']) {
         Cow::Owned(cell.replace("\r\n", " ").replace(['\t', '\r', '\n'], " "))
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// A small reader of RFC 4180, to hold the writer against.
+    /// A small reader of RFC 4180, to verify the output.
     fn read_csv(text: &str) -> Vec<Vec<String>> {
         let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
         let mut chars = text.chars().peekable();

@@ -1,4 +1,4 @@
-//! What was found and sent, as files for other programs: read in pages along a key, written row by row.
+//! Exports of rows as files for other programs: read in pages along a key, written row by row.
 
 mod format;
 mod workbook;
@@ -14,21 +14,21 @@ pub use workbook::{NotWritten, render_workbook};
 use crate::db::{self, Db};
 use crate::engine::table::{After, Table, TableFilter};
 
-/// Why an export ended early.
+/// Why an export failed or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The database refused.
+    /// The database failed.
     #[error(transparent)]
     Db(#[from] db::Error),
     /// The file or pipe cannot be written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// It was told to stop.
+    /// It was asked to stop.
     #[error("the export was interrupted")]
     Stopped,
 }
 
-/// Writes every row that `filter` means; answers how many there were.
+/// Writes every row that matches `filter`; returns how many there were.
 pub async fn write<W: Write>(
     db: &Db,
     table: &'static Table,

@@ -1,14 +1,13 @@
-//! Rows as a workbook of one sheet, for spreadsheets: numbers stay numbers, and no text becomes a formula.
+//! Rows as a workbook with one sheet, for spreadsheets: numbers stay numbers, and no text becomes a formula.
 
 use rust_xlsxwriter::{Format, Workbook};
 
 use super::Cell;
 use crate::config::redact;
 
-/// Why a workbook could not be made.
 pub type NotWritten = rust_xlsxwriter::XlsxError;
 
-/// The bytes of a workbook with one sheet: headings that stay in sight, and the rows.
+/// The bytes of a workbook with one sheet: frozen headings, and the rows.
 pub fn render_workbook(
     sheet_name: &str,
     columns: &[String],
@@ -25,7 +24,7 @@ pub fn render_workbook(
         for (column, field) in (0..).zip(fields) {
             match field {
                 Cell::Null => {}
-                // A cell of a sheet holds what a double can.
+                // A cell of a sheet holds a double.
                 Cell::Int(number) => drop(sheet.write_number(row, column, number as f64)?),
                 Cell::Flag(flag) => drop(sheet.write_boolean(row, column, flag)?),
                 Cell::Word(word) => drop(sheet.write_string(row, column, word)?),

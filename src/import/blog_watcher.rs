@@ -1,10 +1,11 @@
-//! `blog-watcher`: the state of every blog and the history of its checks, in both spellings of its columns.
+//! `blog-watcher`: the states of blogs and the history of their checks, with the column names of both versions.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::source::{
-    Became, Record, Refusal, SourceTable, import_table, is_no_list_of_texts, needed, needed_as, open, spare,
+    Record, Refusal, RowOutcome, SourceTable, import_table, is_no_list_of_texts, needed, needed_as, open,
+    spare,
 };
 use super::{Options, Report, in_one_go};
 use crate::blogs::store::{self, ImportedCheck, ImportedState};
@@ -47,7 +48,7 @@ pub async fn import(db: &Db, file: PathBuf, job: JobName, options: Options) -> d
     in_one_go(db, &how, "blog-watcher", Some(&of), move |tx| {
         let source = open(&file, "blog-watcher", "blog_state")?;
         let mut report = Report::default();
-        // When each blog was last read without trouble; the state itself only says when it was tried.
+        // When each blog was last read successfully; the state itself has only the last attempt.
         let mut good: HashMap<String, Timestamp> = HashMap::new();
         let history = import_table(tx, &source, &HISTORY, &options, &mut report, |tx, record, _| {
             let check = ImportedCheck {
@@ -63,7 +64,7 @@ pub async fn import(db: &Db, file: PathBuf, job: JobName, options: Options) -> d
                 let last = good.entry(check.blog_id.clone()).or_insert(check.checked_at);
                 *last = (*last).max(check.checked_at);
             }
-            Ok(Became::new(store::add_imported_check(tx, &check)?))
+            Ok(RowOutcome::new(store::add_imported_check(tx, &check)?))
         })?;
         let states = import_table(tx, &source, &STATE, &options, &mut report, |tx, record, _| {
             let blog_id = blog_id(record)?;
@@ -80,7 +81,7 @@ pub async fn import(db: &Db, file: PathBuf, job: JobName, options: Options) -> d
                 last_success_at: good.get(&blog_id).copied().unwrap_or(last_check_at).min(last_check_at),
                 blog_id,
             };
-            Ok(Became::new(store::add_state(tx, &job, &state)?))
+            Ok(RowOutcome::new(store::add_state(tx, &job, &state)?))
         })?;
         report.tables.push(states.finish("blog_state"));
         report.tables.push(history.finish("check_history"));
@@ -89,7 +90,7 @@ pub async fn import(db: &Db, file: PathBuf, job: JobName, options: Options) -> d
     .await
 }
 
-/// The ids of the blogs that the file knows.
+/// The ids of the blogs in the file.
 pub fn list_ids(file: &std::path::Path) -> db::Result<Vec<String>> {
     let source = open(file, "blog-watcher", "blog_state")?;
     let mut ids = Vec::new();
@@ -97,7 +98,7 @@ pub fn list_ids(file: &std::path::Path) -> db::Result<Vec<String>> {
         if let [crate::db::Raw::Text(bytes)] = cells
             && let Ok(id) = std::str::from_utf8(bytes)
         {
-            // As the rows themselves are read.
+            // Read them as the import does.
             ids.extend(Some(id.trim().to_owned()).filter(|id| is_blog_id(id)));
         }
         Ok(())

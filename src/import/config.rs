@@ -1,11 +1,11 @@
-//! What an import adds to the config file: jobs, and blogs of a job.
+//! Additions to the config file by an import: jobs, and blogs of a job.
 
 use super::jobs_yaml::YamlJob;
 use super::list::{KnownBlog, NewBlog};
 use crate::blogs;
 use crate::config::{Config, ConfigText, EditError, Pairs};
 
-/// The blogs that the config watches, of every job.
+/// The blogs of all jobs in the config.
 pub fn list_blogs(config: &Config) -> Vec<KnownBlog> {
     let jobs = config.jobs.iter().filter(|job| job.kind == blogs::KIND);
     let keys = jobs.filter_map(|job| job.section.keys::<blogs::config::Keys>().ok());
@@ -18,7 +18,7 @@ pub fn list_blogs(config: &Config) -> Vec<KnownBlog> {
         .collect()
 }
 
-/// Adds blogs to a `blogs` job, which is made if the file has none of that name.
+/// Adds blogs to a `blogs` job, which is created if there is none of that name.
 pub fn add_blogs(
     document: &mut ConfigText,
     config: &Config,
@@ -40,9 +40,9 @@ fn pairs_of(blog: &NewBlog) -> Pairs {
     pairs
 }
 
-/// Adds the jobs of a jobs.yaml that the file does not have; answers their names.
+/// Adds the jobs of a jobs.yaml that the file does not have; returns their names.
 ///
-/// They tell the only mail channel that there is, if there is one.
+/// They deliver to the only mail channel, if there is exactly one.
 pub fn add_jobs(
     document: &mut ConfigText,
     config: &Config,

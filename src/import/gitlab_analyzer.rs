@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::source::{
-    Became, Record, Refusal, RowError, SourceTable, import_table, is_below_zero, needed, needed_as, open,
+    Record, Refusal, RowError, RowOutcome, SourceTable, import_table, is_below_zero, needed, needed_as, open,
     quote, spare,
 };
 use super::{Options, Report, in_one_go};
@@ -16,9 +16,9 @@ use crate::db::{self, Db, Foreign, Raw, Tx};
 use crate::id::{JobName, RunId};
 use crate::phrase;
 
-/// Commits that are written at once.
+/// Commits written at once.
 const BATCH: usize = 500;
-/// The longest name of a branch, in bytes; it stands in an index.
+/// The longest branch name in bytes; it is part of an index.
 const MAX_BRANCH_BYTES: usize = 1000;
 
 const PROJECTS: SourceTable = SourceTable {
@@ -70,20 +70,20 @@ const RESULTS: SourceTable = SourceTable {
     ],
 };
 
-/// Where the rows belong.
+/// Where the rows are imported to.
 #[derive(Clone, Debug)]
 pub struct Home {
     /// The job, if the config has it.
     pub job: Option<JobName>,
-    /// The GitLab that the projects are on.
+    /// The GitLab host of the projects.
     pub host: String,
     /// How addresses of authors are stored.
     pub emails: Emails,
-    /// Whether the config has a job for that GitLab, so that a run which was cut off can go on.
+    /// Whether the config has a job for that GitLab, so that an interrupted run can be continued.
     pub can_go_on: bool,
 }
 
-/// The address of the GitLab that the file was collected from, if it says so. Its token is not looked at.
+/// The address of the GitLab that the file was collected from, if it contains it. Its token is not read.
 pub fn find_gitlab(file: &Path) -> db::Result<Option<String>> {
     let source = Foreign::open(file)?;
     let mut found = None;
@@ -124,11 +124,11 @@ struct Import<'a> {
     options: &'a Options,
     home: &'a Home,
     report: Report,
-    /// From GitLab's numbers of projects to ours.
+    /// From GitLab's project ids to ours.
     ours: HashMap<i64, i64>,
 }
 
-/// Our number of a project; one that is only mentioned gets a row that the next run fills in.
+/// Our id of a project; one that is only mentioned gets a row that the next run completes.
 fn our_project(
     tx: &mut Tx<'_>,
     ours: &mut HashMap<i64, i64>,
@@ -180,7 +180,7 @@ impl Import<'_> {
                 let now = tx.now();
                 let (id, is_new) = store::add_project(tx, host, &remote, now)?;
                 ours.insert(remote_id, id);
-                Ok(Became::new(is_new))
+                Ok(RowOutcome::new(is_new))
             })?;
         self.report.tables.push(tally.finish("projects"));
         Ok(())
@@ -223,7 +223,7 @@ impl Import<'_> {
                     (tally.added, tally.known) = (tally.added + added, tally.known + BATCH as u64 - added);
                     waiting.clear();
                 }
-                Ok(Became::Waiting)
+                Ok(RowOutcome::Waiting)
             })?;
         let added = store::add_commits(tx, &waiting)?;
         tally.added += added;
@@ -240,13 +240,14 @@ impl Import<'_> {
         let runs = import_table(tx, self.source, &RUNS, self.options, &mut self.report, |tx, record, _| {
             let mut run = read_run(record)?;
             let other = run::find_running(tx)?.filter(|running| running.run_id != run.run_id);
-            // There is one running run, and somebody must be able to end it; `bulk resume` takes up a cancelled one.
+            // There can be only one running run, and a job has to continue it; otherwise import it as cancelled, for
+            // `bulk resume`.
             if run.status == RunStatus::Running && (other.is_some() || !home.can_go_on) {
                 closed = true;
                 (run.status, run.completed_at_utc) = (RunStatus::Cancelled, Some(tx.now()));
             }
             taken.insert(run.run_id);
-            Ok(Became::new(run::add_imported_run(tx, &run, job)?))
+            Ok(RowOutcome::new(run::add_imported_run(tx, &run, job)?))
         })?;
         let results =
             import_table(tx, self.source, &RESULTS, self.options, &mut self.report, |tx, record, _| {
@@ -290,11 +291,11 @@ impl Import<'_> {
                     error_message,
                     processed_at_utc,
                 };
-                Ok(Became::new(run::add_imported_result(tx, &result)?))
+                Ok(RowOutcome::new(run::add_imported_result(tx, &result)?))
             })?;
         if closed {
             self.report.note(phrase!(
-                "a run that was not ended is imported as cancelled; `tsuzuki bulk resume` goes on with its targets",
+                "a run that was not ended is imported as cancelled; `tsuzuki bulk resume` continues with its targets",
                 "終わっていない実行は中止扱いで取り込みます。残りは `tsuzuki bulk resume` で続けられます"
             ));
         }
@@ -304,7 +305,7 @@ impl Import<'_> {
     }
 }
 
-/// A run with our meaning of `completed_count`: theirs counts failures, too.
+/// Converts a run to our `completed_count`: theirs includes failures.
 fn read_run(record: &Record<'_>) -> Result<ImportedRun, Refusal> {
     let word = record.word("status")?;
     let status = word.parse().map_err(|_| {

@@ -8,26 +8,26 @@ use crate::id::JobName;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// The largest file that is read; real ones have a few kilobytes.
+/// The largest file; real ones have a few kilobytes.
 pub const MAX_BYTES: u64 = 1 << 20;
 
-/// A job as our config file will have it.
+/// A job as a table of our config file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct YamlJob {
     pub name: JobName,
-    /// Its keys, in order, without `name` and `kind`.
+    /// In order, without `name` and `kind`.
     pub keys: Vec<(String, toml::Value)>,
 }
 
-/// The jobs of a file, and what of it has no place here.
+/// The jobs of a file, and what could not be converted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct YamlJobs {
     pub jobs: Vec<YamlJob>,
-    /// One line for each thing that is left out.
+    /// One line for each setting that is left out.
     pub notices: Vec<Phrase>,
 }
 
-/// Reads the text of `jobs.yaml`; the reader's own budget bounds aliases, depth and size.
+/// Parses `jobs.yaml`; the YAML parser limits aliases, depth and size.
 pub fn parse(text: &str) -> Result<YamlJobs, Phrase> {
     let root: Json = serde_saphyr::from_str(text).map_err(|error| {
         phrase!(
@@ -53,7 +53,7 @@ pub fn parse(text: &str) -> Result<YamlJobs, Phrase> {
         {
             Ok((job, _)) if read.jobs.iter().any(|known| known.name == job.name) => {
                 read.notices.push(phrase!(
-                    "the job `{name}` stands twice in jobs.yaml; the first one counts",
+                    "the job `{name}` is in jobs.yaml twice; the first one is used",
                     "jobs.yaml にジョブ `{name}` が 2 つあるため、最初のものを使います",
                     name = &job.name
                 ));

@@ -1,4 +1,4 @@
-//! Lists of blogs, from OPML or plain addresses, as entries of the config that it does not have yet. Pure.
+//! Lists of blogs, from OPML or plain addresses, as config entries that the config does not have yet. Pure.
 
 use std::collections::HashSet;
 
@@ -8,32 +8,29 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text;
 
-/// The longest id that is made of a title, in characters.
+/// The longest id made from a title, in characters.
 const MAX_ID_CHARS: usize = 60;
 
-/// A blog that may be added.
+/// A blog to be added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
-    /// The id it should have.
+    /// The preferred id.
     pub id: Option<String>,
-    /// What it is called.
     pub title: Option<String>,
-    /// The folder it stands in.
     pub folder: Option<String>,
     pub page: Option<String>,
     pub feed: Option<String>,
     pub sitemap: Option<String>,
 }
 
-/// A blog as the config file will have it.
+/// A blog as an entry of the config file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct NewBlog {
     pub id: String,
     pub url: String,
-    /// What it is called, if its id does not say so.
+    /// Its title, if the id does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The folder it stands in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,19 +39,18 @@ pub struct NewBlog {
     pub sitemap: Option<String>,
 }
 
-/// A blog that the config has.
+/// A blog in the config.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownBlog {
     pub id: String,
     pub url: Url,
-    /// Its feed, if the config names it.
+    /// Its feed, if the config has it.
     pub feed: Option<Url>,
 }
 
-/// What becomes of a list.
+/// The result of comparing a list with the config.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListSelection {
-    /// What is new.
     pub new: Vec<NewBlog>,
     /// How many are there already, in the config or earlier in the list.
     pub known: usize,
@@ -74,7 +70,7 @@ pub fn of_opml(list: opml::FeedList) -> Vec<Candidate> {
     list.feeds.into_iter().map(candidate).collect()
 }
 
-/// The addresses of a plain list: one a line, a name may follow; `#` begins a comment.
+/// The addresses of a plain list: one per line, followed by an optional name; `#` begins a comment.
 pub fn of_urls(text: &str) -> Vec<Candidate> {
     let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
     lines
@@ -87,10 +83,10 @@ pub fn of_urls(text: &str) -> Vec<Candidate> {
         .collect()
 }
 
-/// Leaves out what the config has, and gives the rest ids that nobody has.
+/// Leaves out what the config has, and gives the rest unused ids.
 ///
-/// A feed is known by its address, a page without a feed by its own; a feed whose page is watched without a feed is
-/// known, too, because that feed would be found there.
+/// A feed is compared by its address, a page without a feed by its own. A feed is also known if its page is watched
+/// without a feed, because the feed would be discovered there.
 pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> ListSelection {
     let mut ids: HashSet<String> = known.iter().map(|blog| blog.id.clone()).collect();
     let mut feeds: HashSet<String> =
@@ -144,7 +140,7 @@ pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> ListSelection {
     chosen
 }
 
-/// What makes a page the same: lists write the address of a page with and without its last slash.
+/// Compares pages without the last slash, which lists may omit.
 fn page_key(page: &Url) -> String {
     comparison_key(page).trim_end_matches('/').to_owned()
 }
@@ -168,7 +164,7 @@ fn addresses(candidate: &Candidate) -> Result<Addresses, Phrase> {
         },
     };
     let feed = read(&candidate.feed)?;
-    // A page that is badly written does not spoil a good feed.
+    // An invalid page does not matter if the feed is valid.
     let page = match (read(&candidate.page), &feed) {
         (Ok(Some(page)), _) => page,
         (Ok(None) | Err(_), Some(feed)) => site_of(feed),
@@ -178,7 +174,7 @@ fn addresses(candidate: &Candidate) -> Result<Addresses, Phrase> {
     Ok((page, feed, read(&candidate.sitemap).unwrap_or(None)))
 }
 
-/// The front page of the site that a feed is on.
+/// The home page of a feed's site.
 fn site_of(feed: &Url) -> Url {
     let mut site = feed.clone();
     site.set_path("/");
@@ -187,7 +183,7 @@ fn site_of(feed: &Url) -> Url {
     site
 }
 
-/// The title, or the host, as a word: lower-case letters and digits of any script, with dashes between.
+/// The title, or the host, as an id: lower-case letters and digits of any script, with dashes between.
 fn base_id(title: Option<&str>, page: &Url) -> String {
     let word = |text: &str| {
         let dashed: String =

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::source::{Became, Refusal, SourceColumn, SourceTable, import_table, needed, open, quote, spare};
+use super::source::{
+    Refusal, RowOutcome, SourceColumn, SourceTable, import_table, needed, open, quote, spare,
+};
 use super::{Options, Report, in_one_go};
 use crate::db::{self, Db};
 use crate::id::JobName;
@@ -23,7 +25,7 @@ const COLUMNS: &[SourceColumn] = &[
 ];
 const ITEMS: SourceTable = SourceTable { name: "items", columns: COLUMNS };
 
-/// Imports `items` for `job`, whose feed is `feed` if the config knows it.
+/// Imports `items` for `job`, whose feed is `feed` if the config has it.
 pub async fn import(
     db: &Db,
     file: PathBuf,
@@ -67,7 +69,7 @@ pub async fn import(
                 created_at: record.time("created_at")?,
                 last_checked_at: record.time("last_checked_at")?,
             };
-            Ok(Became::new(store::add_imported(tx, &job, &item)?))
+            Ok(RowOutcome::new(store::add_imported(tx, &job, &item)?))
         })?;
         report.tables.push(tally.finish("items"));
         match (&feed, store::find_first_created(tx, &job)?) {

@@ -1,4 +1,4 @@
-//! Moving over from other programs: what they know becomes what we know, once, and nothing is told twice.
+//! Imports the data of other programs once, so that nothing is sent a second time.
 //!
 //! ```text
 //! SQLite file ──read-only──▶ rows ──read──┬─▶ row of ours ──add──▶ added | known already
@@ -7,7 +7,7 @@
 //! jobs.yaml, config.toml, OPML, lists ──▶ `[[job]]` and `[[job.blog]]`, by edits that keep comments
 //! ```
 //!
-//! The database comes before the config file: a job must not run before it knows what was sent.
+//! Import the database before the config file: a job must not run before it knows what was sent.
 
 pub mod blog_watcher;
 pub mod config;
@@ -34,23 +34,23 @@ use crate::engine::events::JobEvent;
 use crate::id::JobName;
 use crate::ledger::{Subject, event};
 
-/// Told how many rows of a table have been read, and how many there are.
+/// Called with a table, the number of rows read so far, and their total.
 pub type Progress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
 
-/// How an import is done.
+/// The options of an import.
 #[derive(Clone)]
 pub struct Options {
-    /// Whether everything is undone at the end.
+    /// Whether to roll back at the end.
     pub dry_run: bool,
-    /// The zone of times that name none.
+    /// The zone of times without one.
     pub zone: TimeZone,
     pub progress: Progress,
-    /// Cancelled when the import is to stop; then nothing is imported.
+    /// Cancelled when the import should stop; then nothing is imported.
     pub stop: CancellationToken,
 }
 
 impl Options {
-    /// For real, with times in UTC, unwatched.
+    /// Not a dry run, with times in UTC and without progress.
     pub fn plain() -> Self {
         Self {
             dry_run: false,
@@ -61,7 +61,7 @@ impl Options {
     }
 }
 
-/// Runs an import in one transaction, or rehearses it, and notes in the story of the job that it happened.
+/// Runs an import in one transaction, or rolls it back for a dry run, and records an event of the job.
 async fn in_one_go(
     db: &Db,
     options: &Options,

@@ -1,16 +1,17 @@
-//! Times as other programs write them: ISO 8601 with or without a zone, SQLite's own, Go's, RFC 2822, Unix numbers.
+//! Times as other programs write them: ISO 8601 with or without a zone, SQLite's and Go's formats, RFC 2822, Unix
+//! numbers.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use crate::time::Timestamp;
 
-/// Numbers below this are seconds since 1970, up to the year 5138; above it, milliseconds.
+/// Smaller numbers are seconds since 1970, up to the year 5138; larger ones are milliseconds.
 const LARGEST_SECONDS: i64 = 100_000_000_000;
-/// The largest number of milliseconds that is believed: the year 5138 again.
+/// The largest number of milliseconds that is accepted: again the year 5138.
 const LARGEST_MILLIS: i64 = LARGEST_SECONDS * 1000;
 
-/// The moment that a text means; `zone` holds for texts that name none.
+/// Parses a time; `zone` applies to texts without one.
 pub fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let text = text.trim();
     if let Ok(at) = text.parse::<Timestamp>() {
@@ -24,7 +25,7 @@ pub fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
         .or_else(|| jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok().map(Timestamp::from))
 }
 
-/// The moment that a number means: seconds or milliseconds since 1970.
+/// A number as a time: seconds or milliseconds since 1970.
 pub fn of_number(number: i64) -> Option<Timestamp> {
     match number {
         0..LARGEST_SECONDS => Some(Timestamp::from_millis(number * 1000)),
@@ -33,8 +34,7 @@ pub fn of_number(number: i64) -> Option<Timestamp> {
     }
 }
 
-/// `2025-06-01 09:00:00.123456789 +0900 JST m=+0.01`: what Go's `time.Time` says of itself, and what its SQLite
-/// drivers store.
+/// `2025-06-01 09:00:00.123456789 +0900 JST m=+0.01`: the text of Go's `time.Time`, which its SQLite drivers store.
 fn of_go(text: &str) -> Option<Timestamp> {
     let mut parts = text.split_whitespace();
     let (date, time, offset) = (parts.next()?, parts.next()?, parts.next()?);
@@ -44,7 +44,7 @@ fn of_go(text: &str) -> Option<Timestamp> {
     format!("{date}T{time}{}:{}", offset.get(..3)?, offset.get(3..)?).parse().ok()
 }
 
-/// A date and a clock without a zone, or a date alone: its midnight.
+/// A date and a time without a zone, or a date alone, which means its midnight.
 fn of_clock(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let local: DateTime = text.parse().ok()?;
     local.to_zoned(zone.clone()).ok().map(|zoned| zoned.timestamp().into())

@@ -1,23 +1,23 @@
-//! What an import did, table by table, with the reasons for what it refused.
+//! The result of an import, table by table, with the reasons for rejected rows.
 
 use std::collections::BTreeMap;
 
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// Different reasons that are kept per table; a hostile file has as many as it likes.
+/// Different reasons per table; a hostile file may have any number.
 const MOST_REASONS: usize = 20;
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Report {
-    /// Table by table, in the order of the import.
+    /// In the order of the import.
     pub tables: Vec<TableReport>,
-    /// What else the user should know.
+    /// Further notices for the user.
     pub notices: Vec<Phrase>,
 }
 
-/// What became of the rows of one table.
+/// The result for the rows of one table.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TableReport {
     pub table: String,
@@ -27,35 +27,34 @@ pub struct TableReport {
     pub added: u64,
     /// Rows that were here already.
     pub known: u64,
-    /// Rows that cannot be taken.
+    /// Rows that cannot be imported.
     pub refused: u64,
-    /// Why, most frequent first.
+    /// Most frequent first.
     pub reasons: Vec<Reason>,
 }
 
-/// Why rows were refused.
+/// A reason why rows were rejected.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Reason {
-    /// What is wrong.
     pub reason: Phrase,
-    /// With how many rows.
+    /// The number of rows.
     pub count: u64,
-    /// The first of them, by its place in the table.
+    /// The first of them, by its position in the table.
     pub first_row: u64,
 }
 
 impl Report {
-    /// Rows that are new here, over all tables.
+    /// New rows over all tables.
     pub fn added(&self) -> u64 {
         self.tables.iter().map(|table| table.added).sum()
     }
 
-    /// Rows that could not be taken, over all tables.
+    /// Rejected rows over all tables.
     pub fn refused(&self) -> u64 {
         self.tables.iter().map(|table| table.refused).sum()
     }
 
-    /// Adds something that the user should know, once.
+    /// Adds a notice for the user, unless it is there already.
     pub fn note(&mut self, notice: impl Into<Phrase>) {
         let notice = notice.into();
         if !self.notices.contains(&notice) {
@@ -64,19 +63,19 @@ impl Report {
     }
 }
 
-/// The count of one table in the making.
+/// Counts the rows of one table.
 #[derive(Debug, Default)]
 pub(super) struct TableCount {
     pub(super) found: u64,
     pub(super) added: u64,
     pub(super) known: u64,
     refused: u64,
-    /// By their English words.
+    /// By the English text.
     reasons: BTreeMap<String, Reason>,
 }
 
 impl TableCount {
-    /// Counts the present row as refused.
+    /// Counts the present row as rejected.
     pub(super) fn refuse(&mut self, mut reason: Phrase) {
         self.refused += 1;
         let mut key = reason.to_string();

@@ -1,4 +1,4 @@
-//! Tables of another program: their columns under whatever name, and their rows, read one by one and judged alone.
+//! Tables of another program: maps their columns, and reads and checks their rows one by one.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use crate::phrase::Phrase;
 use crate::text;
 use crate::time::Timestamp;
 
-/// Rows between two looks at whether to stop.
+/// Rows between two checks for cancellation.
 const POLL_EVERY: u64 = 500;
-/// The longest text that is taken from one column, in bytes.
+/// The longest text of a column, in bytes.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// A table that an import reads.
@@ -23,33 +23,33 @@ pub(super) struct SourceTable {
     pub(super) columns: &'static [SourceColumn],
 }
 
-/// A column of it: our name, names of other versions, and whether there is no import without it.
+/// A column: our name, names in other versions, and whether it is required.
 pub(super) struct SourceColumn {
     name: &'static str,
     also: &'static [&'static str],
     is_needed: bool,
 }
 
-/// A column that must be there.
+/// A required column.
 pub(super) const fn needed(name: &'static str) -> SourceColumn {
     SourceColumn { name, also: &[], is_needed: true }
 }
 
-/// A column that must be there under one of its names.
+/// A required column that may have other names.
 pub(super) const fn needed_as(name: &'static str, also: &'static [&'static str]) -> SourceColumn {
     SourceColumn { name, also, is_needed: true }
 }
 
-/// A column that counts as NULL when it is not there.
+/// A column that counts as NULL if it is missing.
 pub(super) const fn spare(name: &'static str, also: &'static [&'static str]) -> SourceColumn {
     SourceColumn { name, also, is_needed: false }
 }
 
-/// Why a row is not taken, in words that fit into a list.
+/// Why a row is rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal(pub(super) Phrase);
 
-/// What ends the work on a row: the row itself, or the database.
+/// What aborts the import of a row: the row itself, or the database.
 #[derive(Debug)]
 pub(super) enum RowError {
     Row(Refusal),
@@ -68,22 +68,22 @@ impl From<db::Error> for RowError {
     }
 }
 
-/// What became of a row.
+/// The result for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Became {
+pub(super) enum RowOutcome {
     Added,
     Known,
-    /// It waits with others to be written; they are counted later.
+    /// It will be written together with others, which are counted later.
     Waiting,
 }
 
-impl Became {
+impl RowOutcome {
     pub(super) fn new(is_new: bool) -> Self {
-        if is_new { Became::Added } else { Became::Known }
+        if is_new { RowOutcome::Added } else { RowOutcome::Known }
     }
 }
 
-/// Opens the database of the program `of`, which would have made this table.
+/// Opens the database of the program `of`, in which `table` is expected.
 pub(super) fn open(file: &Path, of: &str, table: &str) -> db::Result<Foreign> {
     let source = Foreign::open(file)?;
     if source.tables()?.iter().any(|name| name == table) {
@@ -96,14 +96,14 @@ pub(super) fn open(file: &Path, of: &str, table: &str) -> db::Result<Foreign> {
     )))
 }
 
-/// Reads every row of `table` and hands it to `take`; a table that is not there is passed over with a notice.
+/// Passes every row of `table` to `take`; a missing table is skipped with a notice.
 pub(super) fn import_table(
     tx: &mut Tx<'_>,
     source: &Foreign,
     table: &SourceTable,
     options: &Options,
     report: &mut Report,
-    mut take: impl FnMut(&mut Tx<'_>, &Record<'_>, &mut TableCount) -> Result<Became, RowError>,
+    mut take: impl FnMut(&mut Tx<'_>, &Record<'_>, &mut TableCount) -> Result<RowOutcome, RowError>,
 ) -> db::Result<TableCount> {
     let mut tally = TableCount::default();
     let Some(columns) = find_columns(source, table, report)? else { return Ok(tally) };
@@ -127,9 +127,9 @@ pub(super) fn import_table(
             .collect();
         let record = Record { columns: table.columns, cells: &cells, zone: &options.zone };
         match take(tx, &record, &mut tally) {
-            Ok(Became::Added) => tally.added += 1,
-            Ok(Became::Known) => tally.known += 1,
-            Ok(Became::Waiting) => {}
+            Ok(RowOutcome::Added) => tally.added += 1,
+            Ok(RowOutcome::Known) => tally.known += 1,
+            Ok(RowOutcome::Waiting) => {}
             Err(RowError::Row(Refusal(reason))) => tally.refuse(reason),
             Err(RowError::Db(error)) => return Err(error),
         }
@@ -139,7 +139,7 @@ pub(super) fn import_table(
     Ok(tally)
 }
 
-/// The source's name of each column; `None` in its place when it has none, `None` in all when there is no table.
+/// The source's name of each column, `None` for a missing column; `None` altogether if the table is missing.
 fn find_columns(
     source: &Foreign,
     table: &SourceTable,
@@ -199,12 +199,12 @@ impl Record<'_> {
         at.and_then(|at| self.cells.get(at)).copied().unwrap_or(Raw::Null)
     }
 
-    /// Text that must be there; numbers count as their digits.
+    /// A required text; numbers are converted.
     pub(super) fn text(&self, name: &str) -> Result<String, Refusal> {
         self.find_text(name)?.ok_or_else(|| is_null(name))
     }
 
-    /// Text that must be there and say something.
+    /// A required text that is not empty.
     pub(super) fn word(&self, name: &str) -> Result<String, Refusal> {
         let text = self.text(name)?;
         match text.trim() {
@@ -231,7 +231,7 @@ impl Record<'_> {
         }
     }
 
-    /// A whole number; text of digits counts.
+    /// An integer, also as text.
     pub(super) fn int(&self, name: &str) -> Result<i64, Refusal> {
         self.find_int(name)?.ok_or_else(|| is_null(name))
     }
@@ -250,7 +250,7 @@ impl Record<'_> {
         })
     }
 
-    /// A number that is not below zero.
+    /// A number that is not negative.
     pub(super) fn count(&self, name: &str) -> Result<i64, Refusal> {
         match self.int(name)? {
             number if number >= 0 => Ok(number),
@@ -269,7 +269,7 @@ impl Record<'_> {
         }
     }
 
-    /// A moment in any spelling that these programs write.
+    /// A time in any format that these programs write.
     pub(super) fn time(&self, name: &str) -> Result<Timestamp, Refusal> {
         self.find_time(name)?.ok_or_else(|| is_null(name))
     }
@@ -313,7 +313,7 @@ pub(super) fn is_no_list_of_texts(name: &str) -> Refusal {
     Refusal(phrase!("`{name}` is not a JSON array of texts", "`{name}` が文字列の JSON 配列ではありません"))
 }
 
-/// `text` as it may stand in a refusal: short, on one line.
+/// `text` for a message: short and on one line.
 pub(super) fn quote(text: &str) -> String {
     text::shorten(&text::one_line(text), 40)
 }

@@ -1,4 +1,4 @@
-//! `config.toml` of blog-watcher: the blogs that it names, in the shapes that its versions used.
+//! `config.toml` of blog-watcher: its blogs, in the formats of its versions.
 
 use toml::{Table, Value};
 
@@ -6,7 +6,7 @@ use super::list::Candidate;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// Reads the blogs of a `config.toml`: `[[blogs]]` with an id or a name, or `[blogs.ID]`.
+/// Parses the blogs of a `config.toml`: `[[blogs]]` with an id or a name, or `[blogs.ID]`.
 pub fn parse(text: &str) -> Result<(Vec<Candidate>, Vec<Phrase>), Phrase> {
     let root: Table = text.parse().map_err(|error: toml::de::Error| {
         phrase!("this is no TOML: {why}", "TOML として読めません：{why}", why = error.message())
@@ -63,7 +63,7 @@ pub fn parse(text: &str) -> Result<(Vec<Candidate>, Vec<Phrase>), Phrase> {
     Ok((found, notices))
 }
 
-/// Gives every blog the id under which the state file knows it, where its config has none of its own.
+/// Gives every blog without its own id the one it has in the state file.
 pub fn adopt_ids(blogs: &mut [Candidate], known: &[String]) {
     for blog in blogs.iter_mut().filter(|blog| blog.id.is_none()) {
         let is_known = |name: &Option<String>| name.clone().filter(|name| known.contains(name));

@@ -1,4 +1,4 @@
-//! How far a search has been read: the seed's `collect_cursor`.
+//! Positions of searches: the seed's `collect_cursor`.
 
 use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
@@ -7,18 +7,17 @@ use crate::{params, sql};
 /// The position of one query set of one job.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct Cursor {
-    /// The job it belongs to.
     pub job_name: String,
     /// SHA-256 of the query set, 64 characters.
     pub query_set_hash: String,
     /// Where the next page begins.
     pub start_index: i64,
-    /// Nothing more is to be had.
+    /// There is nothing more to collect.
     pub is_exhausted: bool,
     pub last_updated_at: Timestamp,
 }
 
-/// The cursor of a query set, or `None` when it has never been read.
+/// The cursor of a query set, or `None` if it was never read.
 pub fn find(tx: &mut Tx<'_>, job_name: &str, query_set_hash: &str) -> db::Result<Option<Cursor>> {
     tx.find(
         sql!(
@@ -30,7 +29,7 @@ pub fn find(tx: &mut Tx<'_>, job_name: &str, query_set_hash: &str) -> db::Result
     )
 }
 
-/// Writes a cursor; `last_updated_at` moves whether it is new or not.
+/// Saves a cursor and sets `last_updated_at`.
 pub fn put(
     tx: &mut Tx<'_>,
     job_name: &str,
@@ -50,7 +49,7 @@ pub fn put(
     )
 }
 
-/// Adds a cursor of another program unless that query set has one; `true` if it was new.
+/// Adds a cursor of another program unless the query set has one; `true` if it was new.
 pub fn add(tx: &mut Tx<'_>, cursor: &Cursor) -> db::Result<bool> {
     tx.execute_one(
         sql!(
@@ -67,7 +66,7 @@ pub fn add(tx: &mut Tx<'_>, cursor: &Cursor) -> db::Result<bool> {
     )
 }
 
-/// Forgets every cursor of a job; answers how many there were.
+/// Deletes every cursor of a job; returns how many there were.
 pub fn reset_by_job(tx: &mut Tx<'_>, job_name: &str) -> db::Result<u64> {
     tx.execute(sql!("DELETE FROM collect_cursor WHERE job_name = ?1"), params![job_name])
 }

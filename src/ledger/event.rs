@@ -1,4 +1,4 @@
-//! The append-only story that `why` tells: every decision that changed something, with its reason code.
+//! The append-only log behind `why`: every decision that changed something, with its reason code.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// A decision, as it was made.
+/// A recorded decision.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Event {
     pub at: Timestamp,
-    /// In which job, if in one.
+    /// The job, if it belongs to one.
     pub job_name: Option<String>,
     pub subject: Subject,
     /// The reason code: a short stable word such as `baseline` or `not_valuable`.
     pub code: String,
-    /// What else there is to say, as JSON.
+    /// Details as JSON.
     pub detail: Json,
 }
 
@@ -43,7 +43,7 @@ pub fn add(
     )
 }
 
-/// Adds what happened; call it in the transaction that makes the change.
+/// Adds a typed event; call it in the transaction that makes the change.
 pub fn record<E: EventDetail>(
     tx: &mut Tx<'_>,
     job_name: Option<&JobName>,
@@ -57,7 +57,6 @@ pub fn record<E: EventDetail>(
 
 /// The code of an event: a short stable word.
 pub trait EventCode {
-    /// The word that is stored.
     fn word(&self) -> &str;
 }
 
@@ -67,10 +66,9 @@ impl EventCode for &str {
     }
 }
 
-/// Makes an enum of the codes of events about one sort of thing (without `on`: about any), with what each says in
-/// English and Japanese.
+/// Defines an enum of event codes with English and Japanese words; `on` restricts it to subjects of one kind.
 ///
-/// `words` renders such an event. What its detail says under `why`, `until` and `delivery` is added behind the words.
+/// `words` renders such an event. The details `why`, `until` and `delivery` are added after the words.
 #[macro_export]
 macro_rules! event_codes {
     ($(#[$doc:meta])* $name:ident $(on $subject:expr)?; $($variant:ident = $word:literal, $en:literal, $ja:literal;)+) => {
@@ -82,14 +80,14 @@ macro_rules! event_codes {
         }
 
         impl $name {
-            /// What it says.
+            /// In words.
             pub fn phrase(self) -> $crate::phrase::Phrase {
                 match self {
                     $(Self::$variant => $crate::phrase!($en, $ja),)+
                 }
             }
 
-            /// What an event with one of these codes says.
+            /// The words of an event with one of these codes.
             pub fn words(event: &$crate::ledger::event::Event) -> Option<$crate::phrase::Phrase> {
                 $(if event.subject.word() != $subject {
                     return None;
@@ -107,7 +105,7 @@ macro_rules! event_codes {
     };
 }
 
-/// What an event says, and what its detail adds to it.
+/// Adds the details of an event to its words.
 pub fn with_detail(says: Phrase, detail: &Json) -> Phrase {
     let phrase_at =
         |key: &str| phrase::stored::deserialize(detail.get(key)?).ok().filter(|why| !why.is_empty());
@@ -126,18 +124,18 @@ pub fn with_detail(says: Phrase, detail: &Json) -> Phrase {
     }
 }
 
-/// What can happen to one sort of thing, with typed details: a code and its details, and what to say of it.
+/// Events about one kind of thing with typed details: a code, its details and how to word it.
 ///
 /// An enum whose variants are the codes: `#[serde(tag = "code", rename_all = "snake_case")]`.
 pub trait EventDetail: Serialize + DeserializeOwned {
-    /// The word of the subjects that it happens to.
+    /// The kind of its subjects.
     const SUBJECT: &'static str;
 
-    /// What happened, for people.
+    /// In words.
     fn phrase(&self) -> Phrase;
 }
 
-/// What `event` says, if it is one of `E`.
+/// The words of `event`, if it is one of `E`.
 pub fn words<E: EventDetail>(event: &Event) -> Option<Phrase> {
     (event.subject.word() == E::SUBJECT).then(|| parse::<E>(event)).flatten().map(|event| event.phrase())
 }
@@ -152,10 +150,10 @@ pub fn parse<E: EventDetail>(event: &Event) -> Option<E> {
     serde_json::from_value(Json::Object(fields)).ok()
 }
 
-/// The tag of an event's code.
+/// The serde tag of an event's code.
 const CODE: &str = "code";
 
-/// The code, and everything else.
+/// The code, and all other fields.
 fn split<E: EventDetail>(event: &E) -> (String, Json) {
     let mut fields = match serde_json::to_value(event) {
         Ok(Json::Object(fields)) => fields,
@@ -191,7 +189,7 @@ pub fn list_about(tx: &mut Tx<'_>, subject: &Subject, limit: usize) -> db::Resul
     )
 }
 
-/// The newest events of a job that are about what it works on and not about the job itself, oldest first.
+/// The newest events of a job about what it works on, not about the job itself, oldest first.
 pub fn list_work_of_job(tx: &mut Tx<'_>, job_name: &str, limit: usize) -> db::Result<Vec<Event>> {
     list(
         tx,
@@ -215,10 +213,10 @@ pub fn list_of_job(tx: &mut Tx<'_>, job_name: &str, limit: usize) -> db::Result<
     )
 }
 
-/// How long an event is waited for whose number was given to a transaction that has not ended.
+/// How long to wait for a missing event number, which may belong to a transaction that has not committed.
 const IN_FLIGHT: Duration = Duration::from_secs(10);
 
-/// An event and its place among all.
+/// An event with its number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbered {
     pub id: i64,
@@ -234,10 +232,10 @@ pub fn list_after(tx: &mut Tx<'_>, after: i64, limit: usize) -> db::Result<Vec<N
     )
 }
 
-/// The next events after the number `after`, oldest first, up to the first number that a transaction under way may have.
+/// The same, up to the first number that a pending transaction may still add.
 ///
-/// A number is given when a row is added and seen when its transaction ends: on PostgreSQL a smaller one can appear behind a
-/// larger one. A number that is missing is waited for while the event behind it is young; afterwards it was rolled back.
+/// A number is assigned on INSERT and visible on COMMIT: on PostgreSQL a smaller one can appear after a larger one.
+/// Wait for a missing number while the event after it is recent; later, its transaction was rolled back.
 pub fn list_settled_after(tx: &mut Tx<'_>, after: i64, limit: usize) -> db::Result<Vec<Numbered>> {
     let now = tx.now();
     let mut events = list_after(tx, after, limit)?;
@@ -252,7 +250,7 @@ pub fn list_settled_after(tx: &mut Tx<'_>, after: i64, limit: usize) -> db::Resu
     Ok(events)
 }
 
-/// The newest events of all, newest first.
+/// The newest events of all jobs, newest first.
 pub fn list_newest(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Event>> {
     tx.list(
         sql!("SELECT at, job_name, subject, code, detail FROM events ORDER BY id DESC LIMIT ?1"),
@@ -261,19 +259,19 @@ pub fn list_newest(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Event>> {
     )
 }
 
-/// The number of the newest event; 0 when there is none.
+/// The number of the newest event; 0 if there is none.
 pub fn find_newest(tx: &mut Tx<'_>) -> db::Result<i64> {
     tx.count(sql!("SELECT COALESCE(MAX(id), 0) FROM events"), params![])
 }
 
-/// Oldest first, what a statement answers newest first.
+/// Reverses what a statement returns, to oldest first.
 fn list(tx: &mut Tx<'_>, newest_first: &'static Sql, params: &[Value<'_>]) -> db::Result<Vec<Event>> {
     let mut events = tx.list(newest_first, params, read)?;
     events.reverse();
     Ok(events)
 }
 
-/// Deletes at most `limit` events older than `before`; answers how many went.
+/// Deletes at most `limit` events older than `before`; returns how many were deleted.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Result<u64> {
     tx.execute(
         sql!("DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < ?1 ORDER BY at LIMIT ?2)"),

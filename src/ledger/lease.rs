@@ -1,13 +1,13 @@
 //! Leases: one worker at a time, and a worker that stalled past its time can no longer write.
 //!
-//! A lease has an owner, an end, and a fence that rises every time it changes hands. Times are compared with the
-//! database's clock ([`Tx::now`]), so machines whose clocks differ agree.
+//! A lease has an owner, an end, and a fence that is raised whenever the owner changes. Times are compared with the
+//! database's clock ([`Tx::now`]), so that machines with different clocks agree.
 //!
 //! Four things are claimed: jobs, by a row in `leases`; targets of commits, chunks of blogs and messages, by columns of
-//! their own rows, because the free one is found, taken and written to in the same statement that changes it. They share
-//! [`LENGTH`], [`latest_end`], [`KeepAlive`] and [`presence`]. Messages alone go by the boot clock, too, and last as long as
-//! their channel's time-out (`channel::outbox::lease`): whoever takes the sender of a message for dead too early
-//! sends it twice, while other work that is taken too early is only done again and written once.
+//! their own rows, because a free row is found and claimed in the statement that changes it. They share [`LENGTH`],
+//! [`latest_end`], [`KeepAlive`] and [`presence`]. Only messages use the boot clock, too, and have a lease as long as
+//! their channel's time-out (`channel::outbox::lease`): if a live sender is taken for dead, its message is sent twice,
+//! while other work that is claimed too early is only repeated and still written once.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use crate::id::Owner;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// How long whatever is claimed is kept without a sign of life.
+/// How long a claim lasts without being renewed.
 pub const LENGTH: Duration = Duration::from_secs(60);
 
-/// The latest end that a claim can have: one that ends later was taken under a clock that has been set back since.
+/// The latest end of a claim: one that ends later was made before the clock was set back.
 pub fn latest_end(now: Timestamp) -> Timestamp {
     now.with_skew().plus(LENGTH)
 }
@@ -35,12 +35,11 @@ pub struct Lease {
     fence: i64,
 }
 
-/// The answer to a claim.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// It is ours.
     Taken(Lease),
-    /// Somebody else has it.
+    /// Another process has it.
     Held(Holder),
 }
 
@@ -49,9 +48,8 @@ pub enum Claim {
 pub struct Holder {
     /// The process, as `host/pid/random`.
     pub owner: String,
-    /// Since when.
     pub taken_at: Timestamp,
-    /// Until when, unless it is renewed.
+    /// Unless it is renewed.
     pub expires_at: Timestamp,
 }
 
@@ -61,24 +59,24 @@ impl Holder {
     }
 }
 
-/// Why a leased write did not happen.
+/// Why a leased write failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LeasedError {
-    /// The lease has expired or changed hands; nothing was written.
+    /// The lease has expired or is held by another process; nothing was written.
     #[error("the lease on {0} was lost, so nothing was written")]
     Lost(String),
-    /// The database refused.
+    /// The database failed.
     #[error(transparent)]
     Db(#[from] db::Error),
 }
 
-/// Takes the lease on `name` if nobody holds it, or if its holder is a process of this machine that has ended.
+/// Takes the lease on `name` if it is free, or if its holder is a process of this machine that has ended.
 pub fn claim(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db::Result<Claim> {
     if let Some(lease) = take(tx, name, owner, length)? {
         return Ok(Claim::Taken(lease));
     }
     let Some(holder) = find_unexpired(tx, name)? else {
-        // It was released between our two statements; the caller's next try gets it.
+        // It was released between our two statements; the caller's next attempt gets it.
         let now = tx.now();
         return Ok(Claim::Held(Holder { owner: "nobody".into(), taken_at: now, expires_at: now }));
     };
@@ -106,7 +104,7 @@ fn take(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db::Res
     Ok(fence.map(|fence| Lease { name: name.to_owned(), owner: owner.clone(), fence }))
 }
 
-/// Who holds `name` at this moment, if anybody; a process of this machine that has died holds nothing.
+/// Who holds `name` now, if anybody; processes of this machine that have died do not count.
 pub fn find_holder(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<Holder>> {
     Ok(find_unexpired(tx, name)?.filter(Holder::is_alive))
 }
@@ -123,7 +121,7 @@ fn find_unexpired(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<Holder>> {
     )
 }
 
-/// Every lease that is held at this moment, by name; those of processes of this machine that have died are not.
+/// Every lease that is held now, by name, except those of processes of this machine that have died.
 pub fn list_held(tx: &mut Tx<'_>) -> db::Result<Vec<(String, Holder)>> {
     let now = tx.now();
     let mut held: Vec<(String, Holder)> = tx.list(
@@ -141,17 +139,17 @@ pub fn list_held(tx: &mut Tx<'_>) -> db::Result<Vec<(String, Holder)>> {
 }
 
 impl Lease {
-    /// Who has it.
+    /// The process that holds the lease.
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
 
-    /// How often it has changed hands.
+    /// Raised whenever the owner changes.
     pub fn fence(&self) -> i64 {
         self.fence
     }
 
-    /// Whether it is still ours. On PostgreSQL the row is locked, so the answer holds until COMMIT.
+    /// Whether we still hold it. On PostgreSQL the row is locked, so the answer holds until COMMIT.
     pub fn is_held(&self, tx: &mut Tx<'_>) -> db::Result<bool> {
         let now = tx.now();
         tx.exists(
@@ -163,7 +161,7 @@ impl Lease {
         )
     }
 
-    /// Moves its end to `length` from now; `false` when it is no longer ours.
+    /// Extends it to `length` from now; `false` if we do not hold it any more.
     pub fn renew(&self, tx: &mut Tx<'_>, length: Duration) -> db::Result<bool> {
         let now = tx.now();
         tx.execute_one(
@@ -175,7 +173,7 @@ impl Lease {
         )
     }
 
-    /// Gives it back; the fence stays.
+    /// Releases it; the fence stays.
     pub fn release(&self, tx: &mut Tx<'_>) -> db::Result<()> {
         tx.run(
             sql!("UPDATE leases SET owner = NULL WHERE name = ?1 AND owner = ?2 AND fence = ?3"),
@@ -183,7 +181,7 @@ impl Lease {
         )
     }
 
-    /// Writes only if the lease is still ours, checked in the same transaction.
+    /// Writes only if we still hold the lease, checked in the same transaction.
     pub async fn write<T, F>(&self, db: &Db, work: F) -> Result<T, LeasedError>
     where
         T: Send + 'static,
@@ -211,17 +209,17 @@ impl KeptLease {
         Self { lease, alive, db }
     }
 
-    /// The lease itself, for leased writes.
+    /// For leased writes.
     pub fn lease(&self) -> &Lease {
         &self.lease
     }
 
-    /// Cancelled when the lease is lost, or when the work it was handed is to stop.
+    /// Cancelled when the lease is lost, or when the work should stop.
     pub fn stop(&self) -> &CancellationToken {
         self.alive.stop()
     }
 
-    /// Stops renewing and gives the lease back.
+    /// Stops renewing and releases the lease.
     pub async fn release(self) -> db::Result<()> {
         let Self { lease, alive, db } = self;
         drop(alive);
@@ -229,14 +227,14 @@ impl KeptLease {
     }
 }
 
-/// Renews whatever somebody has claimed, in the background, until it is dropped or the claim is lost.
+/// Renews a claim in the background until it is dropped or the claim is lost.
 pub struct KeepAlive {
     stop: CancellationToken,
     _done: DropGuard,
 }
 
 impl KeepAlive {
-    /// Calls `renew` three times per `length`; when it answers `false`, the claim is lost.
+    /// Calls `renew` three times per `length`; `false` means that the claim is lost.
     pub fn start<F>(db: Db, length: Duration, stop: &CancellationToken, renew: F) -> Self
     where
         F: Fn(&mut Tx<'_>) -> db::Result<bool> + Clone + Send + 'static,
@@ -249,8 +247,8 @@ impl KeepAlive {
                     () = done.cancelled() => return,
                     () = tokio::time::sleep(length / 3) => {}
                 }
-                // A database that cannot be reached for a while is not a lost claim: the fence decides at the
-                // next write.
+                // A database that is unreachable for a while does not mean a lost claim: the fence decides at the next
+                // write.
                 if let Ok(false) = db.claim(renew.clone()).await {
                     lost.cancel();
                     return;
@@ -260,7 +258,7 @@ impl KeepAlive {
         kept
     }
 
-    /// Cancelled when the claim is lost, or when the work it was handed is to stop.
+    /// Cancelled when the claim is lost, or when the work should stop.
     pub fn stop(&self) -> &CancellationToken {
         &self.stop
     }

@@ -1,4 +1,4 @@
-//! Durable bookkeeping that every pipeline shares: who works on what, how much is left, how far we are, what happened.
+//! Durable bookkeeping that all pipelines share: leases, quotas, cursors, pauses, events.
 
 pub mod cursor;
 pub mod event;

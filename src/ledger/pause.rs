@@ -1,4 +1,4 @@
-//! Pauses: a job, a channel or a provider that is not to be used until a moment, or until somebody resumes it.
+//! Pauses: a job, a channel or a provider that is not used until a moment, or until a person resumes it.
 
 use std::time::Duration;
 
@@ -10,21 +10,20 @@ use crate::{params, sql};
 
 crate::migration!(11, "pause since", "../../migrations/0011_pause_since.sql");
 
-/// A pause that begins sooner after the last one goes on with it, unless something has worked in between: a day, and a bit
-/// for what is used once a day.
+/// A new pause within this time continues the last one, unless something has worked in between: a day, with a margin
+/// for things used once a day.
 pub const SERIES: Duration = Duration::from_secs(25 * 3600);
 
-/// Something that is paused.
+/// A pause of one subject.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, FromRow)]
 pub struct Pause {
-    /// What: a job, a channel, a provider or a blog.
+    /// A job, a channel, a provider or a blog.
     pub name: Subject,
     pub paused_at: Timestamp,
-    /// Since when one pause follows the other.
+    /// When the series of pauses began.
     pub since: Timestamp,
-    /// Until when; `None` until it is resumed by hand.
+    /// `None`: until a person resumes it.
     pub paused_until: Option<Timestamp>,
-    /// Why, for people.
     pub reason: Phrase,
 }
 
@@ -50,7 +49,7 @@ pub fn put(
     Ok(!was_paused)
 }
 
-/// The pause of `name` that is in force at `now`, if any.
+/// The present pause of `name`, if any.
 pub fn find(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<Option<Pause>> {
     tx.find(
         sql!(
@@ -74,7 +73,7 @@ pub fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<Pause>> {
     )
 }
 
-/// Forgets a pause that has ended: what was paused works again, so that the next pause is another one.
+/// Deletes a pause that has ended: `name` works again, so that the next pause begins a new series.
 pub fn forget_ended(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<()> {
     tx.run(sql!("DELETE FROM pauses WHERE name = ?1 AND paused_until <= ?2"), params![name, now])
 }

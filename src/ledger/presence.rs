@@ -1,24 +1,24 @@
-//! Whether the process behind a lease still exists, as far as this machine can tell.
+//! Whether the process behind a lease still exists, if it ran on this machine.
 
 use std::path::Path;
 use std::sync::LazyLock;
 
 use crate::id::Owner;
 
-/// This process, as it would sign a lease.
+/// This process, as an owner of leases.
 static ME: LazyLock<Owner> = LazyLock::new(Owner::this_process);
 
-/// Whether `owner` is a process of this machine that has ended, so that its leases need not be waited for.
+/// Whether `owner` is a process of this machine that has ended, so that its leases are free.
 ///
-/// `false` when that is uncertain: another machine, boot or container, a process number that is in use, or no way to look.
+/// `false` if that is uncertain: another machine, boot or container, a process number in use, or no `/proc`.
 /// If the answer is wrong, the fence still keeps the loser from writing.
 pub fn is_gone(owner: &str) -> bool {
     let (Some((home, pid)), Some((my_home, _))) = (parts(owner), parts(ME.as_str())) else { return false };
-    // The first process is always there; if it is hidden from us, so are others.
+    // Process 1 always exists; if it is hidden from us, others are, too.
     home == my_home && Path::new("/proc/1").exists() && !Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// Where a process number means something (host and kernel), and the number.
+/// The host and kernel in which a process number is valid, and the number.
 fn parts(owner: &str) -> Option<((&str, &str), u32)> {
     let mut parts = owner.rsplitn(3, '/');
     let (kernel, _) = parts.next()?.rsplit_once('-')?;

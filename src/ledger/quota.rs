@@ -1,42 +1,35 @@
-//! Daily quotas: a request is counted before it leaves, so no number of processes can overrun the limit.
+//! Daily quotas: a request is counted before it is sent, so that any number of processes together stay within the
+//! limit.
 
 use crate::config;
 use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// How much of a provider may be used in a day.
+/// The daily limit of a provider.
 #[derive(Clone, Debug)]
 pub struct Quota {
-    /// The provider's name, as in `api_usage`.
+    /// As in `api_usage`.
     pub provider: String,
-    /// How much a day, and when the provider's day begins.
+    /// The limit, and when the provider's day begins.
     pub rule: config::Quota,
 }
 
-/// The answer to a reservation.
+/// The result of a reservation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// Counted; the request may leave. `left` more are free today.
-    Granted {
-        /// What remains today.
-        left: u32,
-    },
-    /// Nothing was counted; nothing may leave before `resets_at`.
-    Exhausted {
-        /// The beginning of the provider's next day.
-        resets_at: Timestamp,
-    },
+    /// Counted; the request may be sent. `left` more are available today.
+    Granted { left: u32 },
+    /// Not counted; do not send anything before `resets_at`.
+    Exhausted { resets_at: Timestamp },
 }
 
-/// What was used on one day.
+/// The use on one day.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct QuotaUsage {
     /// `YYYY-MM-DD`.
     pub date: String,
-    /// The provider's name.
     pub provider: String,
-    /// Requests counted.
     pub count: i64,
 }
 
@@ -51,7 +44,7 @@ impl Quota {
         self.rule.next_day_at(now)
     }
 
-    /// Counts `amount` requests before they leave, or none at all.
+    /// Counts `amount` requests before they are sent, or none if they are too many.
     pub fn reserve(&self, tx: &mut Tx<'_>, amount: u32, now: Timestamp) -> db::Result<Grant> {
         let exhausted = Grant::Exhausted { resets_at: self.resets_at(now) };
         if amount > self.rule.per_day {
@@ -75,7 +68,7 @@ impl Quota {
         })
     }
 
-    /// What has been counted today.
+    /// How many were counted today.
     pub fn used(&self, tx: &mut Tx<'_>, now: Timestamp) -> db::Result<i64> {
         tx.count(
             sql!("SELECT count FROM api_usage WHERE date = ?1 AND provider = ?2"),
@@ -84,7 +77,7 @@ impl Quota {
     }
 }
 
-/// The newest days first, of one provider or of all.
+/// Newest days first, of one provider or of all.
 pub fn list_usage(tx: &mut Tx<'_>, provider: Option<&str>, limit: usize) -> db::Result<Vec<QuotaUsage>> {
     tx.list(
         sql!(
@@ -96,12 +89,12 @@ pub fn list_usage(tx: &mut Tx<'_>, provider: Option<&str>, limit: usize) -> db::
     )
 }
 
-/// Everybody whom something was counted for.
+/// Every provider that was ever used.
 pub fn list_providers(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
     tx.list(sql!("SELECT DISTINCT provider FROM api_usage ORDER BY provider"), params![], |row| row.get(0))
 }
 
-/// Adds what another program counted; where we counted too, the larger number stays. `true` if the day was new.
+/// Adds the count of another program; if there is a count already, the larger one is kept. `true` if the day was new.
 pub fn add_usage(tx: &mut Tx<'_>, usage: &QuotaUsage) -> db::Result<bool> {
     let added = tx.execute(
         sql!(
@@ -119,7 +112,7 @@ pub fn add_usage(tx: &mut Tx<'_>, usage: &QuotaUsage) -> db::Result<bool> {
     Ok(added == 1)
 }
 
-/// Forgets what was counted for a provider on one day; answers how much that was.
+/// Deletes the count of a provider on one day; returns it.
 pub fn reset_usage(tx: &mut Tx<'_>, provider: &str, date: &str) -> db::Result<Option<i64>> {
     tx.find(
         sql!("DELETE FROM api_usage WHERE provider = ?1 AND date = ?2 RETURNING count"),

@@ -1,4 +1,4 @@
-//! What events and pauses are about: the one place where that text is made and read.
+//! What events and pauses are about: the one place where this text is written and parsed.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::db::{FromCell, ToValue, Value};
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// A thing that events or pauses are about, as it is stored: `WORD:NAME`.
+/// The subject of events or pauses, stored as `WORD:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct Subject(String);
@@ -17,17 +17,17 @@ impl Subject {
         Self::new("delivery", id)
     }
 
-    /// A channel.
+    /// A channel, by its name.
     pub fn channel(name: &str) -> Self {
         Self::new("channel", name)
     }
 
-    /// A provider.
+    /// A provider of models or of a search.
     pub fn provider(name: &str) -> Self {
         Self::new("provider", name)
     }
 
-    /// A job; the config may have forgotten it, so any name will do.
+    /// A job by any name, as it may no longer be in the config.
     pub fn job(name: impl AsRef<str>) -> Self {
         Self::new("job", name.as_ref())
     }
@@ -37,32 +37,32 @@ impl Subject {
         Self("import".to_owned())
     }
 
-    /// What is written so, whatever it may be.
+    /// The stored text as it is, whatever it refers to.
     pub fn verbatim(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The thing of that sort with that name.
+    /// The thing of that kind with that name.
     pub fn new(word: &str, name: impl fmt::Display) -> Self {
         Self(format!("{word}:{name}"))
     }
 
-    /// The text as it is stored.
+    /// The stored text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The word before its name; all of it if there is no name.
+    /// The word before the colon; everything if there is no colon.
     pub fn word(&self) -> &str {
         self.0.split_once(':').map_or(&self.0, |(word, _)| word)
     }
 
-    /// Its name, if it is a thing of that sort.
+    /// Its name, if it is of that kind.
     pub fn name_of(&self, word: &str) -> Option<&str> {
         self.0.strip_prefix(word)?.strip_prefix(':')
     }
 
-    /// For people: what it is and its name.
+    /// Its kind and name, in words.
     pub fn phrase(&self) -> Phrase {
         match self.0.split_once(':') {
             Some((word, name)) => {
@@ -72,7 +72,7 @@ impl Subject {
         }
     }
 
-    /// What a sort of thing is called.
+    /// The name of a kind of thing.
     pub fn called(word: &str) -> Phrase {
         match word {
             "job" => phrase!("job", "ジョブ"),
@@ -117,7 +117,7 @@ impl FromCell for Subject {
 mod tests {
     use super::*;
 
-    /// Databases in the field hold these texts: none of them may change.
+    /// Existing databases contain these texts: none of them may change.
     #[test]
     fn every_subject_is_stored_as_it_always_was() {
         let job: crate::id::JobName = "総務省".parse().unwrap();

@@ -1,4 +1,4 @@
-//! What may be asked of a provider: reserved before a request leaves, corrected after its answer.
+//! The budget of a provider: reserved before a request is sent, corrected after the answer.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 pub struct Budget {
     /// Requests a day, counted in `api_usage`.
     pub quota: Option<Quota>,
-    /// The same for the models that have a `[quota.NAME]` of their own, by the name of the model.
+    /// The same for models that have their own `[quota.NAME]`, by the name of the model.
     pub model_quotas: BTreeMap<String, Quota>,
     /// When the provider's day begins.
     pub day: config::Quota,
@@ -26,7 +26,7 @@ pub struct Budget {
     pub keys: BudgetKeys,
 }
 
-/// What was reserved for one request.
+/// The reservation of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reserved {
     pub(super) date: String,
@@ -35,9 +35,9 @@ pub struct Reserved {
 }
 
 impl Budget {
-    /// Counts one request and its estimated tokens, or nothing at all.
+    /// Counts one request and its estimated tokens, or nothing if a limit is reached.
     ///
-    /// Everything is checked before anything is counted: the transaction is serialised with all others.
+    /// Everything is checked before anything is counted: transactions that write are serialised.
     pub fn reserve(
         &self,
         tx: &mut Tx<'_>,
@@ -66,7 +66,7 @@ impl Budget {
         Ok(Ok(Reserved { date, job: job.clone(), tokens }))
     }
 
-    /// What stands against one more request with so many tokens; counts nothing.
+    /// Why one more request with so many tokens is not possible now, if so; counts nothing.
     pub fn find_obstacle(
         &self,
         tx: &mut Tx<'_>,
@@ -112,7 +112,7 @@ impl Budget {
         Ok(None)
     }
 
-    /// The tokens of a whole day, if it has fewer than these.
+    /// The tokens of a whole day, if `tokens` exceeds them.
     pub fn day_without(&self, tokens: i64) -> Option<u64> {
         let limits = [self.keys.tokens_per_day, self.keys.tokens_per_job].into_iter().flatten();
         limits.min().filter(|limit| i64::try_from(*limit).is_ok_and(|limit| limit < tokens))
@@ -136,12 +136,12 @@ fn waits(provider: &str, why: Phrase, until: Timestamp) -> Unavailable {
 
 /// Tokens of one page of a document, as Gemini counts them.
 const TOKENS_PER_PAGE: u64 = 258;
-/// A page that takes fewer bytes is rare: the estimate is to be on the safe side.
+/// Few pages are smaller: the estimate should rather be too high.
 const BYTES_PER_PAGE: u64 = 8 * 1024;
 /// The most pages that a provider reads.
 const MAX_PAGES: u64 = 1000;
 
-/// The most tokens that a request is likely to take: one per character, pages by size, and the whole answer.
+/// An upper estimate of a request's tokens: one per character, pages by size, and the whole answer.
 pub(super) fn estimate(prompt: &Prompt, files: &[File], max_output: Option<u32>) -> i64 {
     let words = (prompt.system.chars().count() + prompt.text.chars().count()) as u64;
     let saved = files.iter().filter(|file| matches!(file.content, Content::Saved { .. }));
@@ -158,7 +158,7 @@ pub(super) fn estimate(prompt: &Prompt, files: &[File], max_output: Option<u32>)
     )
 }
 
-/// The same before anything was fetched but the sizes of the files.
+/// The same before anything is fetched, given the sizes of the files.
 pub(super) fn estimate_from_sizes(purpose: Purpose, sizes: &[u64], max_output: Option<u32>) -> i64 {
     let files: u64 = sizes.iter().map(|bytes| tokens_of_file(*bytes)).sum();
     to_signed(u64::from(max_output.unwrap_or_else(|| likely_output_tokens(purpose))) + files)

@@ -1,4 +1,4 @@
-//! One request to a provider, and what its failures mean: a pause, or nothing to be done with this document.
+//! One request to a provider, and what its failures mean: pause the provider, or give up on this document.
 
 use std::time::Duration;
 
@@ -15,53 +15,55 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Clock;
 
-/// More than this of an answer is not read.
+/// Answers are read up to this size.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
-/// No answer costs more; a count above it is nonsense.
+/// No answer costs more; a larger count is nonsense.
 const MOST_TOKENS: u64 = 1_000_000_000;
-/// What messages quote of an error, in columns.
+/// Width of the quote of an error in messages.
 const QUOTE: usize = 300;
 
-/// The way to a provider.
+/// The connection settings of a provider.
 pub(super) struct Line<'a> {
     pub(super) clients: &'a Clients,
     pub(super) allow_private: &'a AllowPrivate,
     pub(super) clock: &'a Clock,
 }
 
-/// What a provider answered.
+/// An answer of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) text: String,
     pub(super) usage: TokenUsage,
 }
 
-/// What an answer says that it cost.
+/// The cost of an answer, as reported in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenUsage {
-    /// No model was asked.
+    /// No model was called.
     Nothing,
-    /// So many tokens.
-    Tokens { input: u64, output: u64 },
-    /// It does not say, so the estimate has to do: a budget must hold with providers that do not count.
-    Unsaid,
+    Tokens {
+        input: u64,
+        output: u64,
+    },
+    /// Not reported: count the estimate, since budgets must hold with such providers, too.
+    Unreported,
 }
 
 impl TokenUsage {
-    /// What `usage` says in the fields of those names; whatever else stands there spoils no good answer.
+    /// Reads `usage` from the fields of those names; anything unexpected in it is ignored.
     pub(super) fn read(usage: &Json, input: &str, outputs: &[&str]) -> Self {
         let count = |name: &str| usage[name].as_u64().unwrap_or(0).min(MOST_TOKENS);
         match (count(input), outputs.iter().map(|name| count(name)).sum()) {
-            (0, 0) => TokenUsage::Unsaid,
+            (0, 0) => TokenUsage::Unreported,
             (input, output) => TokenUsage::Tokens { input, output },
         }
     }
 
-    /// Tokens that went in and came out; zeros when nobody has said.
-    pub(super) fn said(self) -> (u64, u64) {
+    /// Input and output tokens; zeros if not reported.
+    pub(super) fn counts(self) -> (u64, u64) {
         match self {
             TokenUsage::Tokens { input, output } => (input, output),
-            TokenUsage::Nothing | TokenUsage::Unsaid => (0, 0),
+            TokenUsage::Nothing | TokenUsage::Unreported => (0, 0),
         }
     }
 }
@@ -69,26 +71,25 @@ impl TokenUsage {
 /// Why a call brought no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallError {
-    /// The provider works; with this document it has no answer for us.
+    /// The provider works, but has no usable answer for this document.
     Unusable { why: Phrase, usage: TokenUsage, repair: Repair },
-    /// The provider does not take what we sent, and does not say whether the document or the request is wrong.
+    /// The provider rejects the request without saying whether the document or the request is wrong.
     Refused { why: Phrase },
-    /// The provider is to be left alone for a while.
+    /// The provider should not be called for a while.
     ProviderPause(ProviderPause),
 }
 
-/// What may bring a better answer to the same question.
+/// What to change to get a better answer to the same question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repair {
-    /// Nothing.
     None,
-    /// To say what was wrong.
+    /// Describe what was wrong.
     Complain,
-    /// More room: the answer was cut off.
+    /// Allow more tokens: the answer was cut off.
     MoreRoom,
 }
 
-/// One question, and how it is put this time.
+/// One request to a model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Question<'a> {
     pub(super) model: &'a str,
@@ -102,21 +103,21 @@ pub(super) struct Question<'a> {
 /// Why a provider is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProviderPause {
-    /// Too many requests at this moment; it says, or we guess, how long.
+    /// Too many requests now; the duration comes from the provider or is a default.
     Busy {
         why: Phrase,
         after: Duration,
-        /// Whether it counts tokens, so that one document alone may be too much, whenever it is asked about.
+        /// Whether it limits tokens, so that one document alone may always exceed the limit.
         counts_tokens: bool,
     },
-    /// Its quota of the day is used up.
+    /// Its daily quota is used up.
     UsedUp { why: Phrase },
     /// It fails or cannot be reached.
     Down { why: Phrase, after: Option<Duration>, may_have_counted: bool },
-    /// It does not accept our key, or we have none.
+    /// It rejects our key, or we have none.
     Locked { why: Phrase },
-    /// It does not take such requests, whatever they are about: an unknown model, a key of the config that it does not
-    /// know. The config has to change, and not the key.
+    /// It rejects such requests, whatever document they contain: an unknown model, or an option that it does not know.
+    /// The config has to change, but not the key.
     Refused { why: Phrase },
 }
 
@@ -125,18 +126,18 @@ impl ProviderPause {
         ProviderPause::Down { why, after: None, may_have_counted: false }
     }
 
-    /// An answer came, and it is not what the API promises.
+    /// The answer does not follow the API.
     pub(super) fn unclear() -> Self {
         let why = phrase!("the answer is not what the API promises", "API の仕様と異なる応答です");
         ProviderPause::Down { why, after: None, may_have_counted: true }
     }
 
-    /// Whether the document may be to blame if it happens with the same one again and again.
+    /// Whether the document may be the cause if the failure repeats with the same one.
     pub(super) fn may_be_about_the_document(&self) -> bool {
         matches!(self, ProviderPause::Down { .. } | ProviderPause::Busy { counts_tokens: true, .. })
     }
 
-    /// Why, for people.
+    /// In words.
     pub(super) fn into_why(self) -> Phrase {
         match self {
             ProviderPause::Busy { why, .. }
@@ -147,7 +148,7 @@ impl ProviderPause {
         }
     }
 
-    /// Whether the provider may have worked on the request all the same.
+    /// Whether the provider may have processed the request nevertheless.
     pub(super) fn may_have_counted(&self) -> bool {
         matches!(self, ProviderPause::Down { may_have_counted: true, .. })
     }
@@ -160,7 +161,7 @@ impl From<ProviderPause> for CallError {
 }
 
 impl Line<'_> {
-    /// Sends one request and reads its answer within `timeout`; no redirect is followed.
+    /// Sends one request and reads its answer within `timeout`, without following redirects.
     pub(super) async fn send(
         &self,
         request: reqwest::RequestBuilder,
@@ -180,7 +181,7 @@ impl Line<'_> {
         }
     }
 
-    /// The same where only success is an answer; `judge` says what everything else means.
+    /// The same, but any status except success is an error; `judge` decides which.
     pub(super) async fn ask(
         &self,
         request: reqwest::RequestBuilder,
@@ -191,7 +192,7 @@ impl Line<'_> {
         if reply.is_success() { Ok(reply) } else { Err(judge(&reply)) }
     }
 
-    /// A client for `url`, which the address guard has judged.
+    /// A client for `url`, after the address guard has accepted it.
     pub(super) fn client(&self, url: &Url) -> Result<reqwest::Client, CallError> {
         self.clients
             .client_for(url, self.allow_private)
@@ -199,22 +200,21 @@ impl Line<'_> {
     }
 }
 
-/// The secret as a header value that logs do not show.
+/// The secret as a header value that is not logged.
 pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue, CallError> {
     header::secret(secret, prefix).map_err(|why| CallError::ProviderPause(ProviderPause::Locked { why }))
 }
 
-/// What a service says about a request that it does not take.
+/// A service's explanation of why it rejects a request.
 pub(super) fn refusal(status: u16, message: &str) -> Phrase {
-    phrase!("HTTP {status}: {said}", "HTTP {status}：{said}", said = quote(message))
+    phrase!("HTTP {status}: {message}", "HTTP {status}：{message}", message = quote(message))
 }
 
-/// The same about a model or an address that it does not know.
+/// The same for a model or an address that it does not know.
 pub(super) fn unknown_model(why: Phrase) -> Phrase {
     phrase!("there is no such model or API: {why}", "モデルまたは API がありません：{why}")
 }
 
-/// What is wrong with the address of the config.
 pub(super) fn bad_base_url(error: &url::ParseError) -> CallError {
     let why = phrase!(
         "`base_url` does not work: {error}",
@@ -224,22 +224,19 @@ pub(super) fn bad_base_url(error: &url::ParseError) -> CallError {
     ProviderPause::down(why).into()
 }
 
-/// An answer with nothing in it.
 pub(super) fn empty_answer() -> Phrase {
     phrase!("the answer is empty", "回答が空です")
 }
 
-/// An answer that a filter held back.
 pub(super) fn blocked_answer(reason: &str) -> Phrase {
     phrase!("the answer was blocked ({reason})", "回答がブロックされました（{reason}）")
 }
 
-/// An answer that was too long.
 pub(super) fn cut_off_answer(reason: &str) -> Phrase {
     phrase!("the answer was cut off ({reason})", "回答が途中で切れました（{reason}）")
 }
 
-/// What somebody else wrote, on one short line and without our secrets.
+/// Text from outside on one short line, with secrets redacted.
 pub(super) fn quote(message: &str) -> String {
     fetch::quote(message, QUOTE)
 }

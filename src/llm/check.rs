@@ -1,4 +1,4 @@
-//! Whether a provider can be asked: its address, our key and the names of its models, without asking a model anything.
+//! Checks whether a provider can be used (its address, our key, the names of its models) without calling a model.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use crate::fetch::Check;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// How long a provider has to answer.
+/// How long a provider may take to answer.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl Llm {
-    /// The kind, as in the config file.
+    /// The kind in the config file.
     pub fn kind(&self) -> &'static str {
         self.kind.keys.name
     }
 
-    /// Looks whether questions could be asked; costs nothing and counts against no budget.
+    /// Checks whether requests are possible; costs nothing and counts against no budget.
     pub async fn check(&self) -> Vec<Check> {
         let line = self.line();
         let mut models = vec![&self.screen_model, &self.summary_model];
         models.dedup();
         let listed = match self.provider.list_models(&line, CHECK_TIMEOUT).await {
             Ok(listed) => listed,
-            // The same for every model: one line says it.
+            // It would be the same for every model: report it once.
             Err(error) => return vec![failed(&self.screen_model, error)],
         };
         let mut checks = Vec::new();
@@ -45,7 +45,7 @@ impl Llm {
         checks
     }
 
-    /// Looks whether there is a model that is not listed, and says what to take instead.
+    /// Checks whether a model exists that is not listed, and suggests others if not.
     async fn check_unlisted(&self, line: &Line<'_>, model: &str, names: &[String]) -> Check {
         match self.provider.knows(line, model, CHECK_TIMEOUT).await {
             Ok(true) => Check::fine(model, has_model()),

@@ -23,8 +23,8 @@ macro_rules! provider_config {
             pub(super) budget: crate::llm::config::BudgetKeys,
             /// How freely the model words its answers, from 0 to 2; default: the model's own, which newer models want left alone.
             pub(super) temperature: Option<f64>,
-            /// The most tokens of an answer, thoughts included; default: the model's own. An answer that was cut off is asked for
-            /// once more with four times as many.
+            /// The most tokens of an answer, thoughts included; default: the model's own. An answer that was cut off is
+            /// requested once more with four times as many.
             pub(super) max_output_tokens: Option<u32>,
             /// How much the model thinks before it answers: `"minimal"`, `"low"`, `"medium"` or `"high"`; default: the model's own.
             pub(super) thinking: Option<crate::llm::config::Thinking>,

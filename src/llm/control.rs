@@ -1,5 +1,5 @@
-//! The control question: a failure that says nothing of its cause is about the document if the provider takes another one
-//! that cannot be to blame.
+//! The control question: a failure without a stated cause is the document's fault if the provider accepts another,
+//! harmless document.
 
 use std::io::Write as _;
 
@@ -10,12 +10,12 @@ use super::{AskError, AskOptions, Content, File, Llm, ModelInput, Purpose};
 use crate::hash;
 use crate::id::JobName;
 
-/// One page that says that it is a test.
+/// A page with the text of a test.
 const PDF: &[u8] = include_bytes!("control.pdf");
 
 impl Llm {
-    /// Asks about a harmless document in the same way as about one that failed. `None` if the provider takes it; otherwise
-    /// what was reserved for the question, since our requests as such are refused.
+    /// Sends the failed question again with a harmless document. `None` if the provider accepts it; otherwise the
+    /// reservation of the question, since the provider rejects our requests as such.
     pub(super) async fn ask_control(
         &self,
         job: &JobName,
@@ -24,7 +24,7 @@ impl Llm {
     ) -> Result<Option<Reserved>, AskError> {
         let (model, purpose) = (failed.model, failed.prompt.purpose);
         let has_file = failed.files.iter().any(|file| matches!(file.content, Content::Saved { .. }));
-        // The file is deleted with `saved`, after the answer.
+        // `saved` deletes the file when it is dropped, after the answer.
         let saved = has_file.then(save).flatten();
         let files = saved.iter().map(|(_, file)| file.clone()).collect();
         let document = ModelInput { title: "Test".to_owned(), text: "This is a test.".to_owned(), files };
@@ -53,7 +53,7 @@ impl Llm {
     }
 }
 
-/// A file to ask about; without a place for it the question has none.
+/// A file for the control question; `None` if it cannot be saved.
 fn save() -> Option<(tempfile::NamedTempFile, File)> {
     let mut saved = tempfile::NamedTempFile::new().ok()?;
     saved.write_all(PDF).ok()?;

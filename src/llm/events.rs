@@ -1,10 +1,10 @@
-//! What happens to a provider of models.
+//! Events of model providers.
 
 use super::PauseReason;
 use crate::event_codes;
 
 event_codes! {
-    /// What happens to a provider.
+    /// Events of a provider.
     ProviderCode on "provider";
     Busy = "provider_busy", "is busy; paused", "混雑のため一時停止";
     UsedUp = "provider_used_up", "is used up for today; paused", "本日の上限に達したため一時停止";

@@ -1,4 +1,5 @@
-//! Asking a model: is this worth telling, and what does it say? Two providers, one set of promises.
+//! Calls models: is a page worth a notification, and what is its summary? Two kinds of providers, one set of
+//! guarantees.
 //!
 //! ```text
 //! Document ─ prompt ─▶ cache? ─▶ paused?  ─▶ reserve ─▶ provider ─▶ checked? ─▶ stored with its cost
@@ -7,8 +8,8 @@
 //!                      answer      wait       wait        pause      rejected
 //! ```
 //!
-//! A provider that is down, busy or used up is paused until a moment; whoever asks is told to wait and loses nothing.
-//! What comes from pages is data in every prompt, and what a model answers is data to us.
+//! A provider that is down, busy or over its quota is paused; callers are asked to wait and lose nothing. Text from
+//! pages is data in every prompt, and the answer of a model is data for us.
 
 mod answer;
 mod budget;
@@ -58,9 +59,8 @@ use refusal::Blame;
 /// The kinds of model providers: each is a file or a folder, and a line here.
 pub const KINDS: &[ProviderKind] = &[gemini::KIND, openai::KIND];
 
-/// A model provider of the config file, ready to be asked.
+/// A configured model provider.
 pub struct Llm {
-    /// Its name in the config file.
     pub name: String,
     kind: &'static ProviderKind,
     provider: Box<dyn Provider>,
@@ -74,139 +74,132 @@ pub struct Llm {
     allow_private: AllowPrivate,
 }
 
-/// What the model is shown. All of it comes from outside and is data.
+/// What the model is shown. All of it comes from outside and is treated as data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelInput {
     pub title: String,
     /// The main text of the page.
     pub text: String,
-    /// The files that belong to it.
+    /// Files linked from the page.
     pub files: Vec<File>,
 }
 
 /// A file of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name, as the page calls it.
+    /// Its name on the page.
     pub name: String,
-    /// Its size in bytes, if known.
     pub bytes: Option<u64>,
-    /// What there is of it.
     pub content: Content,
 }
 
-/// What there is of a file.
+/// The content of a file, as far as it is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Only its name: nobody has looked into it.
+    /// Not fetched: only its name is known.
     Named,
-    /// It is larger than the job allows.
+    /// Larger than the job allows.
     TooLarge,
-    /// It could not be fetched.
+    /// Fetching failed.
     Missing,
-    /// It lies on our disk.
+    /// On disk.
     Saved {
         path: PathBuf,
         media_type: &'static str,
         /// SHA-256 of its bytes.
         hash: String,
     },
-    /// It was read for a model that takes text only.
+    /// Extracted for a model that accepts only text.
     Read {
-        /// Its text, as much of it as is shown.
+        /// As much of its text as is shown.
         text: String,
-        /// Whether there is more.
+        /// Whether there is more text.
         is_cut: bool,
     },
-    /// It is a PDF that cannot be read for a model that takes text only.
+    /// A PDF from which no text could be extracted, for a model that accepts only text.
     Unreadable { why: pdf::Error },
 }
 
-/// How the answer is wanted.
+/// Options of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskOptions {
-    /// What is asked about, by a name that stays when its content changes.
+    /// What the question is about, by a name that stays when the content changes.
     pub about: String,
-    /// The language of the answer.
     pub language: Language,
-    /// Instructions in place of ours.
+    /// Custom instructions in place of the default ones.
     pub instructions: Option<String>,
-    /// The most characters of a summary.
+    /// The longest summary, in characters.
     pub max_chars: usize,
-    /// Whether the model is asked even if its answer is known; the new answer takes the place of the old one.
+    /// Calls the model even if its answer is cached; the new answer replaces the old one.
     pub bypass_cache: bool,
 }
 
-/// An answer, and where it came from.
+/// A parsed answer and what it cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered<T> {
     pub answer: T,
-    /// Whether it was known already and nothing was asked.
+    /// Whether it came from the cache, without a call.
     pub is_cached: bool,
-    /// Tokens that went in; 0 when the provider does not say.
+    /// Input tokens; 0 if the provider does not report them.
     pub tokens_in: u64,
-    /// Tokens that came out; 0 when the provider does not say.
+    /// Output tokens; 0 if the provider does not report them.
     pub tokens_out: u64,
 }
 
 /// Why there is no answer; each variant is what the caller does next.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Wait: the provider is paused. What was asked about is not to blame.
+    /// Wait: the provider is paused. The document is not to blame.
     #[error("{}", .0.why)]
     Paused(Unavailable),
-    /// The provider answered, and there is no use in what it said about this document.
+    /// The provider answered, but the answer for this document cannot be used.
     #[error("{why}")]
-    Rejected {
-        /// What was wrong with the answers.
-        why: Phrase,
-    },
-    /// It takes more tokens than the budget of a whole day has: nothing was asked, and tomorrow is no better.
+    Rejected { why: Phrase },
+    /// It needs more tokens than the budget of a whole day: nothing was sent, and waiting does not help.
     #[error("{why}")]
     TooMuch { why: Phrase },
-    /// The database refused.
+    /// The database failed.
     #[error(transparent)]
     Db(#[from] db::Error),
 }
 
-/// Why a provider cannot be asked now.
+/// Why a provider cannot be called now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
     pub until: Timestamp,
-    /// Why, for people.
+    /// In words.
     pub why: Phrase,
-    /// Why, for programs.
+    /// For programs.
     pub because: PauseReason,
 }
 
 word_enum! {
-    /// The kinds of reasons why a provider cannot be asked now.
+    /// Kinds of reasons why a provider cannot be called now.
     pub enum PauseReason {
-        /// Too many requests at this moment.
+        /// Too many requests now.
         Busy = "busy",
         /// Our own budget or the provider's quota is used up.
         UsedUp = "used_up",
         /// It fails or cannot be reached.
         Down = "down",
-        /// It does not accept our key, so that waiting alone does not help.
+        /// It rejects our key; waiting alone does not help.
         Locked = "locked",
-        /// It does not take our requests as such, so that the config has to change.
+        /// It rejects our requests as such; the config has to change.
         Refused = "refused",
     }
 }
 
 word_enum! {
-    /// What a model is asked for.
+    /// The purpose of a question.
     pub enum Purpose {
-        /// Whether a page is worth telling.
+        /// Whether a page is worth a notification.
         Screen = "screen",
-        /// What it says.
         Summary = "summary",
     }
 }
 
 impl Llm {
-    /// Asks whether a page is worth telling, not worth it, or not finished yet.
+    /// Asks whether a page is worth a notification, or not, or not finished yet.
     pub async fn screen(
         &self,
         job: &JobName,
@@ -217,7 +210,7 @@ impl Llm {
         self.ask(job, &self.screen_model, &prompt, &[], options, answer::read_verdict).await
     }
 
-    /// What [`Llm::screen`] would ask: the instructions, and the page as the model sees it.
+    /// The prompt of [`Llm::screen`]: the instructions, and the page as the model sees it.
     pub fn screening_prompt(&self, document: &ModelInput, options: &AskOptions) -> (String, String) {
         let prompt = prompt::screening(document, options);
         (prompt.system, prompt.text)
@@ -243,14 +236,14 @@ impl Llm {
         }
     }
 
-    /// Whether the summarising model reads files of this media type; others are told by name and size only.
+    /// Whether the summarising model reads files of this media type; of others it gets only name and size.
     pub fn takes(&self, media_type: &str) -> bool {
         self.provider.takes(media_type)
     }
 
-    /// Why the provider cannot be asked now, if so: it is paused, or the budget does not allow a request of that size.
+    /// Why the provider cannot be called now, if so: it is paused, or the budget does not allow a request of that size.
     ///
-    /// Ask it before anything is fetched for a question; `sizes` are those of the files, in bytes.
+    /// Check it before fetching anything for a question; `sizes` are those of the files, in bytes.
     pub async fn find_obstacle(
         &self,
         job: &JobName,
@@ -264,7 +257,7 @@ impl Llm {
         let (budget, name, job, now) =
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
         let tokens = |sizes| budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
-        // No day is long enough for these files, so that waiting for one would not end: asking tells.
+        // These files exceed the budget of any day, so do not wait for the next one: the call itself will report that.
         let sizes = if budget.day_without(tokens(sizes)).is_some() { &[] } else { sizes };
         let tokens = tokens(sizes);
         self.db.read(move |tx| budget.find_obstacle(tx, (&name, &model), &job, tokens, now)).await
@@ -312,7 +305,7 @@ impl Llm {
             let why = match called {
                 Ok(Reply { text, usage }) => match read(&text) {
                     Ok(answer) => {
-                        let (tokens_in, tokens_out) = usage.said();
+                        let (tokens_in, tokens_out) = usage.counts();
                         let stored = store::NewAnswer {
                             key: key.clone(),
                             provider: self.name.clone(),
@@ -356,7 +349,7 @@ impl Llm {
                     if others_are_answered && pause.may_be_about_the_document() =>
                 {
                     let has_counted = pause.may_have_counted();
-                    let usage = if has_counted { TokenUsage::Unsaid } else { TokenUsage::Nothing };
+                    let usage = if has_counted { TokenUsage::Unreported } else { TokenUsage::Nothing };
                     self.record_usage(reserved, asked_about, usage, None).await?;
                     return Err(AskError::Rejected {
                         why: phrase!(
@@ -371,7 +364,7 @@ impl Llm {
                     if !pause.may_be_about_the_document() || !self.suspects(&options.about).await? {
                         return Err(paused);
                     }
-                    // The pause ends when this is answered, and the document has one more try.
+                    // If the control question is answered, the pause is over, and the document gets one more attempt.
                     if let Some(reserved) = self.ask_control(job, &question, options).await? {
                         return Err(AskError::Paused(self.pause(reserved, model, pause).await?));
                     }
@@ -381,7 +374,7 @@ impl Llm {
             };
             if is_repair {
                 return Err(AskError::Rejected {
-                    why: phrase!("{why} (asked twice)", "{why}（2 回試しました）"),
+                    why: phrase!("{why} (tried twice)", "{why}（2 回試しました）"),
                 });
             }
             is_repair = true;

@@ -1,9 +1,9 @@
-//! Which model to take in place of one that does not exist: the same family, the living alias before a version.
+//! Suggests models in place of one that does not exist: of the same family, aliases before versions.
 
-/// At most so many models are named.
+/// Models to suggest at most.
 const MAX_SUGGESTED: usize = 3;
 
-/// The models of `names` that are most like `wanted`, best first.
+/// The models of `names` that are most similar to `wanted`, best first.
 pub(super) fn suggest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let family = words(wanted);
     let mut ranked: Vec<_> = names
@@ -23,7 +23,7 @@ pub(super) fn suggest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     close.map(|ranked| ranked.4.as_str()).take(MAX_SUGGESTED).collect()
 }
 
-/// What names the family: neither versions nor dates, nor how old or finished it is.
+/// The words that name the family: without versions, dates and stages of release.
 fn words(name: &str) -> Vec<&str> {
     let split = name.split(['-', ':', '/', '_']).filter(|word| !word.is_empty());
     split

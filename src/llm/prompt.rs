@@ -1,4 +1,4 @@
-//! What the model is told: our instructions, and the page as fenced data that it is not to obey.
+//! Prompts: our instructions, and the page as fenced data that the model must not obey.
 
 use super::schema::{FieldType, Schema};
 use super::{AskOptions, Content, ModelInput, Purpose};
@@ -7,31 +7,31 @@ use crate::hash;
 use crate::parse::pdf;
 use crate::text::{self, Language};
 
-/// The most of a page that is shown, in characters.
+/// The most characters of a page in a prompt.
 const MAX_TEXT_CHARS: usize = 30_000;
-/// The most files that are named.
+/// The most files in a prompt.
 const MAX_FILES: usize = 50;
-/// The longest name of a file that is shown, in columns.
+/// The longest file name in a prompt, in columns.
 const MAX_NAME: usize = 200;
-/// Raise it when our instructions change in meaning, so that old answers are not taken for new ones.
+/// Increase it when the meaning of our instructions changes, so that cached answers are not used any more.
 const VERSION: &str = "1";
 
-/// A question to a model.
+/// A prompt for a model.
 #[derive(Clone, Debug)]
 pub(super) struct Prompt {
     pub(super) purpose: Purpose,
     pub(super) system: String,
     pub(super) text: String,
     pub(super) schema: Schema,
-    /// Changes with the instructions and the wanted shape of the answer.
+    /// Changes with the instructions and the requested shape of the answer.
     pub(super) version: String,
-    /// Changes with what the model is shown, files included.
+    /// Changes with the content that is shown, files included.
     pub(super) content_hash: String,
     fence: String,
     language: Language,
 }
 
-/// The tokens that an answer is expected to take at most, what the model thinks to itself included.
+/// The most tokens that an answer is expected to take, including thoughts.
 pub(super) fn likely_output_tokens(purpose: Purpose) -> u32 {
     match purpose {
         Purpose::Screen => 2048,
@@ -52,13 +52,13 @@ const SUMMARY: Schema = Schema(&[
     ("final", FieldType::Text),
 ]);
 
-/// Asks whether a page is worth telling.
+/// Asks whether a page is worth a notification.
 pub(super) fn screening(document: &ModelInput, options: &AskOptions) -> Prompt {
     let instructions = options.language.choose(SCREEN_EN, SCREEN_JA);
     build(Purpose::Screen, document, options, instructions, VERDICT, |_| false)
 }
 
-/// Asks for a summary; `takes` says which media types the provider reads.
+/// Asks for a summary; `takes` decides which media types the provider reads.
 pub(super) fn summary(document: &ModelInput, options: &AskOptions, takes: impl Fn(&str) -> bool) -> Prompt {
     let instructions = options.language.choose(SUMMARY_EN, SUMMARY_JA);
     build(Purpose::Summary, document, options, instructions, SUMMARY, takes)
@@ -87,7 +87,8 @@ fn build(
         }
     }
     let content_hash = hash::sha256_parts(&hashes);
-    // Nobody who writes a page knows the hash of that page, so nobody can write the end of the fence into it.
+    // The fence contains the hash of the page, which its author cannot know, so the page cannot contain the fence's
+    // end.
     let fence = hash::short(&content_hash).to_owned();
     let version = hash::sha256_parts(&[VERSION, purpose.word(), &system, &schema.to_gemini().to_string()]);
     let mut prompt = Prompt {
@@ -185,7 +186,7 @@ fn silence(why: pdf::Error, language: Language) -> &'static str {
     }
 }
 
-/// A size that does not change with every byte, so that an untouched page stays the same question.
+/// A rounded size, so that small changes of a file do not invalidate the cached answer.
 fn rough_size(bytes: u64) -> String {
     let rounded = match bytes {
         0..1024 => bytes,

@@ -1,4 +1,4 @@
-//! What a kind of model provider says of itself in its own folder; `KINDS` in the folder above lists them.
+//! The descriptor of a kind of model provider; `KINDS` in the parent module lists them.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::phrase::Phrase;
 
 /// A kind of model provider.
 pub struct ProviderKind {
-    /// Its name in the config file, and the struct that its table is read into.
+    /// Its name in the config file, and the struct of its table.
     pub keys: Kind,
     /// What it is, in a few words for questions.
     pub about: fn() -> Phrase,
@@ -22,15 +22,15 @@ pub struct ProviderKind {
     pub flags: &'static [Flag],
     /// Where its secrets come from.
     pub secrets: &'static [SecretHint],
-    /// The zone whose midnight begins a day of the provider; that of `[app]` when it has none.
+    /// The zone in which the provider's day begins; that of `[app]` if `None`.
     pub(super) zone: Option<&'static str>,
-    /// Whether each model has limits of its own: then one that is used up keeps no other from being asked.
+    /// Whether each model has its own limits: if one is used up, others can still be called.
     pub(super) limits_each_model: bool,
-    /// Reads its table.
+    /// Opens a provider from its table.
     pub(super) open: fn(&Section) -> Result<Opened, Problems>,
 }
 
-/// A provider, and what its table says that all of them know.
+/// A provider, and the settings that all kinds have.
 pub(super) struct Opened {
     pub(super) provider: Box<dyn Provider>,
     pub(super) screen_model: String,
@@ -38,34 +38,34 @@ pub(super) struct Opened {
     pub(super) shared: ProviderKeys,
 }
 
-/// The other side.
+/// The service of a provider.
 #[async_trait]
 pub(super) trait Provider: Send + Sync {
     /// Whether the model reads files of this type.
     fn takes(&self, media_type: &str) -> bool;
 
-    /// The document as the model can take it.
+    /// Converts the document into what the model accepts.
     async fn prepare<'a>(&self, document: &'a ModelInput) -> Cow<'a, ModelInput> {
         Cow::Borrowed(document)
     }
 
-    /// Asks once.
+    /// Calls the model once.
     async fn call(&self, line: &Line<'_>, question: &Question<'_>) -> Result<Reply, CallError>;
 
-    /// The models that can be asked, as the provider lists them; `None` if it lists none, as some local ones do.
+    /// The available models; `None` if the service cannot list them, as some local ones.
     async fn list_models(&self, line: &Line<'_>, within: Duration) -> Result<Option<Vec<String>>, CallError>;
 
-    /// Whether the provider knows the model, also when it does not list it.
+    /// Whether the provider has the model, also if it does not list it.
     async fn knows(&self, line: &Line<'_>, model: &str, within: Duration) -> Result<bool, CallError>;
 
-    /// The key for comparing, empty when it cannot be had.
+    /// The key for comparing; empty if it is unavailable.
     fn key_text(&self) -> String;
 
-    /// Where the API is.
+    /// The address of the API.
     fn address(&self) -> &str;
 
-    /// What else of its table changes its requests, for comparing.
-    fn way_to_ask(&self) -> String {
+    /// Other settings that change its requests, for comparing.
+    fn request_settings(&self) -> String {
         String::new()
     }
 }

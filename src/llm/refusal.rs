@@ -1,58 +1,61 @@
-//! Whom a failure is about that does not say it, the document or everything: the control question tells when the same refusal of
-//! two documents in a row points at the request, and when the provider fails at one document again and again.
+//! Decides whether a failure without a stated cause is about the document or about all requests. The control question
+//! is asked when two documents in a row are refused with the same message, and when the provider fails at one document
+//! repeatedly.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a provider last refused, and where it last failed.
+/// The latest refusals and failures of a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Refusals {
-    /// The last one of each purpose: models differ, and a screening that works says nothing about summaries.
+    /// The latest refusal for each purpose: their models differ, so a screening that works says nothing about
+    /// summaries.
     #[serde(flatten)]
     pub(super) by_purpose: BTreeMap<String, Refusal>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) failing: Option<FailingAt>,
 }
 
-/// A refusal to compare the next one with.
+/// A refusal, to compare the next one with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Refusal {
-    /// What the provider said, without figures: they differ from request to request.
+    /// The provider's message without digits, which differ from request to request.
     words: String,
-    /// What was refused; nothing once several were.
+    /// The refused document; `None` after several.
     about: Option<String>,
 }
 
-/// The document at which a provider has failed last: no answer, or a server error.
+/// The document at which a provider has failed last, without an answer or with a server error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FailingAt {
     pub(super) about: String,
-    /// How often in a row. Answers about other documents do not count: they speak against this one.
+    /// How often in a row. Answers for other documents do not reset it: they make this document more suspect.
     count: u32,
 }
 
 impl FailingAt {
-    /// After one more failure, this time at `about`.
+    /// Counts one more failure, this time at `about`.
     pub(super) fn again(last: Option<Self>, about: &str) -> Self {
         let before = last.filter(|last| last.about == about).map_or(0, |last| last.count);
         Self { about: about.to_owned(), count: before.saturating_add(1) }
     }
 
-    /// Whether the document may be to blame. A provider may be down for days, so that this is not asked at every failure.
+    /// Whether the document may be the cause. It is checked only now and then, as a provider may be down for days.
     pub(super) fn is_suspect(&self) -> bool {
         self.count == 3 || self.count.is_multiple_of(24)
     }
 }
 
-/// Whom a refusal is about.
+/// What a refusal is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blame {
     Document,
     Request,
 }
 
-/// Whom the refusal `why` of `about` blames, given the last one, and what to compare the next one with.
+/// Decides what the refusal `why` of `about` is about, given the last one; returns also what to compare the next one
+/// with.
 pub(super) fn judge(last: Option<&Refusal>, why: &str, about: &str) -> (Blame, Refusal) {
     let words: String = why.chars().filter(|c| !c.is_numeric()).collect();
     match last.filter(|last| last.words == words) {
@@ -95,7 +98,7 @@ mod tests {
             ("HTTP 400: another thing", "b", Blame::Document),
             ("HTTP 400: bad thing 19", "b", Blame::Document),
             ("HTTP 400: bad thing 20", "a", Blame::Request),
-            // Once that is known, it stays known whoever is asked about.
+            // Once that is known, it is valid for all documents.
             ("HTTP 400: bad thing 21", "a", Blame::Request),
             ("HTTP 400: another thing", "a", Blame::Document),
         ] {

@@ -1,15 +1,15 @@
-//! The shape of an answer, its fields in the order in which they are to be thought: a verdict after its reason.
+//! The shape of an answer, with its fields in the order in which a model should think: a verdict after its reason.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value as Json, json};
 
-/// The fields of an answer; all of them are wanted, and no others.
+/// The fields of an answer; all of them are required, and no others are allowed.
 ///
-/// Models write the fields in the order in which the schema names them, and a JSON map of ours would sort them.
+/// Models write the fields in the order of the schema, and a JSON map would sort them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Schema(pub(super) &'static [(&'static str, FieldType)]);
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FieldType {
     Text,
@@ -22,7 +22,7 @@ impl Schema {
         self.0.iter().map(|(name, _)| *name).collect()
     }
 
-    /// In the words of Gemini: types in capitals, the order in a key of its own, nothing that it does not know.
+    /// In Gemini's format: types in capitals, the order in a key of its own, and no other keywords.
     pub(super) fn to_gemini(self) -> Json {
         let properties: Json = self
             .0
@@ -48,7 +48,7 @@ impl FieldType {
     }
 }
 
-/// As JSON Schema, which says the order by the order of its text alone.
+/// As JSON Schema, where the order of the text is the order of the fields.
 impl Serialize for Schema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct Properties(Schema);

@@ -1,4 +1,4 @@
-//! The model providers of a config file, and their pauses.
+//! The configured model providers, and their pauses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,26 +20,26 @@ use crate::ledger::quota::Quota;
 use crate::ledger::{Subject, event, pause};
 use crate::phrase;
 
-/// Rests after failures in a row, shortest first; the last one repeats.
+/// Pauses after failures in a row, shortest first; the last one repeats.
 const PAUSES: [Duration; 4] = [
     Duration::from_secs(60),
     Duration::from_secs(5 * 60),
     Duration::from_secs(15 * 60),
     Duration::from_secs(3600),
 ];
-/// How long a provider is paused that rejects our key or our requests, unless the settings change.
+/// How long to pause a provider that rejects our key or our requests, unless the settings change.
 const LOCKED: Duration = Duration::from_secs(6 * 3600);
 
-/// The model providers of a config file.
+/// The configured model providers.
 #[derive(Default)]
 pub struct LlmSet {
     llms: Vec<Llm>,
-    /// Also of those with problems: jobs that name one are not wrong about that.
+    /// Includes providers with problems, so that jobs that use them are not reported, too.
     names: Vec<String>,
 }
 
 impl LlmSet {
-    /// Reads every `[llm.NAME]` table, and notes what is wrong in `problems`; `zone` is that of `[app]`.
+    /// Reads every `[llm.NAME]` table and adds what is wrong to `problems`; `zone` is that of `[app]`.
     pub fn read(
         sections: &[Section],
         quotas: &BTreeMap<String, Quota>,
@@ -59,12 +59,12 @@ impl LlmSet {
         self.llms.iter().find(|llm| llm.name == name)
     }
 
-    /// All of them, in the order of the file.
+    /// All providers, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &Llm> {
         self.llms.iter()
     }
 
-    /// Their names, in the order of the file.
+    /// In the order of the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
@@ -125,7 +125,7 @@ fn check_tuning(section: &Section, tuning: Tuning) -> Result<Tuning, Problems> {
     Ok(tuning)
 }
 
-/// The budget without its own keys: how requests are counted, and when the provider's day begins.
+/// The budget without its own keys: the quota, and when the provider's day begins.
 fn budget(
     section: &Section,
     quota: Option<&str>,
@@ -156,7 +156,7 @@ fn budget(
 }
 
 impl Llm {
-    /// What is paused when the limit of a model is reached: the model, or the provider if all of its models share one.
+    /// What is paused when the limit of a model is reached: the model, or the provider if its models share a limit.
     fn limited(&self, model: &str) -> String {
         if self.kind.limits_each_model && self.screen_model != self.summary_model {
             format!("{}/{model}", self.name)
@@ -165,24 +165,25 @@ impl Llm {
         }
     }
 
-    /// Everything of it that may be paused.
+    /// Everything of this provider that may be paused.
     pub fn subjects(&self) -> Vec<Subject> {
         let models = [&self.screen_model, &self.summary_model].map(|model| self.limited(model));
         let names = BTreeSet::from_iter(models.into_iter().chain([self.name.clone()]));
         names.iter().map(|name| Subject::provider(name)).collect()
     }
 
-    /// The pause of the provider or of this model, if there is one. It ends early when the key, a model, the address or the way to ask
-    /// changes.
+    /// The pause of the provider or of this model, if any. It ends early when the key, a model, the address or a
+    /// request setting changes.
     pub(super) async fn find_pause(&self, model: &str) -> db::Result<Option<Unavailable>> {
-        let (names, print, now) = ([self.name.clone(), self.limited(model)], self.print(), self.clock.now());
+        let (names, fingerprint, now) =
+            ([self.name.clone(), self.limited(model)], self.fingerprint(), self.clock.now());
         let found = self
             .db
             .read(move |tx| {
                 for name in &names {
                     let Some(pause) = pause::find(tx, &Subject::provider(name), now)? else { continue };
                     let health = store::find_health(tx, name)?;
-                    if health.paused_with.is_none_or(|with| with == print) {
+                    if health.paused_with.is_none_or(|with| with == fingerprint) {
                         return Ok(Some((name.clone(), pause, health.pause_reason)));
                     }
                 }
@@ -201,7 +202,7 @@ impl Llm {
         }))
     }
 
-    /// Pauses the provider, or the model whose limit it is, and says until when. What was reserved is given back unless it may have
+    /// Pauses the provider, or the model that has reached its limit. The reservation is returned unless it may have
     /// been used.
     pub(super) async fn pause(
         &self,
@@ -209,7 +210,7 @@ impl Llm {
         model: &str,
         pause: ProviderPause,
     ) -> db::Result<Unavailable> {
-        let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
+        let (name, fingerprint, now) = (self.name.clone(), self.fingerprint(), self.clock.now());
         let paused = match pause {
             ProviderPause::Busy { .. } | ProviderPause::UsedUp { .. } => self.limited(model),
             ProviderPause::Down { .. } | ProviderPause::Locked { .. } | ProviderPause::Refused { .. } => {
@@ -242,7 +243,7 @@ impl Llm {
                     ProviderPause::Refused { why } => (now.plus(LOCKED), PauseReason::Refused, why.clone()),
                 };
                 let failed = i64::from(because == PauseReason::Down);
-                store::put_health(tx, &paused, failures + failed, Some((&print, because)))?;
+                store::put_health(tx, &paused, failures + failed, Some((&fingerprint, because)))?;
                 pause::put(tx, &Subject::provider(&paused), Some(until), &why, now)?;
                 let detail = json!({ "why": why.to_stored(), "until": until });
                 let code = ProviderCode::from(because);
@@ -254,8 +255,8 @@ impl Llm {
         Ok(Unavailable { until, why, because })
     }
 
-    /// Corrects what was reserved by what was used, stores the answer if there is one, and notes that all is well with the provider,
-    /// which has just said something about `about`.
+    /// Replaces the reservation by the actual use, saves the answer if there is one, and clears failures and pauses of
+    /// the provider, which has just answered about `about`.
     pub(super) async fn record_usage(
         &self,
         reserved: Reserved,
@@ -268,9 +269,9 @@ impl Llm {
         self.db
             .write(move |tx| {
                 let used = match usage {
-                    TokenUsage::Unsaid => reserved.tokens,
+                    TokenUsage::Unreported => reserved.tokens,
                     usage => {
-                        let (input, output) = usage.said();
+                        let (input, output) = usage.counts();
                         i64::try_from(input + output).unwrap_or(i64::MAX)
                     }
                 };
@@ -281,7 +282,7 @@ impl Llm {
                 let known = store::find_refusals(tx, &name)?;
                 let mut refusals = known.clone();
                 refusals.failing = refusals.failing.filter(|failing| failing.about != about);
-                // The model has worked on it, so that requests for this purpose are not refused as such.
+                // The model has processed it, so requests for this purpose are accepted in general.
                 if usage != TokenUsage::Nothing {
                     refusals.by_purpose.remove(purpose.word());
                 }
@@ -298,7 +299,7 @@ impl Llm {
         Ok(())
     }
 
-    /// Whom a refusal is about that does not say it, judged by the last one for the same purpose.
+    /// Decides what a refusal without a stated cause is about, given the last one for the same purpose.
     pub(super) async fn blame(&self, purpose: Purpose, about: &str, why: &str) -> db::Result<Blame> {
         let (name, about, why) = (self.name.clone(), about.to_owned(), why.to_owned());
         self.db
@@ -312,7 +313,7 @@ impl Llm {
             .await
     }
 
-    /// Notes that the provider has failed at `about`; answers whether it has done so too often to be down for everybody.
+    /// Records that the provider has failed at `about`; returns whether `about` may be the cause.
     pub(super) async fn suspects(&self, about: &str) -> db::Result<bool> {
         let (name, about) = (self.name.clone(), about.to_owned());
         self.db
@@ -327,16 +328,16 @@ impl Llm {
             .await
     }
 
-    /// Tells whether key, models, address or the way to ask have changed, without telling anything about them: 16 bits of a hash.
-    fn print(&self) -> String {
-        let way_to_ask = format!("{:?}{}", self.tuning, self.provider.way_to_ask());
+    /// Shows whether key, models, address or request settings have changed without revealing them: 16 bits of a hash.
+    fn fingerprint(&self) -> String {
+        let request_settings = format!("{:?}{}", self.tuning, self.provider.request_settings());
         let whole = crate::hash::sha256_parts(&[
             &self.name,
             &self.provider.key_text(),
             self.provider.address(),
             &self.screen_model,
             &self.summary_model,
-            &way_to_ask,
+            &request_settings,
         ]);
         whole.get(..4).unwrap_or_default().to_owned()
     }

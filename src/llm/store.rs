@@ -1,4 +1,4 @@
-//! The SQL of answers, usage and health.
+//! The SQL of cached answers, usage and the state of providers.
 
 use super::refusal::Refusals;
 use super::{PauseReason, Purpose};
@@ -9,55 +9,53 @@ use crate::{params, sql};
 
 crate::migration!(7, "llm", "../../migrations/0007_llm.sql");
 
-/// An answer that is known already.
+/// A cached answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredAnswer {
-    /// The answer as the model gave it.
+    /// As the model gave it.
     pub answer_json: String,
-    /// Tokens that went in.
+    /// Input tokens.
     pub tokens_in: u64,
-    /// Tokens that came out.
+    /// Output tokens.
     pub tokens_out: u64,
 }
 
-/// An answer to keep.
+/// An answer to be cached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAnswer {
     /// Content, prompt version and model, hashed.
     pub key: String,
-    /// Who gave it.
     pub provider: String,
     pub model: String,
     pub purpose: Purpose,
-    /// The answer as the model gave it.
+    /// As the model gave it.
     pub answer_json: String,
-    /// Tokens that went in.
+    /// Input tokens.
     pub tokens_in: u64,
-    /// Tokens that came out.
+    /// Output tokens.
     pub tokens_out: u64,
-    /// The job that asked.
     pub job_name: JobName,
 }
 
-/// What was used.
+/// Requests and tokens used on a day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub requests: i64,
-    /// Tokens, estimates of requests under way included.
+    /// Tokens, including estimates of pending requests.
     pub tokens: i64,
 }
 
-/// How a provider has been.
+/// The health of a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Failures since it last answered.
+    /// Failures since its last answer.
     pub failures_in_a_row: i64,
     /// The fingerprint of the settings under which it is paused.
     pub paused_with: Option<String>,
     pub pause_reason: Option<PauseReason>,
 }
 
-/// The answer with that key.
+/// The cached answer with that key.
 pub fn find_answer(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<StoredAnswer>> {
     let count = |value: i64| u64::try_from(value).unwrap_or(0);
     tx.find(
@@ -73,7 +71,7 @@ pub fn find_answer(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<StoredAnswer
     )
 }
 
-/// Keeps an answer; a newer one for the same question replaces it.
+/// Saves an answer; a newer one for the same question replaces it.
 pub fn put_answer(tx: &mut Tx<'_>, answer: &NewAnswer, now: Timestamp) -> db::Result<()> {
     tx.run(
         sql!(
@@ -96,7 +94,7 @@ pub fn put_answer(tx: &mut Tx<'_>, answer: &NewAnswer, now: Timestamp) -> db::Re
     )
 }
 
-/// What all jobs together have used of a provider on a day.
+/// The use of a provider by all jobs on a day.
 pub fn sum_usage(tx: &mut Tx<'_>, provider: &str, date: &str) -> db::Result<Usage> {
     let found = tx.find(
         sql!(
@@ -109,7 +107,7 @@ pub fn sum_usage(tx: &mut Tx<'_>, provider: &str, date: &str) -> db::Result<Usag
     Ok(found.unwrap_or_default())
 }
 
-/// What one job has used of a provider on a day.
+/// The use of a provider by one job on a day.
 pub fn find_usage(tx: &mut Tx<'_>, provider: &str, date: &str, job: &JobName) -> db::Result<Usage> {
     let found = tx.find(
         sql!("SELECT requests, tokens FROM llm_usage WHERE provider = ?1 AND date = ?2 AND job_name = ?3"),
@@ -119,7 +117,7 @@ pub fn find_usage(tx: &mut Tx<'_>, provider: &str, date: &str, job: &JobName) ->
     Ok(found.unwrap_or_default())
 }
 
-/// Counts more, or less when an estimate was too high.
+/// Adds to the counts; negative after an estimate that was too high.
 pub fn add_usage(
     tx: &mut Tx<'_>,
     provider: &str,
@@ -138,7 +136,7 @@ pub fn add_usage(
     )
 }
 
-/// How a provider has been; well, if nothing is known.
+/// The health of a provider; healthy if nothing is saved.
 pub fn find_health(tx: &mut Tx<'_>, provider: &str) -> db::Result<Health> {
     let found = tx.find(
         sql!("SELECT failures_in_a_row, rests_with, rests_because FROM llm_health WHERE provider = ?1"),
@@ -155,7 +153,7 @@ pub fn find_health(tx: &mut Tx<'_>, provider: &str) -> db::Result<Health> {
     Ok(found.unwrap_or_default())
 }
 
-/// Stores the health of a provider: if it is paused, under which settings and why.
+/// Saves the health of a provider: its failures, and if it is paused, under which settings and why.
 pub fn put_health(
     tx: &mut Tx<'_>,
     provider: &str,
@@ -177,7 +175,7 @@ pub fn put_health(
     )
 }
 
-/// The last refusals of a provider that did not say what they were about.
+/// The latest refusals of a provider without a stated cause.
 pub(super) fn find_refusals(tx: &mut Tx<'_>, provider: &str) -> db::Result<Refusals> {
     let found =
         tx.find(sql!("SELECT refusals FROM llm_health WHERE provider = ?1"), params![provider], |row| {
@@ -186,7 +184,6 @@ pub(super) fn find_refusals(tx: &mut Tx<'_>, provider: &str) -> db::Result<Refus
     Ok(found.flatten().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
 }
 
-/// Keeps them.
 pub(super) fn put_refusals(tx: &mut Tx<'_>, provider: &str, refusals: &Refusals) -> db::Result<()> {
     let text = serde_json::to_string(refusals).unwrap_or_default();
     tx.run(
@@ -198,22 +195,20 @@ pub(super) fn put_refusals(tx: &mut Tx<'_>, provider: &str, refusals: &Refusals)
     )
 }
 
-/// What a model was asked, over some time.
+/// The use of a model over some time.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct ModelUse {
-    /// Who runs it.
     pub provider: String,
-    /// Which model.
     pub model: String,
-    /// Answers that were kept.
+    /// Answers that were saved.
     pub answers: i64,
-    /// Tokens that went in.
+    /// Input tokens.
     pub tokens_in: i64,
-    /// Tokens that came out.
+    /// Output tokens.
     pub tokens_out: i64,
 }
 
-/// What every model was asked since a moment.
+/// The use of every model since a moment.
 pub fn list_model_use(tx: &mut Tx<'_>, since: Timestamp) -> db::Result<Vec<ModelUse>> {
     tx.list(
         sql!(

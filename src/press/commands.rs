@@ -1,4 +1,4 @@
-//! What a person may do with an item: look at it again, or decide against it.
+//! Commands on an item: retry or skip it.
 
 use serde_json::json;
 
@@ -12,22 +12,22 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// The answer to a person.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum ItemAnswer {
-    /// Done; the item now stands there.
+    /// Done; the new status of the item.
     Done { status: Status },
-    /// As it stands, that cannot be done.
+    /// Not possible in the current state.
     NotNow {
         why: Phrase,
-        /// What can be done.
+        /// What is possible instead.
         hint: Phrase,
     },
 }
 
-/// Has an item looked at again from the beginning: no tries are counted, and what the model said before does not count,
-/// once. One that was posted is left alone.
+/// Restarts an item from the beginning: its tries are reset, and the model is asked again once, past the cache. A
+/// posted item is not changed.
 pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnswer> {
     if let Some(busy) = find_message(tx, item)? {
         return Ok(busy);
@@ -48,7 +48,7 @@ pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAns
     Ok(answer)
 }
 
-/// Decides against an item: it will not be looked at again.
+/// Closes an item without a post; it is not processed again.
 pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnswer> {
     if let Some(busy) = find_message(tx, item)? {
         return Ok(busy);
@@ -62,7 +62,7 @@ pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnsw
     apply(tx, item, Event::Skipped, now)
 }
 
-/// What the pages and the API do to an item.
+/// Runs an action of the pages or the API on an item.
 pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<ActionOutcome> {
     let found = match name.parse::<i64>() {
         Ok(id) => store::find(tx, id)?,

@@ -18,7 +18,7 @@ pub struct Keys {
     pub feed: Several<HttpUrl>,
     /// The `[llm.NAME]` to ask, or `"none"`: every entry is posted with its title and an excerpt. Default: the only one there is.
     pub llm: Option<String>,
-    /// Only entries that match one of these are looked at: a word in title or excerpt, `/…/` for a regular expression, an address
+    /// Only entries that match one of these are processed: a word in title or excerpt, `/…/` for a regular expression, an address
     /// with `*`.
     #[serde(default)]
     pub include: Vec<Pattern>,
@@ -33,24 +33,24 @@ pub struct Keys {
     /// Larger files are not fetched; the model is told their names and sizes.
     #[serde(default = "max_file")]
     pub max_file: ByteSize,
-    /// An item is closed when it was tried in vain more often than this.
+    /// An item is closed after more failed attempts than this.
     #[serde(default = "max_retries")]
     pub max_retries: u32,
-    /// An item whose page does not change is looked at again for this long, at most once a day.
+    /// An item whose page does not change is checked again for this long, at most once a day.
     #[serde(default = "wait_for_page")]
     pub wait_for_page: Span,
     /// How many steps a run takes; a step is one screening or one summary.
     #[serde(default = "one", deserialize_with = "read_items_per_run")]
     pub items_per_run: u32,
-    /// What becomes of an item that is not worth a summary: `"defer"` (look again later), `"close"`, or `"post_title"` (post
+    /// What becomes of an item that is not worth a summary: `"defer"` (check again later), `"close"`, or `"post_title"` (post
     /// title and link).
     #[serde(default)]
     pub not_valuable: NotValuable,
-    /// Posts title and link of an item that the model has no usable summary for, instead of putting it off.
+    /// Posts title and link of an item that the model has no usable summary for, instead of deferring it.
     #[serde(default)]
     pub post_rejected: bool,
     /// What to do with an entry whose date lies more than an hour ahead: `"ignore"` leaves it in the feed until its date
-    /// comes, `"wait"` records it at once and looks at it when its date comes, `"now"` takes it as published today.
+    /// comes, `"wait"` records it at once and processes it when its date comes, `"now"` counts it as published today.
     #[serde(default)]
     pub future: Future,
     /// When the budget of the model is used up: `"wait"`, or `"post_without_summary"` for items already found worth it.
@@ -74,12 +74,12 @@ pub struct Keys {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Future {
-    /// It stays in the feed until its date comes.
+    /// The entry is ignored until its date comes.
     #[default]
     Ignore,
-    /// It is recorded at once and looked at when its date comes.
+    /// The entry is recorded at once and processed when its date comes.
     Wait,
-    /// Its date is not believed: it counts as published when we saw it.
+    /// The date is ignored: the entry counts as published when it was first seen.
     Now,
 }
 
@@ -138,7 +138,7 @@ fn read_summary_chars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Resu
 }
 
 impl Keys {
-    /// Reads a job's table and checks what serde cannot know; answers the name of its LLM, too, if it has one.
+    /// Reads a job's table and checks what serde cannot. Returns the name of its LLM, too, if it has one.
     pub fn read(job: &Job, llms: &LlmSet) -> Result<(Self, Option<String>), Problems> {
         let mut keys: Self = job.section.keys().cloned()?;
         let mut problems = Problems::default();
@@ -174,7 +174,7 @@ impl Keys {
             }
             (None, known) => {
                 let problem = section
-                    .problem("llm", phrase!("which model is to be asked?", "どのモデルに問い合わせますか？"));
+                    .problem("llm", phrase!("which model should be used?", "どのモデルに問い合わせますか？"));
                 problems.push(problem.with_hint(phrase!(
                     "write {keys}",
                     "{keys} と書きます",
@@ -199,12 +199,11 @@ impl Keys {
         if problems.is_empty() { Ok((keys, llm)) } else { Err(problems) }
     }
 
-    /// Which entries are looked at.
+    /// The filters on entries.
     pub fn patterns(&self) -> Patterns<'_> {
         Patterns { include: &self.include, exclude: &self.exclude }
     }
 
-    /// How patient the job is.
     pub fn limits(&self) -> RetryLimits {
         RetryLimits {
             max_retries: self.max_retries,

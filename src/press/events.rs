@@ -1,35 +1,34 @@
-//! What happens to an item, and to the feed of a job.
+//! Events of items and of the feed of a job.
 
 use crate::event_codes;
 use crate::ledger::Subject;
 
 /// The word before the address of an item.
 pub const ITEM: &str = "item";
-/// The word before the job whose feed is meant.
+/// The word before the job of a feed.
 pub const FEED: &str = "feed";
 
-/// An item, as events name it.
+/// An item by its address, as events refer to it.
 pub fn item(url: &str) -> Subject {
     Subject::new(ITEM, url)
 }
 
-/// An item by its number, as people name it.
+/// An item by its number, as users refer to it.
 pub fn numbered(id: i64) -> Subject {
     Subject::new(ITEM, id)
 }
 
-/// The feed of a job, as pauses name it.
+/// The feed of a job, as pauses refer to it.
 pub fn feed(job: impl AsRef<str>) -> Subject {
     Subject::new(FEED, job.as_ref())
 }
 
 event_codes! {
-    /// What happens to an item.
     ItemCode on ITEM;
     Baseline = "baseline", "was there at the first run: recorded, not sent", "初回からあったため記録のみ（通知なし）";
     Rewritten = "rewritten", "an old entry at a new address: recorded, not sent", "既存の記事のアドレス変更のため記録のみ（通知なし）";
     MovedUp = "moved_up", "an older entry came up at the end of the feed: recorded, not sent", "フィードの末尾に現れた以前の記事のため記録のみ（通知なし）";
-    Filtered = "filtered", "left out by `include` or `exclude`; no model was asked", "`include`・`exclude` の条件により対象外（モデルには問い合わせなし）";
+    Filtered = "filtered", "left out by `include` or `exclude`; no model request", "`include`・`exclude` の条件により対象外（モデルには問い合わせなし）";
     Found = "found", "found in the feed", "フィードで発見";
     Worth = "worth", "worth a post", "投稿する価値あり";
     NotValuable = "not_valuable", "not worth a post", "投稿する価値なし";
@@ -53,13 +52,12 @@ event_codes! {
 }
 
 event_codes! {
-    /// What happens to a press job.
     FeedCode on "job";
     Gone = "feed_gone", "its feed is gone for good; paused", "フィードが消滅したため一時停止";
     Moved = "feed_moved", "its feed has moved for good and is read at the new address", "フィードが恒久的に移転したため、新しいアドレスで読み込みます";
     MovedBack = "feed_moved_back", "the address that its feed had moved to is lost; the one in the config is read again", "移転先のアドレスが失われたため、設定のアドレスに戻します";
-    Silent = "feed_silent", "its feed has brought nothing new for much longer than usual", "フィードの新着が普段よりはるかに長く途絶えています";
-    SilenceOver = "feed_silence_over", "its feed brings something new again", "フィードの新着が再開しました";
+    Silent = "feed_silent", "its feed has had nothing new for much longer than usual", "フィードの新着が普段よりはるかに長く途絶えています";
+    SilenceOver = "feed_silence_over", "its feed has something new again", "フィードの新着が再開しました";
     ReadInPart = "feed_read_in_part", "a part of its feed is not read", "フィードの一部のみ読み込みます";
     ReadWhole = "feed_read_whole", "its feed is read whole again", "フィード全体を読み込みます";
     Changed = "feed_changed", "its feed has another address and is read again", "フィードのアドレスが変わったため再開";

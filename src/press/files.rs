@@ -1,4 +1,4 @@
-//! Fetches the files of a page into the workspace, and looks whether they are what they are called.
+//! Fetches the files of a page into the workspace, and checks that their content matches their extension.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::llm::{Content, File, Llm};
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// Why there is nothing to summarise from.
+/// Why there is no file to summarise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoFiles {
     /// A file could not be fetched.
@@ -25,18 +25,19 @@ pub(super) enum NoFiles {
     AllTooLarge,
 }
 
-/// Whether a file that fails puts the item off.
+/// What to do about a file that cannot be fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// It does: the file may be there in a while.
+    /// Defer the item: the file may appear later.
     PutsOff,
-    /// It does not: what else there is has to do.
+    /// Continue without the file.
     IsLeftOut,
 }
 
-/// Fetches what the model can read; the rest is told by name and size, and so are all beyond the first [`MAX_FILES`].
+/// Fetches the files that the model can read. The others, and all beyond the first [`MAX_FILES`], are only listed by
+/// name and size.
 ///
-/// `has_text` says whether the page has something to read besides its files.
+/// `has_text`: whether the page has text besides its files.
 pub(super) async fn fetch_all(
     press: &Press,
     llm: &Llm,
@@ -150,7 +151,7 @@ fn media_type_of(extension: &str) -> &'static str {
     }
 }
 
-/// Whether the first bytes fit the ending: an error page is not a PDF, whatever its address says.
+/// Whether the first bytes match the extension: an error page is not a PDF, whatever its address says.
 fn is_what_it_says(media_type: &str, beginning: &[u8], says_html: bool) -> bool {
     let has = |magic: &[u8]| beginning.starts_with(magic);
     match media_type {

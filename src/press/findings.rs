@@ -1,4 +1,4 @@
-//! Items as feeds and searches show them.
+//! Items in feeds and search results.
 
 use super::events;
 use super::model::Item;

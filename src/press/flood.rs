@@ -1,7 +1,7 @@
-//! More items that are ready to be posted at once than `hold_above` allows: their posts wait for a person.
+//! Holds posts for approval when more items than `hold_above` are ready at once.
 //!
-//! Items pile up where nobody posts them: the job had no channel for a while, ran with `--no-deliver`, or they were
-//! imported. The first run that may post would send them all, one after the other.
+//! Items accumulate while a job had no channel, ran with `--no-deliver`, or when they were imported. The first run that
+//! may post would send them all, one after the other.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::channel::outbox;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// Holds what has piled up, if it is too much; answers what to say about it.
+/// Holds the ready items if there are too many; returns the line for the report.
 pub(super) async fn hold(press: &Press, ctx: &RunContext) -> Result<Option<Phrase>, Failure> {
     let name = press.name.clone();
     let ready = ctx.db.read(move |tx| store::list_ready(tx, &name)).await?;

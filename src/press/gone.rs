@@ -1,4 +1,4 @@
-//! A feed that is gone for good (410): it is paused until a person or another address resumes it. Its pause is an alert.
+//! A feed that answers 410 is paused until a user or another address resumes it. Its pause is an alert.
 
 use serde_json::json;
 
@@ -11,7 +11,6 @@ use crate::parse::url::Url;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// What is said about a feed that is gone.
 pub(super) fn words(job: &JobName) -> Phrase {
     phrase!(
         "it is gone for good (410) and is paused: `tsuzuki job resume {job}` or another `feed` resumes it",
@@ -25,15 +24,15 @@ pub(super) async fn is_paused(press: &Press, ctx: &RunContext, feed: &Url) -> Re
     Ok(ctx.db.read(move |tx| store::is_gone(tx, &job, &feed)).await?)
 }
 
-/// Ends the pause when none of the feeds of today is gone: the config has other addresses.
+/// Ends the pause when none of the configured feeds is gone: the config has other addresses now.
 pub(super) async fn resume_if_moved(press: &Press, ctx: &RunContext) -> Result<(), Failure> {
     let (job, now) = (press.name.clone(), ctx.now());
     let feeds: Vec<String> = press.feeds().map(Url::to_string).collect();
-    let asked = feeds.clone();
+    let urls = feeds.clone();
     let is_over = ctx
         .db
         .read(move |tx| {
-            for feed in &asked {
+            for feed in &urls {
                 if store::is_gone(tx, &job, feed)? {
                     return Ok(false);
                 }
@@ -53,7 +52,6 @@ pub(super) async fn resume_if_moved(press: &Press, ctx: &RunContext) -> Result<(
     .await
 }
 
-/// Pauses a feed.
 pub(super) async fn pause(press: &Press, ctx: &RunContext, feed: &Url) -> Result<(), Failure> {
     let (job, feed, now) = (press.name.clone(), feed.to_string(), ctx.now());
     ctx.write(move |tx| {
@@ -65,7 +63,7 @@ pub(super) async fn pause(press: &Press, ctx: &RunContext, feed: &Url) -> Result
     .await
 }
 
-/// Has the feed of a job read again; `false` if it was not paused.
+/// Resumes the feed of a job; `false` if it was not paused.
 pub fn resume(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
     let was_gone = store::reset_gone(tx, job)? > 0;
     Ok(pause::reset(tx, &events::feed(job))? || was_gone)

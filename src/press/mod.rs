@@ -6,10 +6,10 @@
 //!                  └── deferred ◀─────────┴──────failed────────┘   until the retry limit
 //! ```
 //!
-//! A run reads the feed and takes `items_per_run` steps; a step is one screening or one summary, in the order of the
-//! seed: a pending item first, else the one that was checked longest ago. A paused provider ends the run and
-//! costs no item a try. A run that posts nothing, because it may not or has nobody to post to, screens and leaves what
-//! is worth it pending: the summary is the text of a post.
+//! A run reads the feed and takes `items_per_run` steps. A step is one screening or one summary, in the order of the
+//! seed: a pending item first, else the one that was checked longest ago. A paused provider ends the run and costs no
+//! item a try. A run without delivery, by option or for lack of a channel, screens but makes no summaries, which are
+//! the text of posts: valuable items stay pending.
 
 mod collect;
 pub mod commands;
@@ -70,7 +70,7 @@ use step::{SeenPage, Step, no_answer, overtaken, until_stopped};
 pub const KIND: &str = "press";
 /// How often a job runs by default.
 pub const EVERY: Duration = Duration::from_secs(5 * 60);
-/// Whose messages ours are.
+/// The topic of our messages in the outbox.
 pub const TOPIC: &str = "press.post";
 
 /// A press job, ready to run.
@@ -78,21 +78,21 @@ pub const TOPIC: &str = "press.post";
 pub struct Press {
     name: JobName,
     keys: Keys,
-    /// The model to ask; `None` when titles and excerpts are posted.
+    /// The model; `None` when titles and excerpts are posted.
     llm: Option<String>,
     deliver: Vec<String>,
     first_run: FirstRun,
     hold_above: u32,
     allow_private: AllowPrivate,
     env: JobEnv,
-    /// The one thing that it does, if it was narrowed.
+    /// The only part of a run to do, if restricted.
     only: Option<Only>,
-    /// The hosts of feeds that are out of reach in this run.
+    /// Hosts of feeds that could not be reached in this run.
     out_of_reach: BTreeSet<String>,
 }
 
 word_enum! {
-    /// One of the things that a run does, for running it alone.
+    /// A part of a run that can be run alone.
     pub enum Only {
         /// Read the feed.
         Collect = "collect",
@@ -103,18 +103,16 @@ word_enum! {
     }
 }
 
-/// Makes a job of its table.
 pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
     Ok(Arc::new(Press::new(job, env)?))
 }
 
-/// Registers what becomes of an item when its post has ended.
+/// Registers the handler for finished posts.
 pub fn topics(topics: Topics) -> Topics {
     topics.on(TOPIC, post::on_delivered)
 }
 
 impl Press {
-    /// Reads a job's table.
     pub fn new(job: &Job, env: &JobEnv) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
             .map_err(|error| job.section.problem("allow_private", error.phrase()));
@@ -133,7 +131,7 @@ impl Press {
         })
     }
 
-    /// Does only one of the things that a run does.
+    /// Runs only one part.
     pub async fn run_only(&self, ctx: &RunContext, only: Only) -> Result<Report, Failure> {
         let mut report = ReportBuilder::default();
         match only {
@@ -174,7 +172,7 @@ impl Press {
                         report.new_count += collected.added as u64;
                         report.well(self.of_feed(feed, collected.phrase()));
                     }
-                    // The items that we have do not depend on the feed being there.
+                    // Known items continue without the feed.
                     Ok(Err(unread)) => {
                         if unread.is_out_of_reach {
                             report.out_of_reach.extend(feed.host_str().map(str::to_owned));
@@ -193,18 +191,18 @@ impl Press {
         Ok(())
     }
 
-    /// The feeds of the config, in its order.
+    /// The configured feeds, in order.
     fn feeds(&self) -> impl Iterator<Item = &Url> {
         self.keys.feed.iter().map(|feed| &**feed)
     }
 
-    /// Whether nothing can be had where an item is: the host of a feed is out of reach, or we are, if no feed can be had at all.
+    /// Whether an item cannot be reached now: because the host of its feed cannot, or because no feed at all can.
     fn is_out_of_reach(&self, item: &Item) -> bool {
         let is = |url: &Url| url.host_str().is_some_and(|host| self.out_of_reach.contains(host));
         self.feeds().all(is) || Url::parse(&item.url).is_ok_and(|url| is(&url))
     }
 
-    /// What is said about a feed, naming it where there are several.
+    /// A phrase about a feed, which names it if there are several.
     fn of_feed(&self, feed: &Url, said: Phrase) -> Phrase {
         match self.feeds().count() {
             1 => said,
@@ -238,7 +236,7 @@ impl Press {
         Ok(())
     }
 
-    /// Why a run posts nothing, if so.
+    /// Why a run does not post, if it does not.
     fn no_deliver(&self, ctx: &RunContext) -> Option<Phrase> {
         match ctx.delivery {
             DeliveryMode::NoDeliver => Some(Phrase::verbatim("--no-deliver")),
@@ -249,7 +247,7 @@ impl Press {
         }
     }
 
-    /// That `content` names a block that a page has not.
+    /// The warning that `content` matches nothing on a page.
     fn block_warning(&self, page: &str) -> Phrase {
         let content = self.keys.content.as_deref().unwrap_or_default();
         phrase!(
@@ -272,15 +270,15 @@ impl Press {
         self.llm.as_deref().unwrap_or_default()
     }
 
-    /// That the model cannot be asked because of its key, naming the table of the config that has it.
+    /// The failure for a refused key; names the config table that has it.
     fn locked(&self, why: &Phrase) -> Failure {
         Failure::Credentials(phrase!("[llm.{name}]: {why}", "[llm.{name}]：{why}", name = self.llm_name()))
     }
 
-    /// That the model cannot be asked in the way that the config says.
+    /// The failure for a request that the provider refuses as configured.
     fn refused(&self, why: &Phrase) -> Failure {
         Failure::Config(phrase!(
-            "[llm.{name}]: {why}; hint: `tsuzuki doctor` says which models there are; what else is sent stands in that table",
+            "[llm.{name}]: {why}; hint: `tsuzuki doctor` says which models there are; every other parameter is set in that table",
             "[llm.{name}]：{why}。使えるモデルは `tsuzuki doctor` で確認できます",
             name = self.llm_name()
         ))
@@ -348,7 +346,7 @@ impl Collector for Press {
     async fn test(&self, db: &Db) -> Result<Preview, Failure> {
         let mut shown = Preview::default();
         shown.notes.push(phrase!(
-                "only the newest page is read, and the model is not asked; `--item URL --ask` shows all of one item",
+                "only the newest page is read, and no model request is made; `--item URL --ask` shows all of one item",
                 "最新のページだけを読み、モデルには問い合わせません。`--item URL --ask` で記事ひとつをすべて確認できます"
             ));
         for feed in self.feeds() {

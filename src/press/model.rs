@@ -1,4 +1,4 @@
-//! An item and its words: statuses and reasons by the numbers of the seed.
+//! An item, its statuses and its reasons, with the numbers of the seed.
 
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -6,41 +6,39 @@ use crate::time::Timestamp;
 use crate::word_enum;
 
 word_enum! {
-    /// Where an item stands.
     pub enum Status {
-        /// 0: nobody has looked at it.
+        /// 0: not screened yet.
         Unprocessed = "unprocessed",
-        /// 1: it was looked at and put off.
+        /// 1: screened or failed, to be retried later.
         Deferred = "deferred",
-        /// 2: it is worth a summary, and waits for it or for its post.
+        /// 2: valuable; waits for its summary or its post.
         Pending = "pending",
-        /// 3: it is over; it only keeps its address from being taken again.
+        /// 3: finished; kept so that its address is known.
         Processed = "processed",
     }
 }
 
 word_enum! {
-    /// Why an item was put off or is over.
+    /// Why an item is deferred or processed.
     pub enum Reason {
-        /// 0: no reason; it was posted, or nobody wanted it.
+        /// 0: none; it was posted or skipped.
         None = "none",
-        /// 1: the model finds it not worth a summary.
+        /// 1: not worth a summary, by the model.
         NotValuable = "not_valuable",
-        /// 2: the model finds the page not finished yet.
+        /// 2: the page is not complete yet, by the model.
         PageNotReady = "page_not_ready",
         /// 3: the page or a file could not be fetched.
         DownloadFailed = "download_failed",
         /// 4: its files are too large.
         LargeFileSkipped = "large_file_skipped",
-        /// 5: the model or the place of the post failed.
+        /// 5: the model or the channel failed.
         ApiFailed = "api_failed",
-        /// 6: it was tried too often.
+        /// 6: too many retries.
         RetryLimitExceeded = "retry_limit_exceeded",
     }
 }
 
 impl Reason {
-    /// What it is called.
     pub fn phrase(self) -> Phrase {
         match self {
             Reason::None => phrase!("no reason", "理由なし"),
@@ -56,54 +54,50 @@ impl Reason {
 
 crate::db::from_code!(Status = "a status" Reason = "a reason");
 
-/// An item as it stands in the database.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, crate::db::FromRow)]
 pub struct Item {
     pub id: i64,
-    /// The job that found it.
     pub job_name: String,
     pub url: String,
     pub title: String,
-    /// When it was published, as far as the feed says.
+    /// When it was published, by the feed.
     pub published_at: Timestamp,
     pub status: Status,
     pub reason: Option<Reason>,
     /// How many attempts failed.
     pub retry_count: u32,
-    /// When we found it.
     pub created_at: Timestamp,
-    /// When we last checked it.
     pub last_checked_at: Timestamp,
-    /// Not to be looked at earlier.
+    /// Not processed before this moment.
     pub not_before: Option<Timestamp>,
-    /// Since when it is put off without having been found worth a summary.
+    /// Since when it is deferred without having been valuable.
     pub deferred_since: Option<Timestamp>,
-    /// What its page was when we last looked, hashed.
+    /// The hash of its page at the last check.
     pub page_hash: Option<String>,
-    /// Whether its post waits for a person.
+    /// Whether its post waits for approval.
     pub is_held: bool,
-    /// What the feed says about it.
+    /// Its description in the feed.
     pub excerpt: Option<String>,
-    /// Whether it is posted with its title alone.
+    /// Whether it is posted without a summary.
     pub is_short: bool,
     /// The summary as queued for posting.
     pub summary: Option<String>,
-    /// What the model said about it last.
+    /// The last verdict of the model.
     pub verdict: Option<String>,
-    /// Whether the model is asked even if its answer is known, because a person wants the item looked at again.
+    /// Whether the next call of the model bypasses the cache, because a user retried the item.
     pub bypass_cache: bool,
 }
 
 /// Why an entry is only recorded as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
-    /// It was there at the first look.
+    /// It was there at the first fetch.
     Baseline,
-    /// The feed tells its old entries under new addresses.
+    /// The feed lists old entries under new addresses.
     Rewritten,
-    /// It was behind the end of the feed until one before it was removed, or until the feed listed more.
+    /// It was beyond the end of the feed until an entry before it was removed, or until the feed listed more.
     MovedUp,
-    /// `include` or `exclude` leave it out.
+    /// Excluded by `include` or `exclude`.
     Filtered,
 }
 
@@ -113,16 +107,16 @@ pub struct NewItem {
     pub url: String,
     pub title: String,
     pub published_at: Timestamp,
-    /// What the feed recognises it by.
+    /// Its key in the feed.
     pub entry_key: String,
-    /// Whether that is an id which the feed gives it.
+    /// Whether the key is an id from the feed.
     pub has_id: bool,
     /// Its address for comparisons; `None` where several entries of the document share it.
     pub url_key: Option<String>,
-    /// Not to be looked at earlier.
+    /// Not processed before this moment.
     pub not_before: Option<Timestamp>,
-    /// What the feed says about it.
+    /// Its description in the feed.
     pub excerpt: Option<String>,
-    /// Whether it is only recorded, and why.
+    /// Why it is only recorded, if it is.
     pub recorded: Option<Recorded>,
 }

@@ -14,25 +14,24 @@ use crate::phrase::Phrase;
 
 /// The most files of a page that are read.
 pub(super) const MAX_FILES: usize = 10;
-/// The most files of a page that are named; more do not fit anywhere.
+/// The most files of a page that are listed by name.
 const MAX_NAMED: usize = 100;
-/// A page that sends its readers on later than this is one to read.
+/// A page that forwards later than this is read itself.
 const FORWARDS_WITHIN_SECS: u64 = 30;
-/// More pages that send us on, one to the next, are not followed.
+/// The most forwards in a row that are followed.
 const MAX_FORWARDS: usize = 3;
-/// What is kept of a page in memory, in characters; more never reaches a model.
+/// The most characters of a page that are kept; more never reaches a model.
 const MAX_TEXT_CHARS: usize = 100_000;
 
-/// A page as far as it matters.
+/// The relevant parts of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ItemPage {
-    /// Its main text.
     pub(super) text: String,
-    /// The files it links to, in order; the first [`MAX_FILES`] are read.
+    /// The linked files, in order; the first [`MAX_FILES`] are read.
     pub(super) files: Vec<Linked>,
-    /// Changes when text or files change.
+    /// A hash of text and files.
     pub(super) hash: String,
-    /// Whether `content` of the config names a block that this page has not.
+    /// Whether `content` of the config matches nothing on this page.
     pub(super) lacks_block: bool,
 }
 
@@ -43,7 +42,7 @@ pub(super) struct Linked {
     pub(super) name: String,
     /// In lower case.
     pub(super) extension: String,
-    /// As the server tells without sending it.
+    /// From a HEAD request.
     pub(super) bytes: Option<u64>,
 }
 
@@ -54,13 +53,13 @@ impl ItemPage {
         Self { text, files, hash, lacks_block }
     }
 
-    /// A page that is a file itself: some feeds link to the document.
+    /// A page for a feed entry that links to a file directly.
     fn of_file(title: &str, url: Url, extension: &str, bytes: Option<u64>) -> Self {
         let file = Linked { url, name: title.to_owned(), extension: extension.to_owned(), bytes };
         Self::new(String::new(), vec![file], false)
     }
 
-    /// What a model is shown when only names of files matter.
+    /// The input for a model when only the names of files matter.
     pub(super) fn document(&self, item: &Item) -> ModelInput {
         let named =
             |file: &Linked| File { name: file.name.clone(), bytes: file.bytes, content: Content::Named };
@@ -71,13 +70,13 @@ impl ItemPage {
         }
     }
 
-    /// The names of the files that are not read because there are too many.
+    /// The names of the files beyond the limit, which are not read.
     pub(super) fn unread(&self) -> Vec<&str> {
         self.files.iter().skip(MAX_FILES).map(|file| file.name.as_str()).collect()
     }
 }
 
-/// Fetches the page of an item and asks for the sizes of its files.
+/// Fetches the page of an item and the sizes of its files.
 pub(super) async fn fetch(press: &Press, item: &Item) -> Result<ItemPage, fetch::Error> {
     let url =
         Url::parse(&item.url).map_err(|error| fetch::Error::BadUrl { why: error.to_string().into() })?;
@@ -87,7 +86,7 @@ pub(super) async fn fetch(press: &Press, item: &Item) -> Result<ItemPage, fetch:
                 let bytes = length(&head);
                 return Ok(ItemPage::of_file(&item.title, head.final_url, &extension, bytes));
             }
-            // Some servers hand out nothing but the whole.
+            // Some servers refuse HEAD.
             Err(fetch::Error::Refused { .. }) => {
                 return Ok(ItemPage::of_file(&item.title, url, &extension, None));
             }
@@ -96,13 +95,13 @@ pub(super) async fn fetch(press: &Press, item: &Item) -> Result<ItemPage, fetch:
     }
     let mut page = read_at(press, &item.title, &url).await?;
     for file in page.files.iter_mut().take(MAX_FILES).filter(|file| file.bytes.is_none()) {
-        // A failure tells nothing.
+        // Without an answer the size stays unknown.
         file.bytes = find_head(press, &file.url).await.ok().as_ref().and_then(length);
     }
     Ok(page)
 }
 
-/// The page of an entry, for a look at how it is read; `None` when the entry is a file itself.
+/// The page of an entry, for a preview; `None` when the entry is a file itself.
 pub(super) async fn preview(press: &Press, address: &str) -> Result<Option<ItemPage>, fetch::Error> {
     let url = Url::parse(address).map_err(|error| fetch::Error::BadUrl { why: error.to_string().into() })?;
     match attached_as(&url, &press.keys.attachments) {
@@ -111,7 +110,7 @@ pub(super) async fn preview(press: &Press, address: &str) -> Result<Option<ItemP
     }
 }
 
-/// Reads the page at `url`, or the one that it forwards its readers to.
+/// Reads the page at `url`, or the one that it forwards to.
 async fn read_at(press: &Press, title: &str, url: &Url) -> Result<ItemPage, fetch::Error> {
     let mut at = url.clone();
     for _ in 0..=MAX_FORWARDS {
@@ -130,7 +129,7 @@ async fn read_one(press: &Press, title: &str, url: &Url) -> Result<PageContent, 
         Ok(Response::Unchanged(_)) => {
             return Err(fetch::Error::Broken { host: String::new(), why: nothing_sent() });
         }
-        // Too large for a page may be right for a file, which `max_file` limits.
+        // A file may be larger than a page; `max_file` limits it.
         Err(error @ fetch::Error::TooBig { .. }) => match find_head(press, url).await {
             Ok(head) if says_pdf(&head) => {
                 let bytes = length(&head);
@@ -145,7 +144,7 @@ async fn read_one(press: &Press, title: &str, url: &Url) -> Result<PageContent, 
         return Ok(PageContent::Page(ItemPage::of_file(title, head.final_url, "pdf", bytes)));
     }
     let content_type = head.content_type().map(str::to_owned);
-    // Reading a large page takes a while and is no work for the threads that wait for sockets.
+    // Parsing a large page takes a while and would block the async threads.
     let (selector, extensions) = (press.keys.content.clone(), press.keys.attachments.clone());
     let broken =
         |why: Phrase| fetch::Error::Broken { host: url.host_str().unwrap_or_default().to_owned(), why };
@@ -157,14 +156,14 @@ async fn read_one(press: &Press, title: &str, url: &Url) -> Result<PageContent, 
         .map_err(broken)
 }
 
-/// What a page came to.
+/// The parsed content of a page.
 enum PageContent {
     Page(ItemPage),
-    /// It only says where its readers are to go.
+    /// It only forwards to another page.
     Forward(Url),
 }
 
-/// Text and files of a page, or why it has none. Where `selector` matches nothing, both are those of the whole page.
+/// Text and files of a page, or why it has none. If `selector` matches nothing, both are taken from the whole page.
 fn read(
     body: &[u8],
     content_type: Option<&str>,
@@ -196,19 +195,19 @@ fn read(
     }
 }
 
-/// What is wrong with an answer that says that nothing has changed, though nobody asked.
+/// The error for a 304 to an unconditional request.
 pub(super) fn nothing_sent() -> Phrase {
     phrase!("nothing was sent", "何も送られてきませんでした")
 }
 
-/// The ending of an address, if it is one of those that belong to files.
+/// The extension of an address, if it is one of `extensions`.
 fn attached_as(url: &Url, extensions: &[String]) -> Option<String> {
     let (_, extension) = url.path_segments()?.next_back()?.rsplit_once('.')?;
     let extension = extension.to_ascii_lowercase();
     extensions.contains(&extension).then_some(extension)
 }
 
-/// What a server says about an address without sending what is there.
+/// Sends a HEAD request.
 async fn find_head(press: &Press, url: &Url) -> Result<Head, fetch::Error> {
     let request = Request::head(url.clone()).allow_private(&press.allow_private);
     Ok(press.env.fetcher.fetch(&request).await?.head().clone())

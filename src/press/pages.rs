@@ -1,4 +1,4 @@
-//! The page of press releases: how many got how far and why not further, and every item with its state.
+//! The page of press releases: the funnel with reasons, and every item with its state.
 
 use super::events::numbered;
 use super::model::{Item, Reason, Status};
@@ -16,18 +16,17 @@ use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
 const WALK: Walk = Walk { shown: 30, searched: 2_000 };
-/// The funnel is of so many items: what happened years ago would hide what happens now.
+/// The funnel counts the newest items only: years of history would hide what happens now.
 const NEWEST: usize = 2_000;
 
-/// The page.
 pub(super) static PAGE: Page =
     Page { slug: "press", title: || phrase!("Press", "プレス"), load, sheet: None };
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
     let mut page = PageView::new(phrase!("Press releases", "プレスリリース"));
-    let asked = ItemQuery::of(query);
-    page.filters = asked.filters(finder);
-    let standings = store::count_newest(tx, asked.job, NEWEST)?;
+    let filter = ItemQuery::of(query);
+    page.filters = filter.filters(finder);
+    let standings = store::count_newest(tx, filter.job, NEWEST)?;
     if standings.is_empty() {
         let text = phrase!(
             "No items yet. The first run records what the feed has, and posts nothing.",
@@ -36,21 +35,21 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
         page.blocks.push(Block::Empty { text, command: Some("run-due".to_owned()) });
         return Ok(page);
     }
-    if asked.before.is_none() {
+    if filter.before.is_none() {
         page.blocks.push(Block::Charts(vec![funnel(&standings)]));
     }
-    page.blocks.push(asked.find(tx, query)?);
+    page.blocks.push(filter.find(tx, query)?);
     Ok(page)
 }
 
-/// What the page of a job shows: how many of its items got how far.
+/// The funnel of a job's items, for the page of the job.
 pub(super) fn list_blocks(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<Block>> {
     let standings = store::count_newest(tx, Some(job.as_str()), NEWEST)?;
     let charts = (!standings.is_empty()).then(|| Block::Charts(vec![funnel(&standings)]));
     Ok(charts.into_iter().collect())
 }
 
-/// What the reader wants to see.
+/// The filters of the page.
 struct ItemQuery<'a> {
     job: Option<&'a str>,
     status: Option<Status>,
@@ -145,13 +144,13 @@ fn row(tx: &mut Tx<'_>, item: &Item) -> db::Result<TableRow> {
         ],
         about: Some(numbered(item.id).to_string()),
         detail: find_post(tx, item, &sent)?,
-        // What is over well can be looked at again from its own page.
+        // Finished items are retried from their own page.
         actions: if view::is_over(item) { Vec::new() } else { view::actions(item, &sent) },
         ..TableRow::default()
     })
 }
 
-/// The post as it was, or will be, sent; else what the model wrote for it.
+/// The post as it was or will be sent, else the summary of the model.
 fn find_post(tx: &mut Tx<'_>, item: &Item, sent: &[ItemDelivery]) -> db::Result<Option<(Phrase, String)>> {
     let newest = sent.iter().map(|sent| sent.id).max();
     let row = newest.map(|id| outbox::find(tx, id)).transpose()?.flatten();
@@ -183,13 +182,13 @@ fn funnel(standings: &[Standing]) -> Chart {
     let mut reasons: Vec<(Phrase, i64)> = Vec::new();
     for standing in stopped {
         let why = standing.reason.unwrap_or(Reason::None).phrase();
-        let said = match standing.status {
+        let line = match standing.status {
             Status::Processed => phrase!("closed: {why}", "終了：{why}"),
             _ => phrase!("put off: {why}", "延期：{why}"),
         };
-        match reasons.iter_mut().find(|(known, _)| *known == said) {
+        match reasons.iter_mut().find(|(known, _)| *known == line) {
             Some((_, count)) => *count += standing.count,
-            None => reasons.push((said, standing.count)),
+            None => reasons.push((line, standing.count)),
         }
     }
     let step = |name, count, dropped: Vec<(Phrase, i64)>| FunnelStep {

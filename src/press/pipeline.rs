@@ -1,4 +1,4 @@
-//! What the rest of the program has to know of press releases.
+//! The descriptor of the press pipeline.
 
 use super::events::{FEED, FeedCode, ITEM, ItemCode};
 use super::{Item, KIND, Keys, commands, findings, gone, make, pages, store, topics, view};
@@ -9,7 +9,6 @@ use crate::engine::{ActionOutcome, Pipeline, Verb};
 use crate::ledger::Subject;
 use crate::phrase;
 
-/// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
     kind: Kind::job::<Keys>(KIND).naming(&[("llm", TableKind::Llm)]),
     about: || {
@@ -51,7 +50,7 @@ pub static PIPELINE: Pipeline = Pipeline {
             word: FEED,
             find: |_, _, _| Ok(Vec::new()),
             resume: Some("job resume"),
-            // A feed has the name of its job, which is resumed with it.
+            // A feed has the name of its job, which is resumed, too.
             act: |finder, tx, name, deed| match deed.verb {
                 Verb::Resume => finder.act(tx, Subject::job(name).as_str(), deed),
                 _ => Ok(ActionOutcome::Unknown),

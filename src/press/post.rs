@@ -1,4 +1,4 @@
-//! The post of an item: made once, queued with the summary in one transaction, and what its outcome means.
+//! The post of an item: rendered once, queued with the summary in one transaction, and the reaction to its outcome.
 
 use serde_json::json;
 use url::Url;
@@ -19,27 +19,28 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text;
 
-/// What there is to post besides title and link.
+/// The text of a post besides title and link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PostText {
-    /// A summary.
     Summary {
         text: String,
-        /// Whether it was known already.
         is_cached: bool,
-        /// What it cost.
         tokens: u64,
     },
-    /// What the publisher says: the job asks no model.
-    Excerpt { text: String },
-    /// None, and why.
-    None { why: String },
+    /// An excerpt from the feed or the page: the job uses no model.
+    Excerpt {
+        text: String,
+    },
+    /// None, with the reason.
+    None {
+        why: String,
+    },
 }
 
-/// Whose text stands between headline and link.
+/// The text between headline and link.
 const DEFAULT_TEMPLATE: &str = "{{ summary }}";
 
-/// Whether a template of the config can be used.
+/// Checks a template of the config.
 pub(super) fn check_template(template: &str) -> Result<(), Phrase> {
     Template::new(template)?;
     fill(template, "title", "summary", "2026-01-15").map(drop).map_err(|error| Template::wrong(&error))
@@ -67,7 +68,7 @@ pub(super) fn notice(press: &Press, item: &Item, body: &PostText) -> Result<Noti
     })
 }
 
-/// Makes the post for every channel and queues it together with the summary.
+/// Renders the post for every channel and queues it together with the summary.
 ///
 /// The item stays pending until the first channel has accepted its post.
 pub(super) async fn queue(
@@ -86,7 +87,7 @@ pub(super) async fn queue(
             return press.finish(ctx, item, Event::PostFailed, json!({ "why": why }), seen).await;
         }
     };
-    // Nobody to post to: the item stays pending for whoever comes. Runs of such a job do not get here.
+    // No channel: the item stays pending. Runs of such a job do not get here.
     if rendered.is_empty() && failed.is_empty() {
         return Ok(Step::Nothing);
     }
@@ -155,11 +156,11 @@ pub(super) async fn queue(
     })
 }
 
-/// What becomes of an item when one of its messages has ended; runs in the transaction that marks the outcome.
+/// Updates an item when one of its messages has ended; runs in the transaction that marks the outcome.
 ///
-/// The first acceptance closes the item, wherever it stands: a person may send a post that had failed. A failure puts it
-/// off only when no other channel has it or may still get it. The limit of retries is a matter of the config and is
-/// applied when the item is looked at next.
+/// The first acceptance closes the item in any status: a user may send a post that had failed. A failure defers it only
+/// when no other channel has accepted or may still accept it. The retry limit depends on the config and is applied when
+/// the item is processed next.
 pub(super) fn on_delivered(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome) -> db::Result<()> {
     let Some(item) = store::find_by_url(tx, row.job_name.as_str(), &row.subject)? else { return Ok(()) };
     if item.status != Status::Pending && outcome != DeliveryOutcome::Sent {

@@ -1,4 +1,4 @@
-//! The report of a run while it is being made, line by line.
+//! Builds the report of a run line by line.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,17 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// A report on its way.
 #[derive(Default)]
 pub(super) struct ReportBuilder {
     pub(super) lines: Vec<Phrase>,
     pub(super) problems: Vec<Phrase>,
-    /// Items that were found.
     pub(super) new_count: u64,
     pub(super) waiting_until: Option<Timestamp>,
     pub(super) failed_steps: Vec<Phrase>,
-    /// Whether a step went well.
     pub(super) any_step_well: bool,
-    /// The hosts of feeds that are out of reach.
     pub(super) out_of_reach: BTreeSet<String>,
-    /// Whether only another config lets a feed be read.
+    /// Whether a feed cannot be read without a change of the config.
     pub(super) needs_config: bool,
-    /// Whether anything else went well.
     went_well: bool,
 }
 
@@ -37,7 +32,7 @@ impl ReportBuilder {
         self.any_step_well = true;
     }
 
-    /// A failure that ended the run, behind what had been done until then: that is saved, and worth saying.
+    /// A failure that ended the run, after the lines about what was done and saved before.
     pub(super) fn before(self, failure: Failure) -> Failure {
         let done: Vec<Phrase> = [self.lines, self.failed_steps, self.problems].concat();
         let after = |why: Phrase| Phrase::list(done.into_iter().chain([why]));
@@ -50,7 +45,7 @@ impl ReportBuilder {
     }
 
     pub(super) fn finish(mut self) -> Report {
-        // Beside a step that went well a failure is part of the day; alone it is what the run came to.
+        // If another step succeeded, a failure is only reported; alone it makes the run a failed one.
         let lines = if self.any_step_well { &mut self.lines } else { &mut self.problems };
         lines.append(&mut self.failed_steps);
         let summary = match (self.lines.is_empty(), self.problems.is_empty()) {

@@ -1,4 +1,4 @@
-//! One screening: the page of an item, and what the model thinks of it.
+//! One screening: fetches the page of an item and gets the verdict of the model.
 
 use serde_json::json;
 
@@ -10,11 +10,11 @@ use crate::llm::Worth;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// Screens one item. An unchanged page whose verdict is known costs nothing but its fetch.
+/// Screens one item. An unchanged page with a known verdict costs only its fetch.
 pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<Step, Failure> {
     if press.llm.is_none() {
         let why =
-            phrase!("no model is asked (`llm = \"none\"`)", "モデルに問い合わせない設定（`llm = \"none\"`）");
+            phrase!("no model is used (`llm = \"none\"`)", "モデルに問い合わせない設定（`llm = \"none\"`）");
         return press.finish(ctx, &item, Event::Worth, json!({ "why": why.to_stored() }), None).await;
     }
     let page = match page::fetch(press, &item).await {
@@ -23,8 +23,8 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     };
     fail::point("press.page_fetched");
     let options = press.options(&item, press.keys.screen_prompt.as_ref());
-    let asked = press.llm()?.screen(&press.name, &page.document(&item), &options).await;
-    let answered = match asked {
+    let answer = press.llm()?.screen(&press.name, &page.document(&item), &options).await;
+    let answered = match answer {
         Ok(answered) => answered,
         Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),

@@ -1,4 +1,4 @@
-//! The steps of a run: which item is next, what is done with it, and what becomes of it.
+//! The steps of a run: picks the next item, processes it and writes the transition.
 
 use std::future::Future;
 use std::time::Duration;
@@ -17,30 +17,31 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// How many pages that turn out unchanged a run looks at beside its steps.
+/// How many unchanged pages a run may check in addition to its steps.
 const FREE_VISITS: u32 = 20;
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// A page, a file or an answer could not be had, as the line says; the item is tried again.
+    /// A page, a file or an answer could not be fetched; the item is retried. The line for the report.
     Failed(Phrase),
-    /// The page of an item that waits for it is as it was.
+    /// The page that the item waits for is unchanged.
     Unchanged,
-    /// An item has moved on, as the line says.
+    /// An item has changed its status. The line for the report.
     Moved(Phrase),
-    /// Channels could not make a message of an item.
+    /// Some channels could not render the message.
     NotRendered {
-        /// What became of the item.
         line: Phrase,
         /// Which channels, and why.
         problems: Vec<Phrase>,
-        /// Whether others have a message of it.
+        /// Whether other channels have a message.
         is_queued: bool,
     },
-    /// The provider is paused; no item was touched.
-    Waiting { until: Timestamp, why: Phrase },
-    /// There is nothing to do now.
+    /// The provider is paused; no item was changed.
+    Waiting {
+        until: Timestamp,
+        why: Phrase,
+    },
     Nothing,
 }
 
@@ -60,7 +61,7 @@ impl Press {
                 Step::Failed(line) => report.failed_steps.push(line),
                 Step::Unchanged => {
                     unchanged += 1;
-                    // It cost one page; those that wait are not to keep new ones waiting.
+                    // It cost only one page, and waiting items must not delay new ones.
                     if unchanged <= FREE_VISITS {
                         steps -= 1;
                     }
@@ -109,8 +110,8 @@ impl Press {
             }
             ctx.progress.report(&ctx.job, Update::Now(item.title.clone()));
             let purpose = if item.status == Status::Pending { Purpose::Summary } else { Purpose::Screen };
-            // Nothing is fetched for a provider that cannot be asked.
-            if self.asks_about(&item)
+            // Fetch nothing while the provider is paused.
+            if self.needs_model(&item)
                 && let Some(obstacle) = self.llm()?.find_obstacle(&self.name, purpose, &[]).await?
             {
                 let may_screen = purpose == Purpose::Summary && only.is_none();
@@ -118,7 +119,7 @@ impl Press {
                 if !may_screen || !matches!(step, Step::Waiting { .. }) {
                     return Ok(waiting.unwrap_or(step));
                 }
-                // The model that screens may have a limit of its own.
+                // The screening model may have a separate limit.
                 (only, waiting) = (Some(Only::Screen), Some(step));
                 continue;
             }
@@ -129,12 +130,12 @@ impl Press {
         }
     }
 
-    /// Whether the next step of an item asks a model.
-    fn asks_about(&self, item: &Item) -> bool {
+    /// Whether the next step of an item calls a model.
+    fn needs_model(&self, item: &Item) -> bool {
         self.llm.is_some() && !(item.is_short && item.status == Status::Pending)
     }
 
-    /// Decides what becomes of `item` by `event`, and writes it with its story.
+    /// Applies `event` to `item` and records it.
     pub(super) async fn finish(
         &self,
         ctx: &RunContext,
@@ -149,7 +150,7 @@ impl Press {
         }
     }
 
-    /// Puts off an item whose page or file cannot be had, at least for as long as its server asks.
+    /// Defers an item whose page or file cannot be fetched, at least for as long as its server asks.
     pub(super) async fn put_off(
         &self,
         ctx: &RunContext,
@@ -186,7 +187,7 @@ impl Press {
             }
             _ => line,
         };
-        // It failed once too often; what ends for another reason says so itself.
+        // This failure exceeded the limit; other ends have a line of their own.
         let line = if to.reason == Some(Reason::RetryLimitExceeded) && to.retry_count > item.retry_count {
             let count = to.retry_count;
             phrase!("{line}; given up after {count failed attempt}", "{line}。{count} 回失敗したため終了")
@@ -198,14 +199,14 @@ impl Press {
             .write(move |tx| {
                 let took = match event {
                     Event::Unchanged => store::put(tx, &item, &to)?,
-                    // Told once, not every quarter of an hour.
+                    // Recorded once, not every 15 minutes.
                     Event::OutOfReach if item.not_before.is_some() => store::put(tx, &item, &to)?,
                     _ => store::apply(tx, &item, &to, event.code(), &detail)?,
                 };
                 if took && let Some(seen) = &seen {
                     store::put_verdict(tx, item.id, &seen.page_hash, seen.verdict.as_deref())?;
                 }
-                // One that is worth it is asked about once more, for its summary.
+                // For a valuable item the model is called once more, for the summary.
                 if took && matches!(event, Event::NotWorth | Event::NotReady) {
                     store::mark_answered(tx, item.id)?;
                 }
@@ -224,24 +225,24 @@ impl Press {
     }
 }
 
-/// Why a page or a file of an item could not be had.
+/// Why a page or a file of an item could not be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DownloadFailure {
     pub(super) why: Phrase,
     code: Option<&'static str>,
-    /// How long its server asks us to stay away.
+    /// The wait that its server asks for.
     wait: Option<Duration>,
-    /// Whether it may pass without anybody changing anything.
+    /// Whether it is temporary.
     may_pass: bool,
 }
 
 impl DownloadFailure {
-    /// Of `error`, in other words than its own.
+    /// A failure of the kind of `error`, with another text.
     pub(super) fn described_as(why: Phrase, error: &fetch::Error) -> Self {
         Self { why, code: Some(error.why_code()), wait: asked_wait(error), may_pass: error.is_retryable() }
     }
 
-    /// Of something that came and is not what was asked for.
+    /// A failure because the content is not what was requested.
     pub(super) fn of_content(why: Phrase) -> Self {
         Self { why, code: None, wait: None, may_pass: false }
     }
@@ -253,14 +254,14 @@ impl From<fetch::Error> for DownloadFailure {
     }
 }
 
-/// What was seen of an item's page, to be remembered with what was decided.
+/// The page hash and verdict to store with a transition.
 #[derive(Clone, Debug)]
 pub(super) struct SeenPage {
     pub(super) page_hash: String,
     pub(super) verdict: Option<String>,
 }
 
-/// An answer that is none: the step waits, the run fails, or the item is to blame.
+/// Maps a failed call of the model: the step waits, the run fails, or the item failed (with the reason).
 pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, Phrase>, Failure> {
     match error {
         AskError::Paused(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
@@ -271,12 +272,12 @@ pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, P
     }
 }
 
-/// That another process was faster.
+/// The line when another process has changed the item first.
 pub(super) fn overtaken() -> Phrase {
-    phrase!("somebody else has changed the item meanwhile", "その間に別の処理が記事を更新しました")
+    phrase!("another process has changed the item meanwhile", "その間に別の処理が記事を更新しました")
 }
 
-/// Runs `work` until it is done or the run is to stop; what was not written is as if it had not happened.
+/// Runs `work` until it is done or the run is asked to stop; unwritten results are discarded.
 pub(super) async fn until_stopped<T>(
     ctx: &RunContext,
     work: impl Future<Output = Result<T, Failure>>,

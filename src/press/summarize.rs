@@ -1,4 +1,4 @@
-//! One summary: the page and its files, what the model makes of them, and the post that comes of it.
+//! One summary: fetches the page and its files, lets the model summarise them, and queues the post.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         let why = item.verdict.clone().unwrap_or_default();
         return post::queue(press, ctx, &item, &PostText::None { why }, None).await;
     }
-    // What the feed says about it will do: nothing is fetched.
+    // The excerpt from the feed is enough: fetch nothing.
     if press.llm.is_none()
         && let Some(excerpt) = &item.excerpt
     {
@@ -47,7 +47,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
             "一時ファイルを作成できません：{error}"
         ))
     })?;
-    // One more try in a quarter of an hour; a good page does not wait longer for a file that stays broken.
+    // One more try after 15 minutes; the page does not wait longer for a file that stays broken.
     let broken =
         if item.retry_count > 0 || press.keys.max_retries == 0 { Broken::IsLeftOut } else { Broken::PutsOff };
     let has_text = !page.text.trim().is_empty();
@@ -71,10 +71,10 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     fail::point("press.files_fetched");
     let document = ModelInput { title: item.title.clone(), text: page.text, files };
     let options = press.options(&item, press.keys.summary_prompt.as_ref());
-    let asked = llm.summarize(&press.name, &document, &options).await;
+    let answer = llm.summarize(&press.name, &document, &options).await;
     drop(workspace);
     fail::point("press.summarized");
-    let text = match asked {
+    let text = match answer {
         Ok(answered) => PostText::Summary {
             text: answered.answer.text,
             is_cached: answered.is_cached,
@@ -100,14 +100,14 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     post::queue(press, ctx, &item, &text, Some(seen)).await
 }
 
-/// The beginning of a text, as long as a summary may be.
+/// The beginning of a text, cut at the length of a summary.
 pub(super) fn excerpt_of(press: &Press, text: &str) -> String {
     let max_chars = usize::try_from(press.keys.summary_chars).unwrap_or(usize::MAX);
     llm::cut_at_sentence(&llm::plain(text), max_chars)
 }
 
-/// What to do when the model cannot be asked: wait, or post title and link if the job prefers that to waiting for a
-/// new budget. A key that is still not accepted is told like the first time.
+/// Handles a model that cannot be called: waits, or posts title and link if the job prefers that to waiting for a new
+/// budget. A key that is still refused fails the run like the first time.
 pub(super) async fn without_model(
     press: &Press,
     ctx: &RunContext,

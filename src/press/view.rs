@@ -1,4 +1,4 @@
-//! An item for people: where it stands, what became of its post, and how it got there.
+//! The view of an item: its state, its posts and its history.
 
 use std::time::Duration;
 
@@ -21,30 +21,28 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Everything that is known about an item.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ItemDetails {
     #[serde(flatten)]
     pub item: Item,
     pub deliveries: Vec<ItemDelivery>,
-    /// How it got there, oldest first.
+    /// Oldest first.
     pub events: Vec<Event>,
 }
 
-/// What is known about an item, with at most `limit` events.
+/// Everything known about an item, with at most `limit` events.
 pub fn find_details(tx: &mut Tx<'_>, item: Item, limit: usize) -> db::Result<ItemDetails> {
     let deliveries = store::list_deliveries(tx, &item.job_name, &item.url)?;
     let events = list_events(tx, &item, limit)?;
     Ok(ItemDetails { item, deliveries, events })
 }
 
-/// By number behind its word, or by address: a bare number is a delivery's.
+/// Finds by number after its word, or by address: a bare number is that of a delivery.
 pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let items = store::list_by_url(tx, name)?;
     items.into_iter().map(|item| view(finder, tx, item)).collect()
 }
 
-/// By number.
 pub(super) fn find_by_number(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let found = match name.parse() {
         Ok(number) => store::find(tx, number)?,
@@ -97,7 +95,8 @@ fn view(finder: &Finder, tx: &mut Tx<'_>, item: Item) -> db::Result<View> {
     Ok(view)
 }
 
-/// What is paused and keeps an item from its next step: its job, the channels of its post or, while there is none, the model.
+/// The pauses that block the next step of an item: of its job, of the channels of its post or, before that, of the
+/// model.
 fn list_pauses(finder: &Finder, tx: &mut Tx<'_>, details: &ItemDetails) -> db::Result<Vec<Pause>> {
     let item = &details.item;
     if item.status == Status::Processed {
@@ -117,7 +116,7 @@ fn list_pauses(finder: &Finder, tx: &mut Tx<'_>, details: &ItemDetails) -> db::R
     Ok(pauses)
 }
 
-/// How far it has come on the way to its post; what was never on that way has no stages.
+/// Adds the progress towards the post; a recorded item has none.
 fn add_stages(view: &mut View, details: &ItemDetails) {
     let item = &details.item;
     let here = match item.status {
@@ -138,7 +137,7 @@ fn add_stages(view: &mut View, details: &ItemDetails) {
     view.stages(names, here);
 }
 
-/// Where it stands, in the words of every thing.
+/// Its state, in the common vocabulary.
 pub(super) fn state_of(item: &Item, sent: &[ItemDelivery]) -> State {
     match item.status {
         _ if item.is_held => State::Approval,
@@ -146,12 +145,12 @@ pub(super) fn state_of(item: &Item, sent: &[ItemDelivery]) -> State {
         Status::Deferred => State::Waiting,
         Status::Pending => State::Due,
         Status::Processed if is_sent(sent) => State::Ok,
-        // Nothing more happens to it, well or not.
+        // Finished, successfully or not.
         Status::Processed => State::Disabled,
     }
 }
 
-/// What a person can do about it: nothing while its post is under way, and once it is out.
+/// The possible actions: none while its post is queued or after it was sent.
 pub(super) fn actions(item: &Item, sent: &[ItemDelivery]) -> Vec<Action> {
     let (id, about) = (item.id, numbered(item.id));
     let mut actions = Vec::new();
@@ -169,7 +168,6 @@ pub(super) fn actions(item: &Item, sent: &[ItemDelivery]) -> Vec<Action> {
     actions
 }
 
-/// What a status is called.
 pub(super) fn status_phrase(status: Status) -> Phrase {
     match status {
         Status::Unprocessed => phrase!("not screened yet", "未判定"),
@@ -179,7 +177,6 @@ pub(super) fn status_phrase(status: Status) -> Phrase {
     }
 }
 
-/// That nothing new has come for much longer than usual.
 pub(super) fn silent_since(last: Timestamp, usual_gap: Duration) -> Phrase {
     phrase!(
         "nothing new since {last}; usually something comes every {usual_gap}",
@@ -187,21 +184,21 @@ pub(super) fn silent_since(last: Timestamp, usual_gap: Duration) -> Phrase {
     )
 }
 
-/// What a job says of a feed that has fallen silent.
+/// The fact that a feed is silent.
 pub(super) fn silent_fact(feed: &str, silence: &Silence) -> Option<Fact> {
     let since = silent_since(silence.last()?, silence.usual_gap()?);
     let value = phrase!("{feed}: {since}", "{feed}：{since}", feed = Value::link(feed));
     Some(Fact { label: phrase!("silent", "沈黙中"), value: value.into() })
 }
 
-/// What a job says of a feed of which a part is left out.
+/// The fact that a part of a feed is not read.
 pub(super) fn cut_fact(feed: &str, cut: Cut) -> Fact {
     let (feed, why) = (Value::link(feed), cut::phrase(cut));
     let value = phrase!("{feed}: {why}", "{feed}：{why}");
     Fact { label: phrase!("read in part", "一部のみ読み込み"), value: value.into() }
 }
 
-/// Whether it is over, and nothing went wrong.
+/// Whether it ended without a problem.
 pub(super) fn is_over(item: &Item) -> bool {
     item.status == Status::Processed && item.reason.is_none_or(|reason| reason == Reason::None)
 }
@@ -211,10 +208,10 @@ pub(super) fn is_sent(sent: &[ItemDelivery]) -> bool {
     sent.iter().any(|sent| sent.state == MessageState::Sent)
 }
 
-/// As many events of an item as tell how it ended.
+/// Enough events of an item to see how it ended.
 const MAX_EVENTS: usize = 5;
 
-/// Where an item stands, and of one that is over what became of it, as far as its events still say.
+/// The state of an item in words; of a processed one also how it ended, if its events are still there.
 pub fn standing_in(tx: &mut Tx<'_>, item: &Item) -> db::Result<Phrase> {
     Ok(standing_after(item, &list_events(tx, item, MAX_EVENTS)?))
 }
@@ -225,7 +222,7 @@ fn list_events(tx: &mut Tx<'_>, item: &Item, limit: usize) -> db::Result<Vec<Eve
     Ok(events)
 }
 
-/// Where an item stands after these events, oldest first.
+/// The state of an item after these events, oldest first.
 fn standing_after(item: &Item, events: &[Event]) -> Phrase {
     let mut codes = events.iter().rev().filter_map(|event| event.code.parse::<ItemCode>().ok());
     let ended = if is_over(item) {
@@ -258,7 +255,7 @@ fn standing_after(item: &Item, events: &[Event]) -> Phrase {
     ended.unwrap_or_else(|| standing(item))
 }
 
-/// Where an item stands, in the words of people.
+/// The state of an item in words.
 pub fn standing(item: &Item) -> Phrase {
     match (item.status, item.reason.unwrap_or(Reason::None)) {
         (Status::Unprocessed, _) => phrase!("not screened yet", "未判定"),

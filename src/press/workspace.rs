@@ -1,4 +1,4 @@
-//! A folder for fetched files that goes away with its user, even when that user is killed.
+//! A temporary folder for fetched files that is removed after use, even when its owner is killed.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const PREFIX: &str = "tsuzuki-press-";
-/// Locked as long as the owner lives; the system lets go of it when the owner dies, however it dies.
+/// Locked while the owner lives; the system releases it when the owner dies.
 const LOCK: &str = "owner.lock";
 
-/// A folder of our own below the system's folder for temporary files.
+/// A folder below the system's temporary folder.
 #[derive(Debug)]
 pub struct Workspace {
     dir: TempDir,
@@ -18,12 +18,12 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Makes a folder, after removing those of dead owners.
+    /// Creates a folder, after removing those of dead owners.
     pub fn open() -> io::Result<Self> {
         Self::open_in(&std::env::temp_dir())
     }
 
-    /// The same in another place.
+    /// The same below another folder.
     pub fn open_in(parent: &Path) -> io::Result<Self> {
         remove_abandoned(parent);
         let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
@@ -35,18 +35,17 @@ impl Workspace {
         Ok(Self { dir, _lock: lock })
     }
 
-    /// A place in it for the file with that number.
+    /// The path of the file with that number.
     pub fn file(&self, number: usize) -> PathBuf {
         self.dir.path().join(format!("{number}.bin"))
     }
 
-    /// The folder.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 }
 
-/// Removes folders whose owner is dead. What cannot be looked at is somebody else's and stays.
+/// Removes folders whose owner is dead. A folder that cannot be read belongs to another user and stays.
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -55,12 +54,12 @@ fn remove_abandoned(parent: &Path) {
         }
         let path = entry.path();
         let Ok(lock) = File::open(path.join(LOCK)) else { continue };
-        // A folder that holds nothing but its lock may be a moment old and not locked yet.
+        // A folder that contains only its lock may just have been created and not be locked yet.
         let holds_files = fs::read_dir(&path).is_ok_and(|files| files.count() > 1);
         if holds_files && lock.try_lock().is_ok() {
             match fs::remove_dir_all(&path) {
                 Ok(()) => tracing::info!("Removed the files of a run that was killed"),
-                Err(error) => tracing::debug!("Files of a killed run stay: {error}"),
+                Err(error) => tracing::debug!("Could not remove the files of a killed run: {error}"),
             }
         }
     }

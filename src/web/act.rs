@@ -1,11 +1,11 @@
-//! Does what a person or a program asks for, to a thing by its word and name.
+//! Runs a requested action on a thing, given by word and name.
 
 use super::Pages;
 use crate::db;
 use crate::engine::{ActionOutcome, Deed};
 use crate::phrase;
 
-/// Does `deed` to the thing that `about` stands for; a job that is to be started is started by the daemon of this process.
+/// Runs `deed` on the thing `about`; the daemon of this process starts a job that is to be run.
 pub(super) async fn perform(pages: &Pages, about: &str, deed: Deed) -> db::Result<ActionOutcome> {
     let Some(finder) = pages.finder() else { return Ok(ActionOutcome::Unknown) };
     let target = about.to_owned();

@@ -1,4 +1,4 @@
-//! `/badge/NAME.svg`: where a job stands, as a small picture for other pages.
+//! `/badge/NAME.svg`: the state of a job as a badge for other pages.
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -12,7 +12,6 @@ use crate::engine::{Overview, State as Standing};
 use crate::phrase::Speech;
 use crate::text::{escape_html, one_line, width};
 
-/// The way to the pictures.
 pub(super) fn routes() -> Vec<Route> {
     vec![Route::get("/badge/{name}", Access::Feed, show)]
 }
@@ -33,7 +32,7 @@ async fn show(
     Ok(([(CONTENT_TYPE, "image/svg+xml; charset=utf-8"), (CACHE_CONTROL, "no-cache")], svg).into_response())
 }
 
-/// Dark enough for white letters.
+/// Dark enough for white text.
 fn colour(state: Standing) -> &'static str {
     match state {
         Standing::Ok | Standing::Done => "#1a7f37",

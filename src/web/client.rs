@@ -1,4 +1,4 @@
-//! Who asks: the other end of the connection, or whom a proxy that we trust names.
+//! The client of a request: the peer of the connection, or the address that a trusted proxy names.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,23 +6,21 @@ use axum::http::HeaderMap;
 
 use crate::config::value::Network;
 
-/// Whoever asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Client {
-    /// Their address.
     pub(super) ip: IpAddr,
-    /// Whether they speak to a proxy that we trust, and not to us.
+    /// Whether the request comes through a trusted proxy.
     pub(super) is_proxied: bool,
-    /// Whether they see the pages over TLS, as that proxy says.
+    /// Whether that proxy reports TLS.
     pub(super) is_https: bool,
 }
 
 impl Client {
-    /// Reads what proxies say, if the connection comes from one that is `trusted`.
+    /// Reads the headers of proxies, if the connection comes from a `trusted` one.
     ///
-    /// Of the addresses in `X-Forwarded-For` the last that is no trusted proxy counts: those before it may have been
-    /// made up by whoever asks. The header `Forwarded` is not read. Hardly any proxy writes it, and one that does not
-    /// write it passes on what a stranger wrote.
+    /// The last address in `X-Forwarded-For` that is not a trusted proxy counts: earlier ones may be forged by the
+    /// client. The header `Forwarded` is not read: hardly any proxy writes it, and one that does not write it passes on
+    /// what the client wrote.
     pub(super) fn identify(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> Self {
         let is_trusted = |ip: IpAddr| trusted.iter().any(|network| network.contains(ip));
         let mut ip = peer.to_canonical();

@@ -1,4 +1,4 @@
-//! `/feeds/job/NAME.atom` and `.json`: what a job found, for feed readers.
+//! `/feeds/job/NAME.atom` and `.json`: the results of a job, for feed readers.
 
 use std::sync::Arc;
 
@@ -26,12 +26,11 @@ use crate::time::Timestamp;
 /// Entries of a feed.
 const ENTRIES: usize = 50;
 
-/// The way to the feeds.
 pub(super) fn routes() -> Vec<Route> {
     vec![Route::get("/feeds/job/{name}", Access::Feed, show)]
 }
 
-/// The formats, by what stands behind the name of the job.
+/// The formats, by extension.
 #[derive(Clone, Copy)]
 enum FeedFormat {
     Atom,
@@ -49,7 +48,7 @@ struct JobFeed {
     entries: Vec<FeedEntry>,
 }
 
-/// An entry, with nothing in it that XML or a reader could stumble over.
+/// An entry without characters that are invalid in XML or harmful to readers.
 struct FeedEntry {
     id: String,
     title: String,
@@ -82,7 +81,7 @@ async fn show(
         FeedFormat::Atom => ("application/atom+xml; charset=utf-8", feed.render().unwrap_or_default()),
         FeedFormat::Json => ("application/feed+json; charset=utf-8", feed.to_json()),
     };
-    // Weak, because the bytes on the way may be compressed.
+    // Weak, because the transferred bytes may be compressed.
     let etag = format!("W/\"{}\"", &sha256_hex(&text)[..32]);
     let is_known = headers.get_all(IF_NONE_MATCH).iter().any(|known| is_listed(known.as_bytes(), &etag));
     let head = [(ETAG, etag.as_str()), (CACHE_CONTROL, "private, no-cache")];
@@ -93,14 +92,14 @@ async fn show(
     })
 }
 
-/// Whether `If-None-Match` names this tag; readers and proxies drop the mark of a weak one.
+/// Whether `If-None-Match` contains this tag; readers and proxies drop the `W/` of a weak one.
 fn is_listed(known: &[u8], etag: &str) -> bool {
     let tags = known.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     let bare = etag.trim_start_matches("W/").as_bytes();
     tags.map(|tag| tag.strip_prefix(b"W/").unwrap_or(tag)).any(|tag| tag == b"*" || tag == bare)
 }
 
-/// How readers reach us: as the config says, or as this one did.
+/// Our base address: that of the config, or that of this request.
 fn base(finder: &Finder, headers: &HeaderMap, is_https: bool) -> String {
     let web = finder.config.web.keys::<Web>().ok();
     if let Some(url) = web.and_then(|web| web.public_url.as_ref()) {
@@ -112,13 +111,13 @@ fn base(finder: &Finder, headers: &HeaderMap, is_https: bool) -> String {
 
 impl JobFeed {
     fn new(job: &str, file: &str, base: &str, findings: Vec<FoundThing>) -> Self {
-        // With the present moment a feed without dates would be another one at every look.
+        // With the current time a feed without dates would differ at every request.
         let undated = Timestamp::from_millis(0);
         let entry = |finding: FoundThing| {
             let is_web = |link: &String| link.starts_with("https://") || link.starts_with("http://");
             let here = || format!("{base}{}", why_path(&finding.about));
             FeedEntry {
-                // What is one thing for `why` may be several findings, such as the commits of a branch.
+                // One thing for `why` may have several findings, such as the commits of a branch.
                 id: stable_id(&[job, &finding.about, &finding.title, &finding.names.join(" ")]),
                 title: one_line(&finding.title),
                 link: finding.link.clone().filter(is_web).unwrap_or_else(here),
@@ -156,12 +155,12 @@ impl JobFeed {
             "items": items,
         })
         .to_string()
-        // Whoever takes it for HTML finds no element.
+        // A client that parses it as HTML finds no element.
         .replace('<', "\\u003c")
     }
 }
 
-/// The same for the same, wherever and whenever it is asked for: a UUID (version 8) of a hash.
+/// A stable id: a UUID (version 8) of a hash.
 fn stable_id(parts: &[&str]) -> String {
     let hash = sha256_hex(parts.join("\n"));
     format!(

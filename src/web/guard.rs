@@ -1,4 +1,4 @@
-//! Who may do what: one layer over every route, which refuses what is not declared to be open.
+//! Authentication and authorisation: one layer over every route, which denies by default.
 //!
 //! ```text
 //! route ──Public──▶ answer
@@ -31,7 +31,6 @@ use crate::config::Web;
 use crate::config::value::Network;
 use crate::db::{self, Db};
 
-/// Knows who may come in.
 pub(super) struct Guard {
     pub(super) db: Db,
     table: AccessTable,
@@ -39,40 +38,38 @@ pub(super) struct Guard {
     proxies: Vec<Network>,
     sso_header: Option<HeaderName>,
     pub(super) password: Option<Password>,
-    /// Apart from those of prompt pages: a crawler that follows dead links locks nobody out.
+    /// Separate from those of prompt pages, so that a crawler of dead links locks nobody out.
     misses: Misses,
-    /// The host of `public_url`, if readers see it over TLS.
+    /// The host of `public_url`, if it is `https`.
     tls_host: Option<String>,
 }
 
-/// Who asks.
+/// The authenticated caller.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Caller {
-    /// Anybody: nobody has to log in.
+    /// No login is required.
     Anybody,
-    /// A person.
     Person(String),
-    /// A program.
     Program(AccessToken),
 }
 
-/// How an attempt to log in ended.
+/// The result of a login attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
     Right,
     Wrong,
-    /// There were too many wrong ones from there.
+    /// Throttled: too many wrong passwords from this address.
     Wait(Duration),
 }
 
-/// Why somebody is turned away.
+/// Why a request is refused.
 #[derive(Debug)]
 enum Refused {
-    /// Nobody says who asks.
+    /// No credentials.
     Nobody,
     /// A wrong password.
     Password,
-    /// A token that is unknown, or that does not count where it stands.
+    /// A token that is unknown, or not accepted in this place.
     Token(&'static str),
     Wait(Duration),
     Scope(Scope),
@@ -86,7 +83,7 @@ impl From<db::Error> for Refused {
 }
 
 impl Guard {
-    /// Looks the password up.
+    /// Resolves the password.
     pub(super) fn new(web: &Web, table: AccessTable, db: Db) -> Result<Self, Error> {
         let password = match &web.auth {
             Some(auth) => Some(Password::new(&auth.user, auth.password.reveal()?.expose())?),
@@ -105,20 +102,19 @@ impl Guard {
         })
     }
 
-    /// Whether nobody has to log in.
+    /// Whether no login is required.
     pub(super) fn is_open(&self) -> bool {
         self.password.is_none() && self.sso_header.is_none()
     }
 
-    /// Whether whoever asks sees us over TLS.
+    /// Whether the client uses TLS.
     pub(super) fn is_https(&self, client: Client, headers: &HeaderMap) -> bool {
         let host = headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default();
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
         client.is_https || self.tls_host.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// Tries a password, unless there were too many wrong ones from there: whoever has to wait does not learn whether
-    /// this one was right.
+    /// Checks a password, unless the address is throttled: then the client does not learn whether this one was right.
     pub(super) async fn try_password(&self, client: Client, user: &str, password: &str) -> Attempt {
         let (wait, now) = (|| self.misses.wait(client.ip, self.db.clock().now()), || self.db.clock().now());
         let Some(known) = &self.password else { return Attempt::Wrong };
@@ -161,12 +157,12 @@ impl Guard {
         if access == Access::Feed
             && let Some(secret) = find_in_query(&request.uri, "token")
         {
-            // Addresses are logged and passed on: a token in one must not open more than it has to.
+            // URLs are logged and passed on, so a token in one must not allow more than reading feeds.
             let found = self.find_token(&secret).await?.filter(|token| token.scope == Scope::Feed);
-            let said = "a token in the address is one with the scope `feed`, and this is none\n";
-            return admit(found.ok_or(Refused::Token(said))?, access);
+            let text = "a token in the address is one with the scope `feed`, and this is none\n";
+            return admit(found.ok_or(Refused::Token(text))?, access);
         }
-        // A browser asks without a password first, and that is no guess.
+        // A browser first sends a request without a password, which is not a guess.
         let pair = find_credentials(&request.headers, "basic").filter(|_| self.password.is_some());
         let Some(pair) = pair else { return Err(Refused::Nobody) };
         let pair = BASE64.decode(pair).ok().and_then(|pair| String::from_utf8(pair).ok()).unwrap_or_default();
@@ -197,7 +193,7 @@ impl Guard {
             Refused::Nobody | Refused::Password | Refused::Token(_)
                 if self.password.is_some() && request.is_browser() =>
             {
-                // A form cannot be sent again from there.
+                // The login page cannot resend a form.
                 let here = request.uri.path_and_query().filter(|_| request.method == Method::GET);
                 let next = here.map_or("/", |path| path.as_str());
                 let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
@@ -205,14 +201,15 @@ impl Guard {
             }
             Refused::Nobody => {
                 let challenge = match self.password {
-                    // A page whose session is over asks on: nobody wants the browser to open a box for a password.
+                    // Scripts of a page whose session has expired continue to send requests: they must not make the
+                    // browser open a password dialog.
                     Some(_) if !request.is_script() => BASIC,
                     _ => "Bearer realm=\"tsuzuki\"",
                 };
                 unauthorized(challenge, "log in\n")
             }
             Refused::Password => unauthorized(BASIC, "the user name or the password is wrong\n"),
-            Refused::Token(said) => unauthorized("Bearer realm=\"tsuzuki\", error=\"invalid_token\"", said),
+            Refused::Token(text) => unauthorized("Bearer realm=\"tsuzuki\", error=\"invalid_token\"", text),
             Refused::Wait(wait) => {
                 let after = [(RETRY_AFTER, wait.as_secs().max(1).to_string())];
                 (StatusCode::TOO_MANY_REQUESTS, after, "too many wrong passwords; try again later\n")
@@ -223,21 +220,21 @@ impl Guard {
                     .into_response()
             }
             Refused::Db(error) => {
-                tracing::error!("Nobody can log in: {error}");
+                tracing::error!("Could not check a login: {error}");
                 (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n").into_response()
             }
         }
     }
 }
 
-/// How scripts of people log in.
+/// The challenge for HTTP Basic.
 const BASIC: &str = "Basic realm=\"tsuzuki\", charset=\"UTF-8\"";
 
-fn unauthorized(challenge: &'static str, said: &'static str) -> Response {
-    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)], said).into_response()
+fn unauthorized(challenge: &'static str, text: &'static str) -> Response {
+    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)], text).into_response()
 }
 
-/// Whether a token is enough.
+/// Whether the scope of a token is sufficient.
 fn admit(found: AccessToken, access: Access) -> Result<Caller, Refused> {
     let needed = match access {
         Access::Public | Access::LogIn | Access::Feed => Scope::Feed,
@@ -247,7 +244,7 @@ fn admit(found: AccessToken, access: Access) -> Result<Caller, Refused> {
     if found.scope >= needed { Ok(Caller::Program(found)) } else { Err(Refused::Scope(needed)) }
 }
 
-/// What is looked at of a request.
+/// The parts of a request that are checked.
 struct RequestFacts {
     method: Method,
     uri: Uri,
@@ -255,18 +252,18 @@ struct RequestFacts {
 }
 
 impl RequestFacts {
-    /// Whether a person looks at a page, who can be sent to the log-in form.
+    /// Whether a browser loads a page, so that it can be redirected to the login form.
     fn is_browser(&self) -> bool {
         find_text(&self.headers, &ACCEPT).unwrap_or_default().contains("text/html")
     }
 
-    /// Whether a script of a page asks, and no person.
+    /// Whether a script of a page sent it.
     fn is_script(&self) -> bool {
         self.headers.get("sec-fetch-dest").is_some_and(|dest| dest == "empty")
     }
 }
 
-/// The layer.
+/// The middleware.
 pub(super) async fn check(
     State(guard): State<Arc<Guard>>,
     ConnectInfo(RemoteAddress(peer)): ConnectInfo<RemoteAddress>,
@@ -282,27 +279,27 @@ pub(super) async fn check(
         return next.run(request).await;
     }
     if !guard.hosts.allow(request.uri(), request.headers()) {
-        let said = "this name is not one of mine; `allowed_hosts` in [web] lists further ones\n";
-        return (StatusCode::MISDIRECTED_REQUEST, said).into_response();
+        let text = "this name is not one of mine; `allowed_hosts` in [web] lists further ones\n";
+        return (StatusCode::MISDIRECTED_REQUEST, text).into_response();
     }
     if access == Access::LogIn {
         return next.run(request).await;
     }
-    let asked = RequestFacts {
+    let facts = RequestFacts {
         method: request.method().clone(),
         uri: request.uri().clone(),
         headers: request.headers().clone(),
     };
-    match guard.find_caller(client, &asked, access).await {
+    match guard.find_caller(client, &facts, access).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(refused) => guard.refuse(refused, &asked),
+        Err(refused) => guard.refuse(refused, &facts),
     }
 }
 
-/// Only finds out who asks: for pages that are open to the world.
+/// Only determines the client: for public pages.
 pub(super) async fn identify(
     State(proxies): State<Arc<[Network]>>,
     ConnectInfo(RemoteAddress(peer)): ConnectInfo<RemoteAddress>,
@@ -318,7 +315,7 @@ fn find_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok())
 }
 
-/// What stands behind `scheme` in the header of that name.
+/// The credentials after `scheme` in the `Authorization` header.
 fn find_credentials<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'a str> {
     let (found, credentials) = find_text(headers, &AUTHORIZATION)?.split_once(' ')?;
     found.eq_ignore_ascii_case(scheme).then(|| credentials.trim())

@@ -1,4 +1,4 @@
-//! Headers that every answer carries.
+//! Headers of every response.
 
 use axum::extract::Request;
 use axum::http::HeaderValue;
@@ -9,7 +9,7 @@ use axum::http::header::{
 use axum::middleware::Next;
 use axum::response::Response;
 
-/// Nothing is cached, indexed, framed, sniffed or told to other sites, unless a page says more precisely.
+/// Responses are not cached, indexed, framed or sniffed, and send no referrer, unless a page sets its own headers.
 pub(super) async fn protect(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

@@ -1,4 +1,5 @@
-//! Under which names the dashboard answers: a site elsewhere whose name points at this machine is none of them.
+//! The host names that the dashboard accepts: this prevents DNS rebinding, by which a name of another site points to
+//! this machine.
 
 use std::net::IpAddr;
 
@@ -7,7 +8,6 @@ use axum::http::{HeaderMap, Uri};
 
 use crate::config::Web;
 
-/// The names.
 #[derive(Clone, Debug)]
 pub(super) struct Hosts {
     names: Vec<String>,
@@ -25,13 +25,13 @@ impl Hosts {
         }
     }
 
-    /// Whether a request is meant for us.
+    /// Whether the host of a request is accepted.
     pub(super) fn allow(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let named = headers.get_all(HOST).iter().collect::<Vec<_>>();
         let host = match (uri.authority(), named.as_slice()) {
             (Some(authority), _) => authority.as_str(),
             (None, [host]) => host.to_str().unwrap_or_default(),
-            // None, or more than one: no browser sends that.
+            // Missing or repeated: no browser sends that.
             _ => return false,
         };
         let name = name_of(host);
@@ -41,7 +41,7 @@ impl Hosts {
         }
     }
 
-    /// An address cannot be pointed elsewhere as a name can, so where we listen on all of them, all are ours.
+    /// Unlike a name, an address cannot be rebound, so if we listen on all addresses, all are accepted.
     fn allow_ip(&self, ip: IpAddr) -> bool {
         let is_named = self.names.iter().any(|name| name.parse::<IpAddr>().is_ok_and(|known| known == ip));
         is_named || ip == self.listen || ip.is_loopback() || self.listen.is_unspecified()

@@ -1,15 +1,15 @@
-//! The language of whoever reads: as their browser asks, or as the config says.
+//! The language of the reader: that of the browser, or of the config.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_LANGUAGE;
 
 use crate::text::Language;
 
-/// The first of our languages that `Accept-Language` names with the greatest weight.
+/// The supported language with the greatest weight in `Accept-Language`.
 pub(super) fn choose(headers: &HeaderMap, otherwise: Language) -> Language {
-    let asked = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accepted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut best: Option<(f32, Language)> = None;
-    for part in asked.split(',') {
+    for part in accepted.split(',') {
         let (tag, rest) = part.split_once(';').unwrap_or((part, ""));
         let language = match tag.trim().split('-').next().unwrap_or_default().to_ascii_lowercase().as_str() {
             "ja" => Language::Ja,

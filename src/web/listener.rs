@@ -1,7 +1,7 @@
-//! A listener for strangers: so many connections at once, each for so long and no longer.
+//! A listener with limits: the number of connections, and the lifetime of each.
 //!
-//! Somebody who opens many connections and says little is cut off before others notice, and before the process runs
-//! out of files.
+//! A client that opens many connections and sends little is disconnected before it affects others, and before the
+//! process runs out of file descriptors.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,38 +18,35 @@ use tokio::time::{Instant, Sleep};
 
 use super::live::MAX_LISTENERS;
 
-/// What connections are allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// How many at the same time.
+    /// The most concurrent connections.
     pub(super) at_once: usize,
-    /// How long each.
     pub(super) life: Life,
 }
 
-/// How long a connection lives.
+/// The lifetime of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Life {
-    /// So long, whatever happens on it.
+    /// In total.
     Total(Duration),
-    /// As long as something is sent to it within this time: the question has to come, be answered and be taken.
+    /// Between responses: within this time a request must arrive, be answered and the response be received.
     Answered(Duration),
 }
 
 impl Limits {
-    /// Prompt pages are small and need no lasting connections.
+    /// Prompt pages are small and need no long connections.
     pub(super) const PROMPTS: Self = Self { at_once: 256, life: Life::Total(Duration::from_secs(30)) };
-    /// The dashboard may be kept open; a page that streams has to say something every few seconds. Beside those that
-    /// listen to what changes, there is room for those that ask.
+    /// The dashboard may be kept open; a stream has to send something every few seconds. In addition to the clients of
+    /// `/live`, there is room for ordinary requests.
     pub(super) const DASHBOARD: Self =
         Self { at_once: MAX_LISTENERS + 128, life: Life::Answered(Duration::from_secs(10)) };
 }
 
-/// Connections beyond the limit that are served all the same, one question long: whoever asks whether we are well gets
-/// an answer however many others are here.
+/// Connections beyond the limit that are served for one request, so that health checks get an answer under any load.
 const BRIEF: Limits = Limits { at_once: 16, life: Life::Total(Duration::from_secs(2)) };
 
-/// Accepts connections that end by themselves.
+/// Accepts connections that are closed in time.
 pub(super) struct Limited {
     listener: TcpListener,
     slots: Arc<Semaphore>,
@@ -58,7 +55,7 @@ pub(super) struct Limited {
 }
 
 impl Limited {
-    /// The same address, within `limits`.
+    /// Wraps a listener.
     pub(super) fn new(listener: TcpListener, limits: Limits) -> Self {
         Self {
             listener,
@@ -75,7 +72,7 @@ impl Listener for Limited {
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        // The semaphores are never closed; without a slot the connection would be served all the same.
+        // The semaphores are never closed; if they were, the connection would be served without a slot.
         let (slot, life) = tokio::select! {
             biased;
             slot = Arc::clone(&self.slots).acquire_owned() => (slot.ok(), self.life),
@@ -91,7 +88,7 @@ impl Listener for Limited {
     }
 }
 
-/// A connection that ends in time and then gives its slot back.
+/// A connection that ends in time and then releases its slot.
 pub(super) struct Connection {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,

@@ -1,4 +1,4 @@
-//! `/login` and `/logout`: the form, and the cookie that stands for a session.
+//! `/login` and `/logout`: the form and the session cookie.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -18,14 +18,12 @@ use super::token::{self, NewSecret};
 use super::{Pages, language, store};
 use crate::text::Language;
 
-/// Where the form is.
 pub(super) const PATH: &str = "/login";
 /// How long a session lasts.
 const SESSION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| small::policy("", "'self'"));
 
-/// The way in and the way out.
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get(PATH, Access::LogIn, show),
@@ -34,17 +32,17 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// A browser keeps a `__Host-` cookie for this very site, over TLS only; without TLS it would not keep it at all.
+/// A browser accepts a `__Host-` cookie over TLS only, and binds it to this host.
 fn cookie_name(is_https: bool) -> &'static str {
     if is_https { "__Host-tsuzuki" } else { "tsuzuki" }
 }
 
-/// What the cookie of a session holds.
+/// The value of the session cookie.
 pub(super) fn find_session_cookie(headers: &HeaderMap, is_https: bool) -> Option<&str> {
     find_cookie(headers, cookie_name(is_https))
 }
 
-/// What the cookie of that name holds.
+/// The value of the cookie with that name.
 pub(super) fn find_cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let lines = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -73,7 +71,7 @@ struct Given {
     next: String,
 }
 
-/// A page of ours, or the first one: nobody is led elsewhere.
+/// `next` if it is one of our pages, else the first page: prevents open redirects.
 pub(super) fn checked(next: &str) -> &str {
     let is_ours = next.starts_with('/')
         && !next.starts_with("//")
@@ -86,11 +84,11 @@ async fn show(
     State(pages): State<Pages>,
     Extension(guard): Extension<Arc<Guard>>,
     headers: HeaderMap,
-    Query(asked): Query<NextPage>,
+    Query(query): Query<NextPage>,
 ) -> Response {
     match guard.password {
         None => Redirect::to("/").into_response(),
-        Some(_) => form(StatusCode::OK, &asked.next, language::choose(&headers, pages.language)),
+        Some(_) => form(StatusCode::OK, &query.next, language::choose(&headers, pages.language)),
     }
 }
 
@@ -124,7 +122,7 @@ async fn log_in(
             (cookie, Redirect::to(checked(&given.next))).into_response()
         }
         Err(error) => {
-            tracing::error!("Nobody can log in: {error}");
+            tracing::error!("Could not check a login: {error}");
             form(StatusCode::SERVICE_UNAVAILABLE, &given.next, language)
         }
     }
@@ -140,7 +138,7 @@ async fn log_out(
     if let Some(hash) = find_session_cookie(&headers, is_https).map(token::hash)
         && let Err(error) = pages.db.write(move |tx| store::delete_session(tx, &hash)).await
     {
-        tracing::error!("A session cannot be ended: {error}");
+        tracing::error!("Could not end a session: {error}");
         return (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n").into_response();
     }
     (set_cookie("", is_https, Duration::ZERO), Redirect::to(PATH)).into_response()

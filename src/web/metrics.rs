@@ -1,6 +1,6 @@
 //! `/metrics`: numbers for a monitoring system, as OpenMetrics text.
 //!
-//! Labels are words of ours and names of the config: nothing that a stranger sends makes a new series.
+//! Labels are fixed words and names of the config: no request can create a new series.
 
 use std::time::Instant;
 
@@ -26,21 +26,20 @@ use crate::engine::{Overview, RunOutcome, State as Standing};
 use crate::ledger::event::{self, Numbered};
 
 const BUCKETS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
-/// Events that are looked at in one transaction.
+/// Events that are read in one transaction.
 const AT_ONCE: usize = 1_000;
 
 type Labels = Vec<(&'static str, String)>;
 
-/// The way to the numbers.
 pub(super) fn routes() -> Vec<Route> {
     vec![Route::get("/metrics", Access::Read, show)]
 }
 
-/// What is counted while the process runs.
+/// The counters of this process.
 pub(super) struct Metrics {
     requests: Family<Labels, Histogram>,
     runs: Family<Labels, Counter>,
-    /// The newest event whose run is counted; none before the first question.
+    /// The newest event whose run is counted; `None` before the first request.
     counted: Mutex<Option<i64>>,
 }
 
@@ -51,7 +50,7 @@ impl Default for Metrics {
     }
 }
 
-/// Measures how long an answer takes; of what has no route, only that it was asked for.
+/// Measures the duration of requests; those without a route are only counted.
 pub(super) async fn measure(State(pages): State<Pages>, request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let began = Instant::now();
@@ -71,7 +70,7 @@ async fn show(State(pages): State<Pages>) -> Result<Response, Problem> {
         })
         .await?;
     count_runs(&pages).await?;
-    // A series that begins with one has no increase: the first failure would raise no alert.
+    // A series that begins with 1 has no increase: the first failure would raise no alert.
     for job in overview.iter().flat_map(|overview| &overview.jobs) {
         for outcome in RunOutcome::ALL {
             drop(pages.metrics.runs.get_or_create(&run_labels(&job.job, *outcome)));
@@ -93,13 +92,13 @@ async fn show(State(pages): State<Pages>) -> Result<Response, Problem> {
     Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response())
 }
 
-/// Counts the runs that have ended since the last question, in whichever process.
+/// Counts the runs that have ended since the last request, in any process.
 async fn count_runs(pages: &Pages) -> db::Result<()> {
     let mut counted = *pages.metrics.counted.lock();
     loop {
         let (ended, newest) = pages.db.read(move |tx| list_ended(tx, counted)).await?;
         let is_all = ended.len() < AT_ONCE;
-        // Another question may have counted the same meanwhile.
+        // Another request may have counted the same meanwhile.
         let mut known = pages.metrics.counted.lock();
         if *known != counted {
             return Ok(());
@@ -139,7 +138,7 @@ fn add_jobs(registry: &mut Registry, overview: &Overview) {
         Family::<Labels, Gauge>::default(),
         Family::<Labels, Gauge>::default(),
     );
-    // What is not the case is zero, not missing: an alert can compare it.
+    // Other states are zero, not missing, so that an alert can compare them.
     for state in Standing::ALL {
         drop(states.get_or_create(&state_labels(*state)));
     }

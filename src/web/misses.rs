@@ -1,4 +1,4 @@
-//! Slows down whoever guesses tokens or passwords: a bucket of misses per address, in bounded memory.
+//! Throttles guesses of tokens or passwords: a bucket of misses per address, in limited memory.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,26 +7,26 @@ use std::time::Duration;
 use crate::time::Timestamp;
 use parking_lot::Mutex;
 
-/// Misses that an address may have at once.
+/// The size of a bucket.
 const BURST: u32 = 20;
-/// How long until one more is forgiven.
+/// How often a bucket loses one miss.
 const FORGIVEN_EVERY: Duration = Duration::from_secs(6);
-/// Addresses that are remembered; enough for a household, a company and a crawler, in about half a megabyte.
+/// The most addresses that are stored; enough for a household, a company and a crawler, in about half a megabyte.
 const REMEMBERED: usize = 10_000;
 
-/// Who has missed how often.
+/// The buckets by address.
 #[derive(Debug, Default)]
 pub(super) struct Misses(Mutex<HashMap<IpAddr, Bucket>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// Misses that are not forgiven yet, as of `at`.
+    /// The misses in the bucket at `at`.
     count: u32,
     at: Timestamp,
 }
 
 impl Bucket {
-    /// What is left at `now`; a clock that steps back forgives nothing and costs nothing.
+    /// The bucket at `now`; unchanged if the clock steps back.
     fn at(self, now: Timestamp) -> Self {
         let forgiven = now.since(self.at).as_secs() / FORGIVEN_EVERY.as_secs();
         let forgiven = u32::try_from(forgiven).unwrap_or(u32::MAX);
@@ -38,14 +38,14 @@ impl Bucket {
 }
 
 impl Misses {
-    /// How long `address` has to wait before it may ask again; `None` when it may.
+    /// How long `address` has to wait; `None` if it need not.
     pub(super) fn wait(&self, address: IpAddr, now: Timestamp) -> Option<Duration> {
         let buckets = self.0.lock();
         let bucket = buckets.get(&key(address))?.at(now);
         (bucket.count >= BURST).then(|| FORGIVEN_EVERY.saturating_sub(now.since(bucket.at)))
     }
 
-    /// Remembers that `address` guessed wrong.
+    /// Counts a wrong guess of `address`.
     pub(super) fn add(&self, address: IpAddr, now: Timestamp) {
         let mut buckets = self.0.lock();
         if buckets.len() >= REMEMBERED {
@@ -53,7 +53,7 @@ impl Misses {
         }
         let key = key(address);
         if buckets.len() >= REMEMBERED && !buckets.contains_key(&key) {
-            // So many guess at once that one address more or less does not matter; the token or password is what protects.
+            // With so many guessing addresses one more does not matter; the length of the token or password protects.
             return;
         }
         let bucket = buckets.entry(key).or_insert(Bucket { count: 0, at: now });
@@ -62,7 +62,7 @@ impl Misses {
     }
 }
 
-/// One reader has a whole /64 of IPv6, so that is what counts.
+/// One client may have a whole /64 of IPv6, so that is the key.
 fn key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

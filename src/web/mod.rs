@@ -1,4 +1,4 @@
-//! Pages over HTTP: everything is declared as a `Route`, and who may use it.
+//! Pages over HTTP: everything is declared as a `Route` with its access.
 //!
 //! ```text
 //! listen         ──▶ same origin? ──▶ guard ──▶ everything  (this machine only, unless somebody has to log in)
@@ -68,12 +68,12 @@ use metrics::Metrics;
 use misses::Misses;
 use route::{AccessTable, Route};
 
-/// How long open requests may go on after we were asked to stop.
+/// How long open requests may continue after a stop.
 const GRACE: Duration = Duration::from_secs(5);
 /// The longest body of a request in bytes: forms and small documents.
 const MAX_BODY: usize = 256 * 1024;
 
-/// What every page is made from.
+/// The shared state of all pages.
 #[derive(Clone)]
 pub struct Pages {
     db: Db,
@@ -110,23 +110,23 @@ impl Pages {
         }
     }
 
-    /// The same with all that the newest of `finders` knows.
+    /// Adds the dashboard, with the newest of `finders`.
     pub fn with_dashboard(self, finders: watch::Receiver<Arc<Finder>>) -> Self {
         Self { finders: Some(finders), ..self }
     }
 
-    /// The same where secrets of the config may stand in variables of `env`.
+    /// Sets the environment for the secrets of the config.
     pub fn with_env(self, env: Env) -> Self {
         Self { env, ..self }
     }
 
-    /// What knows every thing by name, at this moment.
+    /// The current finder of things.
     fn finder(&self) -> Option<Finder> {
         let finder = Finder::clone(&self.finders.as_ref()?.borrow());
         Some(Finder { now: self.clock.now(), ..finder })
     }
 
-    /// The same and a page of this process alone.
+    /// Adds a page of this process.
     pub fn with_page(self, page: ExtraPage) -> Self {
         Self { extra: Some(page), ..self }
     }
@@ -141,23 +141,21 @@ pub enum Error {
     Secret(MissingSecret),
     /// The hash of the password cannot be used.
     Password(password::BadHash),
-    /// The address cannot be had.
+    /// The address cannot be bound.
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
         why: io::Error,
     },
 }
 
 impl Error {
-    /// What is wrong, in one sentence.
     pub fn phrase(&self) -> Phrase {
         let password =
             |why: Phrase| phrase!("the password of [web.auth]: {why}", "[web.auth] のパスワード：{why}");
         match self {
             Error::Open(address) => phrase!(
-                "`listen = \"{address}\"` in [web] is reachable from other machines, but nobody would have to log in",
+                "`listen = \"{address}\"` in [web] is reachable from other machines without a login",
                 "[web] の `listen = \"{address}\"` はほかのマシンから届きますが、ログインが不要になっています",
                 address = address.to_string()
             ),
@@ -172,7 +170,6 @@ impl Error {
         }
     }
 
-    /// What the user can do about it.
     pub fn hint(&self) -> Phrase {
         match self {
             Error::Open(_) => phrase!(
@@ -228,7 +225,7 @@ fn routes() -> Vec<Route> {
     rooms.into_iter().flatten().collect()
 }
 
-/// The prompt pages alone; safe to open to the world.
+/// Only the prompt pages; may be public.
 fn prompt_router(web: &Web, pages: &Pages) -> Router {
     let proxies = web.trusted_proxies.as_slice().into();
     let router = route::build(prompt::routes()).fallback(not_found).with_state(pages.clone());
@@ -241,7 +238,7 @@ fn router(web: &Web, pages: &Pages) -> Result<Router, Error> {
     let guard = Arc::new(Guard::new(web, AccessTable::new(&routes), pages.db.clone())?);
     let router = route::build(routes).fallback(not_found).with_state(pages.clone());
     let same_origin = CsrfLayer::new().with_rejection_response(|_| {
-        (StatusCode::FORBIDDEN, "this was asked for by another site\n").into_response()
+        (StatusCode::FORBIDDEN, "this request comes from another site\n").into_response()
     });
     Ok(protect(
         router
@@ -252,7 +249,7 @@ fn router(web: &Web, pages: &Pages) -> Result<Router, Error> {
     ))
 }
 
-/// What every page has: limits, headers, few bytes on the way, and no word of what broke inside.
+/// The layers of every page: limits, headers, compression, and errors without internals.
 fn protect(router: Router) -> Router {
     router
         .layer(DefaultBodyLimit::max(MAX_BODY))
@@ -268,14 +265,14 @@ async fn not_found() -> Response {
     (StatusCode::NOT_FOUND, "not found\n").into_response()
 }
 
-/// Pages that listen but are not served yet; so that a busy port is told at once.
+/// Bound but not yet serving, so that a busy port is reported at once.
 pub struct Bound {
     pages: Pages,
     dashboard: (TcpListener, Router),
     prompts: Option<(TcpListener, Router)>,
 }
 
-/// Refuses to open the dashboard to other machines if nobody has to log in.
+/// Refuses to expose the dashboard to other machines without a login.
 pub fn refuse_open(web: &Web) -> Result<(), Error> {
     let is_open = web.auth.is_none() && web.sso_header.is_none();
     if is_open && !web.listen.ip().to_canonical().is_loopback() {
@@ -285,7 +282,7 @@ pub fn refuse_open(web: &Web) -> Result<(), Error> {
     }
 }
 
-/// Listens where `[web]` says, if that is safe.
+/// Binds the addresses of `[web]`, if that is safe.
 pub async fn bind(web: &Web, pages: &Pages) -> Result<Bound, Error> {
     refuse_open(web)?;
     let router = router(web, pages)?;
@@ -302,23 +299,23 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
 }
 
 impl Bound {
-    /// What tells the pages how far runs of this process are.
+    /// The progress of runs of this process, for the pages.
     pub fn progress(&self) -> Progress {
         self.pages.hub.progress()
     }
 
-    /// What readers ask the daemon for; once.
+    /// The start requests for the daemon; can be taken once.
     pub fn take_requests(&self) -> Option<StartRequests> {
         self.pages.requests.lock().take()
     }
 
-    /// Where it listens, the dashboard first; useful when the port was 0.
+    /// The bound addresses, the dashboard first; useful when the port was 0.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         let all = [Some(&self.dashboard), self.prompts.as_ref()];
         all.into_iter().flatten().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
     }
 
-    /// Serves until `stop` is cancelled; requests under way get a few seconds to end.
+    /// Serves until `stop` is cancelled; open requests get a few seconds to end.
     pub async fn serve(self, stop: &CancellationToken) {
         if let [dashboard, prompts @ ..] = self.addresses().as_slice() {
             info!("Dashboard at http://{dashboard}/");
@@ -352,7 +349,7 @@ async fn serve_router(listener: Limited, router: Router, stop: &CancellationToke
     }
 }
 
-/// The address of whoever asks.
+/// The address of the client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RemoteAddress(SocketAddr);
 

@@ -1,4 +1,4 @@
-//! The password of the dashboard: as it is, or as a hash that does not tell it.
+//! The password of the dashboard: in plain text or as a hash.
 
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
@@ -11,22 +11,20 @@ use crate::hash::sha256_parts;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// How the hash of a password begins.
+/// The prefix of a password hash.
 const MARK: &str = "$argon2";
-/// The largest memory in KiB that a hash may ask for: the program lives on small machines.
+/// The largest memory in KiB that a hash may need: the program runs on small machines.
 const MAX_MEMORY: u32 = 64 * 1024;
 
-/// What [`hash`] makes cannot be used.
+/// Why a password hash cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadHash {
-    /// It is no hash.
     Malformed,
-    /// Its cost is not for us.
+    /// It needs too much memory.
     TooLarge,
 }
 
 impl BadHash {
-    /// What is wrong, in one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             BadHash::Malformed => phrase!(
@@ -42,7 +40,7 @@ impl BadHash {
 
 crate::error_in_english!(BadHash);
 
-/// A user and a password that were configured.
+/// The configured user and password.
 #[derive(Debug)]
 pub(super) struct Password {
     user: String,
@@ -53,11 +51,11 @@ pub(super) struct Password {
 
 #[derive(Debug)]
 enum Kept {
-    /// The digest of what the config says in plain.
+    /// The digest of a plain-text password.
     Plain([u8; 32]),
     Hashed {
         phc: String,
-        /// The digest of the right password, once it was given: programs send it with every request.
+        /// The digest of the right password, cached after the first success: programs send it with every request.
         known: Mutex<Option<[u8; 32]>>,
         /// One at a time: each costs some twenty megabytes.
         turn: Semaphore,
@@ -76,7 +74,7 @@ impl Password {
         Ok(Self { user: user.to_owned(), kept, print: sha256_parts(&["web password", user, configured]) })
     }
 
-    /// Whether these are the right ones. `may_go_on` is asked when it is this attempt's turn.
+    /// Whether these are the right ones. `may_go_on` is called when it is this attempt's turn.
     pub(super) async fn admits(&self, user: &str, password: &str, may_go_on: impl Fn() -> bool) -> bool {
         let given = digest(password);
         let is_user = is_same(&digest(user), &digest(&self.user));
@@ -117,7 +115,8 @@ fn verify(phc: &str, password: &str) -> bool {
         .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
 }
 
-/// The hash of a password for the config file: argon2id with 19 MiB, twice over, as OWASP advises for small machines.
+/// The hash of a password for the config file: argon2id with 19 MiB and two passes, as OWASP advises for small
+/// machines.
 pub fn hash(password: &str) -> Option<String> {
     Argon2::default().hash_password(password.as_bytes()).ok().map(|hash| hash.to_string())
 }
@@ -126,7 +125,7 @@ fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// Compared to the end: how long it takes tells nothing.
+/// Compares in constant time.
 fn is_same(a: &[u8; 32], b: &[u8; 32]) -> bool {
     a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }

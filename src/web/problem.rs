@@ -1,4 +1,4 @@
-//! What programs are told when something cannot be answered: problem details (RFC 9457).
+//! Error responses for programs: problem details (RFC 9457).
 
 use axum::body::to_bytes;
 use axum::extract::Request;
@@ -13,14 +13,10 @@ use crate::db;
 
 pub(super) const PROBLEM_JSON: &str = "application/problem+json";
 
-/// Why a question cannot be answered.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(super) struct Problem {
-    /// The status again.
     status: u16,
-    /// What the status means.
     title: String,
-    /// What is wrong here.
     detail: String,
 }
 
@@ -41,7 +37,7 @@ impl Problem {
 
 impl From<db::Error> for Problem {
     fn from(error: db::Error) -> Self {
-        tracing::error!("A question cannot be answered: {error}");
+        tracing::error!("Could not answer an API request: {error}");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer; the log says why")
     }
 }
@@ -54,10 +50,10 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Longer words of a refusal are cut.
+/// Longer texts are truncated.
 const MAX_WORDS: usize = 4 * 1024;
 
-/// Gives every refusal under `/api/` this shape, whoever refuses: the guard, the router, or what reads the question.
+/// Gives every error under `/api/` this format, whether it comes from the guard, the router or an extractor.
 pub(super) async fn shape(request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
     let response = next.run(request).await;

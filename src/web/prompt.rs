@@ -18,22 +18,21 @@ use crate::books::token::{self, Lookup};
 use crate::text::Language;
 use crate::time::Timestamp;
 
-/// Exactly our script and our style may run; nothing may be loaded or sent.
+/// Allows only our script and style; nothing may be loaded or sent.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| small::policy(small::SCRIPT, "'none'"));
 
-/// The way to a prompt.
 pub(super) fn routes() -> Vec<Route> {
     vec![Route::get("/p/{token}", Access::Public, show)]
 }
 
-/// 200 with the prompt, 410 when it is over, 404 when there is none, 429 for those who guess.
+/// 200 with the prompt, 410 when it has expired, 404 when there is none, 429 for guesses.
 async fn show(
     State(pages): State<Pages>,
     Extension(client): Extension<Client>,
     path: Result<Path<String>, PathRejection>,
 ) -> Response {
     let (now, language) = (pages.clock.now(), pages.language);
-    // What is not even text is no token either.
+    // Invalid UTF-8 is not a token.
     let text = path.map(|Path(text)| text).unwrap_or_default();
     match pages.db.read(move |tx| token::look_up(tx, &text, now)).await {
         Ok(Lookup::Works(found)) => {
@@ -57,7 +56,7 @@ async fn show(
             let until = language.choose(format!("It was valid until {at}."), format!("{at}まで有効でした。"));
             message_with(StatusCode::GONE, language, until)
         }
-        // Only misses are slowed down: behind a proxy all readers have one address, and links that work must work.
+        // Only misses are throttled: behind a proxy all readers have one address, and valid links must work.
         Ok(Lookup::Unknown) => match pages.misses.wait(client.ip, now) {
             Some(wait) => {
                 let after = [(RETRY_AFTER, wait.as_secs().max(1).to_string())];
@@ -69,7 +68,7 @@ async fn show(
             }
         },
         Err(error) => {
-            tracing::error!("A prompt cannot be read: {error}");
+            tracing::error!("Could not read a prompt: {error}");
             message(StatusCode::SERVICE_UNAVAILABLE, language)
         }
     }
@@ -113,7 +112,7 @@ fn message(status: StatusCode, language: Language) -> Response {
     message_with(status, language, String::new())
 }
 
-/// The same and what is to be said before it.
+/// The same, with a sentence before it.
 fn message_with(status: StatusCode, language: Language, first: String) -> Response {
     let (heading, text) = match (language, status) {
         (Language::Ja, StatusCode::GONE) => (

@@ -1,4 +1,4 @@
-//! The routes, declared: who may use each. The router is made of this list, and a test walks it.
+//! Declares routes with their access. The router is built from this list, and a test walks it.
 
 use axum::Router;
 use axum::handler::Handler;
@@ -10,15 +10,15 @@ use super::Pages;
 /// Who may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Everybody, under whatever name they reach us: it tells nothing to whoever does not know a secret part of it.
+    /// Everybody, with any host name: it contains nothing without a secret in the address.
     Public,
-    /// Everybody who means us: the way in.
+    /// Everybody with an accepted host name: the login page.
     LogIn,
-    /// Whoever may read, and whoever has a token for feeds.
+    /// Callers that may read, and tokens for feeds.
     Feed,
-    /// Whoever may read.
+    /// Callers that may read.
     Read,
-    /// Whoever may change something.
+    /// Callers that may change something.
     Act,
 }
 
@@ -31,7 +31,6 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// A page or a document.
     pub(super) fn get<H, T>(path: &'static str, access: Access, handler: H) -> Self
     where
         H: Handler<T, Pages>,
@@ -40,7 +39,7 @@ impl Route {
         Self { method: Method::GET, path, access, answer: get(handler) }
     }
 
-    /// Something that changes something.
+    /// A POST that changes something.
     pub(super) fn act<H, T>(path: &'static str, handler: H) -> Self
     where
         H: Handler<T, Pages>,
@@ -49,7 +48,7 @@ impl Route {
         Self::post(path, Access::Act, handler)
     }
 
-    /// The same for whoever `access` names.
+    /// A POST with another access.
     pub(super) fn post<H, T>(path: &'static str, access: Access, handler: H) -> Self
     where
         H: Handler<T, Pages>,
@@ -59,7 +58,7 @@ impl Route {
     }
 }
 
-/// Who may use which method of which path.
+/// The access by method and path.
 #[derive(Clone, Debug)]
 pub(super) struct AccessTable(Vec<(Method, &'static str, Access)>);
 
@@ -68,13 +67,13 @@ impl AccessTable {
         Self(routes.iter().map(|route| (route.method.clone(), route.path, route.access)).collect())
     }
 
-    /// What a request needs. What is not declared is for those who may read, or change, everything.
+    /// The access that a request needs. Undeclared routes need the permission to read, or change, everything.
     pub(super) fn find(&self, method: &Method, path: Option<&str>) -> Access {
         let method = if method == Method::HEAD { &Method::GET } else { method };
         let declared = self.0.iter().find(|(known, at, _)| known == method && Some(*at) == path);
         match declared {
             Some((.., access)) => *access,
-            // Nothing answers it but the router: with the methods that there are.
+            // Only the router answers it, with the allowed methods.
             None if self.0.iter().any(|(_, at, access)| Some(*at) == path && *access == Access::Public) => {
                 Access::Public
             }
@@ -84,7 +83,6 @@ impl AccessTable {
     }
 }
 
-/// The router of these routes.
 pub(super) fn build(routes: Vec<Route>) -> Router<Pages> {
     routes.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.answer))
 }

@@ -1,4 +1,4 @@
-//! Sessions of people and tokens of programs; each is known by its hash alone.
+//! Sessions of people and tokens of programs; only their hashes are stored.
 
 use super::token::{AccessToken, Scope};
 use crate::db::{self, FromRow, Tx};
@@ -7,10 +7,10 @@ use crate::{params, sql};
 
 crate::migration!(8, "web", "../../migrations/0008_web.sql");
 
-/// Sessions that one log-in deletes at most.
+/// The most expired sessions that one login deletes.
 const PRUNED_AT_ONCE: usize = 500;
 
-/// Adds a session, and deletes some of those that are over.
+/// Adds a session, and deletes some expired ones.
 pub(super) fn add_session(
     tx: &mut Tx<'_>,
     hash: &str,
@@ -35,7 +35,7 @@ pub(super) fn add_session(
     )
 }
 
-/// Whose session it is, if it is not over and its password still holds.
+/// The user of a session, if it has not expired and its password is still valid.
 pub(super) fn find_session(
     tx: &mut Tx<'_>,
     hash: &str,
@@ -86,7 +86,7 @@ pub fn list_tokens(tx: &mut Tx<'_>) -> db::Result<Vec<AccessToken>> {
     )
 }
 
-/// Ends a token; `None` if there is none of that name.
+/// Revokes a token; `None` if there is none of that name.
 pub fn delete_token(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<AccessToken>> {
     tx.find(
         sql!("DELETE FROM access_tokens WHERE name = ?1 RETURNING name, scope, created_at"),

@@ -1,4 +1,4 @@
-//! Secrets that we make up: tokens for programs, and what the cookie of a session holds.
+//! Generated secrets: tokens for programs, and values of session cookies.
 
 use std::io;
 
@@ -17,18 +17,16 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::word_enum;
 
-/// How every token for programs begins, so that people and scanners of leaks know one when they see it.
+/// The prefix of every token for programs, so that people and secret scanners recognise one.
 const PREFIX: &str = "tsuzuki_";
 
 word_enum! {
-    /// What a token may be used for; each may do what those before it may.
+    /// The scope of a token; each includes those before it.
     #[derive(PartialOrd, Ord)]
     pub enum Scope {
         /// Feeds and badges, also with the token in the address.
         Feed = "feed",
-        /// Everything that can be seen.
         Read = "read",
-        /// Everything that can be done.
         Act = "act",
     }
 }
@@ -36,7 +34,6 @@ word_enum! {
 crate::db::from_text!(Scope = "a scope");
 
 impl Scope {
-    /// What it allows.
     pub fn phrase(self) -> Phrase {
         match self {
             Scope::Feed => phrase!("read feeds and badges", "フィードとバッジの閲覧"),
@@ -69,17 +66,14 @@ fn render(token: &AccessToken) -> View {
 /// A token for a program, without its secret.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, crate::db::FromRow)]
 pub struct AccessToken {
-    /// What people call it.
     pub name: String,
-    /// What it may be used for.
     pub scope: Scope,
-    /// Since when it works.
     pub created_at: Timestamp,
 }
 
-/// A secret, and the hash that is kept of it.
+/// A secret, and its stored hash.
 pub struct NewSecret {
-    /// For whoever asked, once.
+    /// Shown once.
     pub secret: String,
     /// For the database.
     pub hash: String,
@@ -91,7 +85,7 @@ impl NewSecret {
         Self::new(PREFIX)
     }
 
-    /// What the cookie of a session holds.
+    /// The value of a session cookie.
     pub(super) fn session() -> io::Result<Self> {
         Self::new("")
     }
@@ -104,7 +98,8 @@ impl NewSecret {
     }
 }
 
-/// What is kept of a secret. It is random and long, so that nobody can guess it from its hash: no salt, no slowness.
+/// The stored hash of a secret. The secret is long and random and cannot be guessed from its hash, so no salt and no
+/// slow hash are needed.
 pub(super) fn hash(secret: &str) -> String {
     sha256_hex(secret)
 }

@@ -1,4 +1,4 @@
-//! What lets people and programs in, made on the command line.
+//! Credentials of people and programs, created on the command line.
 
 use crate::test_env::{TestEnv, code, ends_with, err, out};
 
@@ -42,9 +42,9 @@ fn a_password_is_hashed_from_standard_input_and_the_config_takes_the_hash() {
     test_env.ends("check", 0);
     web("0.0.0.0:0", "");
     let open = test_env.run(&["serve"]);
-    let said = ends_with(&open, 5);
+    let printed = ends_with(&open, 5);
     for way_out in ["[web.auth]", "sso_header", "127.0.0.1", "prompt_listen"] {
-        assert!(said.contains(way_out), "{way_out}: {said}");
+        assert!(printed.contains(way_out), "{way_out}: {printed}");
     }
     web("0.0.0.0:0", "sso_header = \"Remote-User\"\n");
     assert!(test_env.ends("check", 5).contains("trusted_proxies"));

@@ -1,4 +1,4 @@
-//! What the operator is told: each cause once, its end once, and never to readers; on both databases.
+//! Alerts to the operator: one for each cause, one for its end, and none to readers; on both databases.
 
 use std::time::Duration;
 
@@ -46,8 +46,8 @@ impl World {
         Self { readers, operators, app }
     }
 
-    /// What a run does after its jobs: sends, looks for what is wrong, sends that; answers what the operators have heard.
-    async fn told(&self) -> Vec<String> {
+    /// What a run does after its jobs: sends, updates alerts, sends those; returns the headlines that operators got.
+    async fn announced(&self) -> Vec<String> {
         send(&self.app).await;
         self.app.announcer().update().await.unwrap();
         send(&self.app).await;
@@ -75,14 +75,14 @@ on_both_databases! {
         let world = World::new(&fixture, "[\"ops\"]").await;
         let (failing, _) = job("blogs", fails_at_first, Duration::ZERO);
         let runner = Runner::new(fixture.db.clone(), Progress::default());
-        let mut heard = Vec::new();
+        let mut counts = Vec::new();
         for _ in 0..7 {
             runner.run(vec![failing.clone()], Selection::Forced, &CancellationToken::new()).await;
-            heard.push(world.told().await.len());
+            counts.push(world.announced().await.len());
             fixture.clock.advance(HOUR);
         }
-        assert_eq!(heard, [0, 0, 1, 1, 1, 2, 2]);
-        assert_eq!(world.told().await, [
+        assert_eq!(counts, [0, 0, 1, 1, 1, 2, 2]);
+        assert_eq!(world.announced().await, [
             "tsuzuki: job blogs: failed 3 times in a row: no route",
             "tsuzuki: over: job blogs: failed 5 times in a row: no route",
         ]);
@@ -95,9 +95,9 @@ on_both_databases! {
         let runner = Runner::new(fixture.db.clone(), Progress::default());
         for _ in 0..3 {
             runner.run(vec![refused.clone()], Selection::Forced, &CancellationToken::new()).await;
-            let told = world.told().await;
-            assert_eq!(told.len(), 1, "{told:?}");
-            assert!(told[0].contains("job blogs: failed: "), "{told:?}");
+            let announced = world.announced().await;
+            assert_eq!(announced.len(), 1, "{announced:?}");
+            assert!(announced[0].contains("job blogs: failed: "), "{announced:?}");
         }
     }
 
@@ -105,13 +105,13 @@ on_both_databases! {
         let world = World::new(&fixture, "[\"hook\", \"ops\"]").await;
         add_to_hook(&fixture.db, "a").await;
         world.readers.script.next(Fault::Status(401, vec![]));
-        let told = world.told().await;
-        assert!(told.len() == 1 && told[0].starts_with("tsuzuki: channel hook: paused: ") && told[0].contains("401"), "{told:?}");
-        assert_eq!(world.told().await.len(), 1, "once");
+        let announced = world.announced().await;
+        assert!(announced.len() == 1 && announced[0].starts_with("tsuzuki: channel hook: paused: ") && announced[0].contains("401"), "{announced:?}");
+        assert_eq!(world.announced().await.len(), 1, "once");
         fixture.db.write(|tx| outbox::resume_channel(tx, "hook", tx.now())).await.unwrap();
-        let told = world.told().await;
-        assert!(told.len() == 2 && told[1].starts_with("tsuzuki: over: channel hook"), "{told:?}");
-        assert_eq!(world.told().await.len(), 2);
+        let announced = world.announced().await;
+        assert!(announced.len() == 2 && announced[1].starts_with("tsuzuki: over: channel hook"), "{announced:?}");
+        assert_eq!(world.announced().await.len(), 2);
         assert_eq!(world.readers.posts().len(), 1, "the message that waited, and nothing about its channel");
     }
 
@@ -119,12 +119,12 @@ on_both_databases! {
         let world = World::new(&fixture, "[\"ops\"]").await;
         for subject in ["a", "b"] {
             crate::outbox::hold_for_hook(&fixture.db, subject).await;
-            assert_eq!(world.told().await, [
+            assert_eq!(world.announced().await, [
                 "tsuzuki: job blogs: 1 message on hold until you decide"
             ]);
         }
         fixture.db.write(|tx| outbox::approve_job(tx, "blogs", tx.now())).await.unwrap();
-        assert_eq!(world.told().await.len(), 2);
+        assert_eq!(world.announced().await.len(), 2);
     }
 
     async fn a_provider_that_is_used_up_every_day_is_told_once_until_it_recovers(fixture) {
@@ -138,45 +138,45 @@ on_both_databases! {
             })
         };
         pause_for(HOUR / 6).await.unwrap();
-        assert!(world.told().await.is_empty(), "ten minutes are everyday life");
+        assert!(world.announced().await.is_empty(), "ten minutes are everyday life");
         pause_for(HOUR * 6).await.unwrap();
-        assert_eq!(world.told().await, ["tsuzuki: provider gemini: paused until 2026-01-15 06:02 +00:00: used up for today"]);
+        assert_eq!(world.announced().await, ["tsuzuki: provider gemini: paused until 2026-01-15 06:02 +00:00: used up for today"]);
         fixture.clock.advance(HOUR * 6 + HOUR / 2);
-        assert_eq!(world.told().await.len(), 1, "it may be refused again with the next request");
+        assert_eq!(world.announced().await.len(), 1, "it may be refused again with the next request");
         pause_for(HOUR * 6).await.unwrap();
-        assert_eq!(world.told().await.len(), 1, "the same cause");
+        assert_eq!(world.announced().await.len(), 1, "the same cause");
         fixture.clock.advance(HOUR * 20);
-        assert_eq!(world.told().await.len(), 1, "nobody has asked it since");
+        assert_eq!(world.announced().await.len(), 1, "nobody has asked it since");
         let works = provider.clone();
         fixture.db.write(move |tx| pause::forget_ended(tx, &works, tx.now())).await.unwrap();
-        let told = world.told().await;
-        assert!(told.len() == 2 && told[1].starts_with("tsuzuki: over: provider gemini"), "{told:?}");
+        let announced = world.announced().await;
+        assert!(announced.len() == 2 && announced[1].starts_with("tsuzuki: over: provider gemini"), "{announced:?}");
         pause_for(HOUR * 6).await.unwrap();
-        assert_eq!(world.told().await.len(), 3, "another cause");
+        assert_eq!(world.announced().await.len(), 3, "another cause");
         fixture.clock.advance(HOUR * 32);
-        assert_eq!(world.told().await.len(), 4, "nobody has asked it for a day");
+        assert_eq!(world.announced().await.len(), 4, "nobody has asked it for a day");
     }
 
-    /// Ten minutes at a time, again and again: nothing arrives, so that somebody has to know. One that works in between is fine.
+    /// Ten minutes at a time, repeatedly: nothing is sent, so an alert is needed. Not so if it works in between.
     async fn short_pauses_without_end_are_told_and_their_end_at_once(fixture) {
         let world = World::new(&fixture, "[\"ops\"]").await;
         let busy = || Fault::Status(429, vec![("retry-after", "600".into())]);
-        let mut heard = Vec::new();
+        let mut counts = Vec::new();
         for subject in ["a", "b", "c", "d", "e", "f", "g", "h", "i"] {
             add_to_hook(&fixture.db, subject).await;
             world.readers.script.next(busy());
-            world.told().await;
+            world.announced().await;
             fixture.clock.advance(HOUR / 6);
-            // The first five: it asks for a pause, and then takes a message.
+            // Of the first five it asks for a pause, and then accepts a message.
             let works = subject < "f";
             world.readers.script.next(if works { Fault::DoneBut(200) } else { busy() });
-            heard.push(world.told().await.len());
+            counts.push(world.announced().await.len());
             fixture.clock.advance(HOUR / 6);
         }
-        assert_eq!(heard, [0, 0, 0, 0, 0, 0, 0, 1, 1]);
-        let told = world.told().await;
-        assert!(told[0].starts_with("tsuzuki: channel hook: paused until ") && told[0].contains("429"), "{told:?}");
-        assert!(told.len() == 2 && told[1].starts_with("tsuzuki: over: channel hook: paused until "), "{told:?}");
+        assert_eq!(counts, [0, 0, 0, 0, 0, 0, 0, 1, 1]);
+        let announced = world.announced().await;
+        assert!(announced[0].starts_with("tsuzuki: channel hook: paused until ") && announced[0].contains("429"), "{announced:?}");
+        assert!(announced.len() == 2 && announced[1].starts_with("tsuzuki: over: channel hook: paused until "), "{announced:?}");
         assert_eq!(world.readers.posts().len(), 9, "and nothing was lost");
     }
 
@@ -186,23 +186,23 @@ on_both_databases! {
         let others: Vec<_> = (0..4).map(|_| world.app.announcer()).collect();
         let queued = futures_util::future::join_all(others.iter().map(tsuzuki::engine::alert::Announcer::update)).await;
         assert_eq!(queued.into_iter().map(Result::unwrap).sum::<usize>(), 1);
-        assert_eq!(world.told().await, ["tsuzuki: feed x: silent"]);
+        assert_eq!(world.announced().await, ["tsuzuki: feed x: silent"]);
     }
 
     async fn without_channels_alerts_are_kept_and_what_is_over_is_forgotten(fixture) {
         let world = World::new(&fixture, "[]").await;
         let feed = || Subject::new("feed", "x");
         fixture.db.write(move |tx| alert::raise(tx, AlertKind::Silent, &feed(), &"silent".into(), tx.now())).await.unwrap();
-        assert!(world.told().await.is_empty());
+        assert!(world.announced().await.is_empty());
         let open = fixture.db.read(alert::list_open).await.unwrap();
         assert_eq!((open.len(), open[0].kind(), open[0].subject()), (1, Some(AlertKind::Silent), feed()));
         fixture.db.write(move |tx| alert::clear(tx, AlertKind::Silent, &feed(), tx.now())).await.unwrap();
         let named = World::new(&fixture, "[\"ops\"]").await;
-        assert!(named.told().await.is_empty(), "nobody was told that it began");
+        assert!(named.announced().await.is_empty(), "nobody was told that it began");
     }
 }
 
-/// Trying again changes nothing: it is told at once, and stands under what needs you until the config changes.
+/// A retry would not help: the alert is sent at once, and the problem is listed until the config changes.
 #[test]
 fn what_only_another_config_ends_is_told_once_and_not_tried_again_before_its_time() {
     let job = |name: &str, kind: &str, keys: &str| {
@@ -228,7 +228,7 @@ fn what_only_another_config_ends_is_told_once_and_not_tried_again_before_its_tim
     let alerts = list("SELECT cause FROM alerts ORDER BY cause");
     assert_eq!(alerts, ["failing job:blogs", "failing job:code", "failing job:press", "failing job:shelf"]);
     assert_eq!(list("SELECT job_name FROM job_state WHERE retry_at IS NOT NULL"), [""; 0]);
-    let status = crate::test_env::said(&env.run(&["status"]));
+    let status = crate::test_env::output_text(&env.run(&["status"]));
     for name in ["blogs", "code", "press", "shelf"] {
         assert!(status.contains(&format!("why job:{name}")), "it needs you: {status}");
     }

@@ -1,4 +1,4 @@
-//! Any schedule of runs and any temporary failures: every message arrives once, on every channel, and no person is asked.
+//! Any schedule of runs and any temporary failures: every message arrives once, on every channel, without a person.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const DAY: u64 = 24 * 3600;
 /// A message that fails eight times is given up.
 const MOST_FAILURES: usize = 7;
 
-/// More runs than any schedule takes.
+/// More runs than any schedule needs.
 const MOST_RUNS: u32 = 1_000;
 
 /// One way in which things may go.
@@ -33,14 +33,14 @@ const MOST_RUNS: u32 = 1_000;
 struct Schedule {
     /// Seconds between runs, again and again.
     gaps: Vec<u64>,
-    /// What is met before all goes well: which of the failures of the kind, and for how long it asks us to wait.
+    /// The failures before success: which kind, and how long the server asks to wait.
     failures: Vec<(prop::sample::Index, Option<u64>)>,
     messages: u32,
     /// Which of [`CHANNELS`].
     channel: usize,
 }
 
-/// Every way to use a channel that matters here: what it does when nobody knows, and how often a day it sends.
+/// The relevant settings of a channel: what it does about unknown outcomes, and how many messages a day it sends.
 const CHANNELS: [(&str, &str); 4] =
     [("resend", ""), ("hold", ""), ("resend", "max_per_day = 1"), ("hold", "max_per_day = 1")];
 
@@ -104,7 +104,7 @@ impl Server {
         }
     }
 
-    /// Forgets failures that nothing has met.
+    /// Removes failures that were not used.
     fn recover(&self) {
         let forget = |script: &Script| while script.draw().is_some() {};
         match self {
@@ -114,7 +114,7 @@ impl Server {
         }
     }
 
-    /// Everything that arrived, each as what makes it the same as another.
+    /// Everything that arrived, as keys that are equal for copies of a message.
     fn arrived(&self) -> Vec<String> {
         match self {
             Server::Mail(server) => {
@@ -126,7 +126,7 @@ impl Server {
     }
 }
 
-/// A cut in the text is none of them: a short mail has left as a whole by then, so that nobody knows.
+/// A cut within the text is not included: a short mail is sent as a whole by then, so its outcome is unknown.
 const MAIL_FAILURES: [(Phase, Trouble); 11] = [
     (Phase::Greeting, Trouble::Say("421 4.3.2 busy")),
     (Phase::Greeting, Trouble::Cut),
@@ -155,7 +155,7 @@ impl World {
         let db = Db::open(DbUrl::Memory, Open::Create, clock.clone()).await.unwrap();
         let post = |(on_unknown, more): &(&str, &str)| {
             let keys = server.keys();
-            // A post is looked for, so that there is no such choice.
+            // A post can be searched for, so there is no such choice.
             let on_unknown = match kind {
                 "mastodon" => String::new(),
                 _ => format!("on_unknown = \"{on_unknown}\""),
@@ -188,7 +188,7 @@ impl World {
             sent += report.sent;
             self.clock.advance(gaps.next().unwrap());
             idle = if report.sent + report.deferred + report.unknown > 0 { 0 } else { idle + 1 };
-            // Of many runs in a row that have nothing to do, the first ones tell as much as all of them.
+            // Of many runs in a row without work, it is enough to look at the first.
             if idle > 3 {
                 let Some(next) = report.next_at else { return Err(format!("it never arrives: {report:?}")) };
                 while self.clock.now() < next {
@@ -226,7 +226,7 @@ fn every_message_arrives_once(kind: &str) {
             played.set(number + 1);
             let outcome = runtime.block_on(shared.play(number, &schedule));
             if outcome.is_err() {
-                // What a failure leaves behind is none of the next schedule's business.
+                // Remaining failures must not affect the next schedule.
                 shared = fresh();
             }
             *world = Some(shared);

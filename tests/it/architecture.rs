@@ -1,4 +1,4 @@
-//! The floors of the house, enforced: a module may use only lower floors and its own folder.
+//! Layers: a module may only use lower layers and its own folder.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The crates below the product; between them the compiler keeps order.
 const KIT: &[&str] = &["macros", "stdx", "config", "parse", "db", "fetch"];
 
-/// The rooms of the product from the lowest floor to the highest; a room for each pipeline.
+/// The modules from the lowest layer to the highest; one layer for all pipelines.
 fn floors() -> [Vec<&'static str>; 7] {
     [
         vec!["ledger"],
@@ -65,7 +65,7 @@ fn module_of(file: &Path) -> String {
 /// The code of a file without its unit tests and comments.
 pub(crate) fn code_of(file: &Path) -> String {
     let text = std::fs::read_to_string(file).unwrap();
-    // A module of tests inside the file is the last thing in it; one in a file of its own is a single line.
+    // A test module is the last item of a file; one in its own file is a single line.
     let code = match text.split_once("#[cfg(test)]\nmod tests {") {
         Some((code, tests)) => {
             assert!(
@@ -77,7 +77,7 @@ pub(crate) fn code_of(file: &Path) -> String {
         }
         None => &text,
     };
-    // Two slashes inside of a text begin no comment.
+    // Two slashes in a string do not begin a comment.
     let comment_at = |line: &str| {
         line.match_indices("//")
             .map(|(at, _)| at)
@@ -123,7 +123,7 @@ fn used_modules(code: &str) -> BTreeSet<String> {
     used
 }
 
-/// What is wrong with a file of the module `module`, if anything.
+/// The violations in a file of the module `module`.
 fn violations(module: &str, code: &str) -> Vec<String> {
     let Some(own) = floor(module) else { return vec![format!("`{module}` stands on no floor")] };
     used_modules(code)
@@ -168,13 +168,13 @@ fn a_channel_and_a_model_provider_are_named_in_their_own_file_and_in_one_list() 
         let own = format!("src/{room}/{name}");
         for file in rust_files(&root().join("src")) {
             let path = path_of(&file);
-            // The loopback world plays the other sides; `count.rs` knows protocols.
+            // The loopback world implements the servers; `count.rs` knows protocols.
             let may = path.starts_with(&own)
                 || path.starts_with("src/demo/")
                 || path == format!("src/{room}/mod.rs")
                 || path == "src/channel/count.rs"
                 || path.ends_with("/tests.rs")
-                // An incoming webhook is what Slack calls it, too.
+                // Slack also has a term "incoming webhook".
                 || (path == "src/channel/slack.rs" && name == "webhook");
             let code = code_of(&file);
             for word in [format!("\"{name}\""), format!("{room}::{name}"), format!("super::{name}")] {
@@ -258,7 +258,7 @@ fn deciding_and_reading_do_no_input_or_output() {
     assert!(seen > 40, "only {seen} files are held to it");
 }
 
-/// Which rooms may name these: who asks the outside world, and who opens databases.
+/// Modules that may use these: network access and opening databases.
 #[test]
 fn sockets_and_databases_are_opened_only_where_they_may() {
     for (words, rooms) in [

@@ -1,4 +1,5 @@
-//! What needs a person is said where people look, and commands that act finish their work whoever reads along.
+//! What needs a person is printed where people look, and commands that change something complete even if their output
+//! fails.
 
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use tsuzuki::time::Timestamp;
 
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
 
-/// The program at a moment of its own.
+/// The program at a given time.
 fn command(test_env: &TestEnv, args: &[&str], now: Timestamp) -> Command {
     let mut command = test_env.command(args);
     command.env("TSUZUKI_NOW", now.to_string());
@@ -37,7 +38,7 @@ impl Said {
         Self { code, out: text(&output.stdout), err: text(&output.stderr) }
     }
 
-    /// That nothing went wrong, and that these words stand on stderr.
+    /// Checks that it succeeded and that stderr contains these words.
     #[track_caller]
     fn warns(&self, code: i32, words: &str) {
         assert_eq!(self.code, code, "{self:?}");
@@ -147,9 +148,9 @@ async fn the_operator_hears_of_a_locked_channel_in_the_run_that_locks_it() {
 
 /// The cells of the only message in `delivery ls`.
 async fn listed(test_env: &TestEnv, now: Timestamp) -> String {
-    let said = run(test_env, &["delivery", "ls", "--state", "ready"], now).await;
-    assert_eq!((said.code, said.out.lines().count()), (0, 2), "{said:?}");
-    said.out.lines().nth(1).unwrap().to_owned()
+    let printed = run(test_env, &["delivery", "ls", "--state", "ready"], now).await;
+    assert_eq!((printed.code, printed.out.lines().count()), (0, 2), "{printed:?}");
+    printed.out.lines().nth(1).unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,8 +216,8 @@ async fn a_channel_that_refuses_our_credentials_ends_with_4_every_time() {
         !run(&test_env, &["run-due"], day(5)).await.err.contains("the next leaves at"),
         "nobody knows when"
     );
-    let told = run(&test_env, &["why", "hook"], day(4)).await;
-    assert!(told.out.contains("until its credentials change"), "{told:?}");
+    let explained = run(&test_env, &["why", "hook"], day(4)).await;
+    assert!(explained.out.contains("until its credentials change"), "{explained:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -239,9 +240,12 @@ async fn a_key_that_is_still_missing_ends_with_4_like_the_first_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_of_the_database_address_is_named_with_its_place() {
     let test_env = TestEnv::new("[store]\nurl = \"postgres://a:${NOPE}@127.0.0.1:1/none\"\n");
-    let said = run(&test_env, &["status"], day(2)).await;
-    said.warns(4, "tsuzuki.toml:2:7");
-    assert!(said.err.contains("NOPE is not set") && said.err.contains("database needs it"), "{said:?}");
+    let printed = run(&test_env, &["status"], day(2)).await;
+    printed.warns(4, "tsuzuki.toml:2:7");
+    assert!(
+        printed.err.contains("NOPE is not set") && printed.err.contains("database needs it"),
+        "{printed:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -264,8 +268,8 @@ async fn a_run_whose_reader_has_gone_sends_and_ends_as_it_would() {
             drop(reader);
             command.stdout(writer).stderr(Stdio::piped()).output().unwrap()
         });
-        let said = Said::of(&output.await.unwrap());
-        assert_eq!(said.code, code, "{args:?}: {said:?}");
+        let printed = Said::of(&output.await.unwrap());
+        assert_eq!(printed.code, code, "{args:?}: {printed:?}");
     }
     assert_eq!(server.posts().len(), 1, "the digest has left");
 }
@@ -292,8 +296,8 @@ async fn a_quick_job_is_sent_while_a_slow_one_still_runs_and_what_was_killed_is_
     let status = |now: Timestamp| {
         let test_env = &test_env;
         async move {
-            let said = run(test_env, &["status", "--json"], now).await;
-            let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+            let printed = run(test_env, &["status", "--json"], now).await;
+            let rows: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
             (
                 format!(
                     "{} {}",
@@ -380,7 +384,7 @@ async fn a_run_that_did_not_need_its_key_yet_says_that_it_is_missing() {
     assert!(why.out.contains("needs setup") && why.out.contains("MODEL_KEY is not set"), "{why:?}");
 }
 
-/// What ends with another code than 0 says a line about it, also with `-q`, and also when data goes to a program.
+/// Every exit code except 0 comes with a line about it, also with `-q` and when the output is for programs.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_fails_without_a_word() {
     use tsuzuki::db::{Db, DbUrl, Open};
@@ -416,10 +420,11 @@ async fn nothing_fails_without_a_word() {
         (&empty, &["inspect", "feed", "nowhere.xml"], 1),
     ] {
         for more in [&["-q"][..], &["-q", "--json"]] {
-            let said = run(test_env, &[args, more].concat(), day(2)).await;
-            assert_eq!(said.code, code, "{args:?} {more:?} {said:?}");
-            let words = if more.len() == 1 { said.out.clone() + &said.err } else { said.err.clone() };
-            assert!(!words.trim().is_empty(), "{args:?} {more:?} {said:?}");
+            let printed = run(test_env, &[args, more].concat(), day(2)).await;
+            assert_eq!(printed.code, code, "{args:?} {more:?} {printed:?}");
+            let words =
+                if more.len() == 1 { printed.out.clone() + &printed.err } else { printed.err.clone() };
+            assert!(!words.trim().is_empty(), "{args:?} {more:?} {printed:?}");
         }
     }
 }

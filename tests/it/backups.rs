@@ -1,4 +1,4 @@
-//! Backups and resets: what is refused, in which words, and what is left alone.
+//! Backups and resets: what is refused, with which message, and what stays unchanged.
 
 use crate::test_env::{TestEnv, code, err};
 use tsuzuki::db::{self, Db, DbUrl, Open};
@@ -8,10 +8,10 @@ use tsuzuki::time::Clock;
 #[track_caller]
 fn refuses(test_env: &TestEnv, args: &[&str], expected: i32, words: &[&str]) {
     let output = test_env.run(args);
-    let said = err(&output);
-    assert_eq!(code(&output), expected, "{args:?}: {said}");
+    let printed = err(&output);
+    assert_eq!(code(&output), expected, "{args:?}: {printed}");
     for word in words {
-        assert!(said.contains(word), "{args:?}: `{word}` in {said}");
+        assert!(printed.contains(word), "{args:?}: `{word}` in {printed}");
     }
 }
 
@@ -43,12 +43,12 @@ async fn every_refusal_names_the_right_next_step() {
     );
     for (name, bytes) in [("empty.db", &b""[..]), ("text.db", b"not a database, but some text")] {
         std::fs::write(test_env.file(name), bytes).unwrap();
-        let said = format!("{name} is no backup that can be used");
+        let printed = format!("{name} is no backup that can be used");
         refuses(
             &test_env,
             &["db", "restore", name, "--yes"],
             1,
-            &[&said, "nothing was changed", wants_backup],
+            &[&printed, "nothing was changed", wants_backup],
         );
     }
     let files = test_env.files();
@@ -63,8 +63,8 @@ async fn every_refusal_names_the_right_next_step() {
     let schema = crate::databases::Schema::create();
     for args in [&["db", "backup", "x.db"][..], &["db", "restore", "b.db", "--yes"]] {
         let output = test_env.run_on(&schema.url, args);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && said.contains("`pg_dump`"), "{said}");
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && printed.contains("`pg_dump`"), "{printed}");
     }
 }
 

@@ -50,13 +50,16 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         );
         assert_eq!(world.google.asked().len(), 0, "a dry run asks for nothing");
 
-        let said = shell.ends("run-due", 0);
+        let printed = shell.ends("run-due", 0);
         assert!(
-            said.contains("[WARN][google-books][shelf] Exhausted: startIndex=7 >= totalItems=7"),
-            "{said}"
+            printed.contains("[WARN][google-books][shelf] Exhausted: startIndex=7 >= totalItems=7"),
+            "{printed}"
         );
-        assert!(said.contains("collected 7 → with ISBN 7 → new 7 → undelivered 7 → queued 2"), "{said}");
-        assert!(said.contains("sent 1 message"), "{said}");
+        assert!(
+            printed.contains("collected 7 → with ISBN 7 → new 7 → undelivered 7 → queued 2"),
+            "{printed}"
+        );
+        assert!(printed.contains("sent 1 message"), "{printed}");
 
         let books = shell.ends("book ls", 0);
         assert_eq!(books.lines().count(), 8, "{books}");
@@ -76,8 +79,8 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         assert!(tried.contains("1 request was counted against the quota `google_books`"), "{tried}");
         let prompt = shell.ends(&format!("book prompt {}", isbn(5)), 0);
         assert!(prompt.contains(&isbn(5)) && !prompt.contains("身近な例"), "{prompt}");
-        let said = shell.ends("book show 9784101010014", 1);
-        assert!(said.contains("no job has found a book with ISBN 9784101010014"), "{said}");
+        let printed = shell.ends("book show 9784101010014", 1);
+        assert!(printed.contains("no job has found a book with ISBN 9784101010014"), "{printed}");
         assert!(shell.ends("book show 9784101010013", 2).contains("its check digit is wrong"));
 
         let status = shell.ends("mail status", 0);
@@ -104,8 +107,8 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         let story = shell.ends(&format!("book show {}", isbn(5)), 0);
         assert!(story.contains("● found → ○ chosen → ○ sent"), "{story}");
         for command in [&["mail", "preview", "shelf"][..], &["check"], &["doctor"]] {
-            let said = test_env::said(&shell.run(command));
-            assert!(said.contains("the links to prompts point to this machine"), "{said}");
+            let printed = test_env::output_text(&shell.run(command));
+            assert!(printed.contains("the links to prompts point to this machine"), "{printed}");
         }
         assert_eq!(shell.ends("book ls --undelivered", 0).lines().count(), 8);
 
@@ -121,8 +124,8 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         assert!(shell.ends("token ls --all", 0).contains("revoked"));
         assert!(shell.ends("token revoke 1234", 2).contains("first eight characters"));
 
-        let said = shell.ends("run-due --force", 0);
-        assert!(said.contains("[shelf] Skipped: exhausted (query_set_hash="), "{said}");
+        let printed = shell.ends("run-due --force", 0);
+        assert!(printed.contains("[shelf] Skipped: exhausted (query_set_hash="), "{printed}");
         assert!(shell.ends("job cursor reset shelf", 2).contains("--yes"));
         assert_eq!(shell.ends("job cursor reset shelf --yes", 0), "Reset 1 cursor(s) for job: shelf\n");
         shell.ends("run-due --force", 0);
@@ -138,23 +141,23 @@ fn after_a_refused_digest_the_run_and_why_say_when_the_next_is_made() {
         world.hook.script.next(tsuzuki::demo::faults::Fault::Status(400, Vec::new()));
         shell.ends("run shelf", 3);
         fixture.clock.advance(std::time::Duration::from_secs(60));
-        let said = shell.ends("run shelf", 0);
-        assert!(said.contains("shelf: waiting: "), "{said}");
+        let printed = shell.ends("run shelf", 0);
+        assert!(printed.contains("shelf: waiting: "), "{printed}");
         assert!(
-            said.contains("a digest was refused, the next is made after 2026-01-16 08:02 +09:00"),
-            "{said}"
+            printed.contains("a digest was refused, the next is made after 2026-01-16 08:02 +09:00"),
+            "{printed}"
         );
-        let said = shell.ends("why shelf", 0);
+        let printed = shell.ends("why shelf", 0);
         assert!(
-            said.contains("its digests until 2026-01-16 08:02 +09:00: the last one was refused"),
-            "{said}"
+            printed.contains("its digests until 2026-01-16 08:02 +09:00: the last one was refused"),
+            "{printed}"
         );
-        assert!(said.contains("tsuzuki delivery retry 1  # send again what failed"), "{said}");
-        let said = shell.ends(&format!("why {}", isbn(5)), 0);
+        assert!(printed.contains("tsuzuki delivery retry 1  # send again what failed"), "{printed}");
+        let printed = shell.ends(&format!("why {}", isbn(5)), 0);
         let wanted = "not sent, in no digest before 2026-01-16 09:02 +09:00 (1 digest with it refused)";
-        assert!(said.contains(wanted), "{said}");
-        let said = shell.ends(&format!("why {}", isbn(6)), 0);
-        assert!(said.contains("not sent\n"), "it was in no refused digest: {said}");
+        assert!(printed.contains(wanted), "{printed}");
+        let printed = shell.ends(&format!("why {}", isbn(6)), 0);
+        assert!(printed.contains("not sent\n"), "it was in no refused digest: {printed}");
     });
 }
 
@@ -167,15 +170,16 @@ fn resetting_a_quota_says_what_it_resumes() {
         shell.ends("run shelf", 0);
         let refused = shell.ends("quota reset google_books", 2);
         assert!(refused.contains("and resumes it if it is paused"), "{refused}");
-        let said = shell.ends("quota reset google_books --yes", 0);
+        let printed = shell.ends("quota reset google_books --yes", 0);
         assert!(
-            said.contains("Resumed google_books, which was paused: ") && said.contains("dailyLimitExceeded"),
-            "{said}"
+            printed.contains("Resumed google_books, which was paused: ")
+                && printed.contains("dailyLimitExceeded"),
+            "{printed}"
         );
-        let said = shell.ends("quota reset google_books --yes", 0);
-        assert!(!said.contains("Resumed"), "{said}");
-        let said = shell.ends("quota reset google_books --date yesterday --yes", 2);
-        assert!(said.contains("`yesterday` is no day") && said.contains("2026-01-15"), "{said}");
+        let printed = shell.ends("quota reset google_books --yes", 0);
+        assert!(!printed.contains("Resumed"), "{printed}");
+        let printed = shell.ends("quota reset google_books --date yesterday --yes", 2);
+        assert!(printed.contains("`yesterday` is no day") && printed.contains("2026-01-15"), "{printed}");
     });
 }
 
@@ -185,24 +189,30 @@ fn without_a_key_the_run_says_where_to_get_one() {
         let world = World::new(&fixture, volumes(0, 7)).await;
         let shell = TestEnv::on(&fixture, &world.text("cron = \"0 9 * * *\""));
         world.google.reply(books_world::over_limit("defaultPerDayPerProject", "1/d/{project}", "0"));
-        let said = shell.ends("run shelf", 4);
-        assert!(said.contains("Google Books needs an API key"), "{said}");
-        assert!(said.contains("https://console.cloud.google.com/apis/credentials"), "{said}");
+        let printed = shell.ends("run shelf", 4);
+        assert!(printed.contains("Google Books needs an API key"), "{printed}");
+        assert!(printed.contains("https://console.cloud.google.com/apis/credentials"), "{printed}");
         let status = shell.json("status");
         assert_eq!(status[0]["next_run_at"], "2026-01-16T00:00:00.000Z", "{status}");
-        // Google itself is not even asked.
+        // No request is sent to Google.
         let google = format!("api_url = \"{}\", ", world.google.url);
         shell.write("tsuzuki.toml", &world.text("").replace(&google, ""));
         shell.ends("quota reset google_books --yes", 0);
         for command in ["run shelf", "job test shelf"] {
-            let said = shell.ends(command, 4);
-            assert!(said.contains("Google Books needs an API key"), "{command}: {said}");
-            assert!(said.contains("https://console.cloud.google.com/apis/credentials"), "{command}: {said}");
+            let printed = shell.ends(command, 4);
+            assert!(printed.contains("Google Books needs an API key"), "{command}: {printed}");
+            assert!(
+                printed.contains("https://console.cloud.google.com/apis/credentials"),
+                "{command}: {printed}"
+            );
         }
         for command in ["check", "doctor"] {
-            let said = test_env::said(&shell.run(&[command]));
-            assert!(said.contains("no key for Google Books"), "{command}: {said}");
-            assert!(said.contains("https://console.cloud.google.com/apis/credentials"), "{command}: {said}");
+            let printed = test_env::output_text(&shell.run(&[command]));
+            assert!(printed.contains("no key for Google Books"), "{command}: {printed}");
+            assert!(
+                printed.contains("https://console.cloud.google.com/apis/credentials"),
+                "{command}: {printed}"
+            );
         }
         assert_eq!(
             world.count(sql!("SELECT COUNT(*) FROM api_usage WHERE count > 0")).await,
@@ -220,11 +230,14 @@ fn a_look_says_what_would_not_be_sent_and_what_a_run_would_read() {
             &fixture,
             &world.text("max_per_run = 10\nalso_newest = true\ninclude = { words = [\"機械学習\"] }"),
         );
-        let said = shell.ends("job test shelf", 0);
-        assert!(said.contains("7 new to the job") && said.contains("6 books would not be sent"), "{said}");
+        let printed = shell.ends("job test shelf", 0);
+        assert!(
+            printed.contains("7 new to the job") && printed.contains("6 books would not be sent"),
+            "{printed}"
+        );
         shell.ends("run shelf", 0);
-        let said = shell.ends("job test shelf", 0);
-        assert!(said.contains("a run would read the newest alone"), "{said}");
+        let printed = shell.ends("job test shelf", 0);
+        assert!(printed.contains("a run would read the newest alone"), "{printed}");
     });
 }
 
@@ -234,16 +247,16 @@ fn after_an_outage_status_and_why_say_when_the_job_is_tried_again() {
         let world = World::new(&fixture, volumes(0, 7)).await;
         let shell = TestEnv::on(&fixture, &world.text("cron = \"0 9 * * *\"\nretries = 0"));
         world.google.reply(books_world::outage());
-        let said = shell.ends("run shelf", 1);
-        assert!(said.contains("HTTP 503: Service temporarily unavailable."), "{said}");
+        let printed = shell.ends("run shelf", 1);
+        assert!(printed.contains("HTTP 503: Service temporarily unavailable."), "{printed}");
         let status = shell.json("status");
         let next = status[0]["next_run_at"].as_str().unwrap().to_owned();
         assert!(next.starts_with("2026-01-15T00:07:"), "{status}");
-        let said = shell.ends("why shelf", 0);
-        assert!(said.contains("it is not due before 2026-01-15 09:07"), "{said}");
+        let printed = shell.ends("why shelf", 0);
+        assert!(printed.contains("it is not due before 2026-01-15 09:07"), "{printed}");
         fixture.clock.set(next.parse().unwrap());
-        let said = shell.ends("run-due", 0);
-        assert!(said.contains("returned=7, totalItems=7"), "{said}");
+        let printed = shell.ends("run-due", 0);
+        assert!(printed.contains("returned=7, totalItems=7"), "{printed}");
     });
 }
 
@@ -259,14 +272,14 @@ fn the_lines_about_paging_are_their_own_text_and_nothing_else() {
                 "[WARN][google-books][shelf] Exhausted: startIndex=7 >= totalItems=7 (query_set_hash={hash})"
             ),
         ];
-        let said = shell.ends("run shelf", 0);
-        let logged: Vec<&str> = said.lines().filter(|line| line.contains("google-books")).collect();
+        let printed = shell.ends("run shelf", 0);
+        let logged: Vec<&str> = printed.lines().filter(|line| line.contains("google-books")).collect();
         assert_eq!(logged, lines);
-        let said = shell.ends("run shelf", 0);
+        let printed = shell.ends("run shelf", 0);
         let skipped = format!("[shelf] Skipped: exhausted (query_set_hash={hash})");
-        assert!(said.lines().any(|line| line == skipped), "{said}");
-        let said = shell.ends("--log-format json run shelf", 0);
-        let line = said.lines().find(|line| line.contains("Skipped")).unwrap();
+        assert!(printed.lines().any(|line| line == skipped), "{printed}");
+        let printed = shell.ends("--log-format json run shelf", 0);
+        let line = printed.lines().find(|line| line.contains("Skipped")).unwrap();
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         assert_eq!(
             (&line["message"], &line["job"], &line["level"]),

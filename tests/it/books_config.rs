@@ -1,4 +1,4 @@
-//! The keys of a books job, and the environment that stands above them.
+//! The keys of a books job, and environment variables that override them.
 
 use tsuzuki::app;
 use tsuzuki::books::{self, config::Keys};
@@ -42,8 +42,8 @@ fn a_day_needs_no_quotes() {
         let keys = keys(&read(&format!("{JOB}earliest = {written}\n"), &Env::of([])).unwrap());
         assert_eq!(keys.earliest.as_deref(), Some(written.trim_matches('"')));
     }
-    let said = read(&format!("{JOB}earliest = 09:00:00\n"), &Env::of([])).unwrap_err().to_string();
-    assert!(said.contains("this is not a year, month or day"), "{said}");
+    let rendered = read(&format!("{JOB}earliest = 09:00:00\n"), &Env::of([])).unwrap_err().to_string();
+    assert!(rendered.contains("this is not a year, month or day"), "{rendered}");
 }
 
 #[test]
@@ -77,16 +77,19 @@ fn what_is_wrong_is_told_with_its_place() {
             format!("{JOB}{line}\n")
         };
         let problems = read(&text, &Env::of([])).unwrap_err();
-        let said = problems.render(config::Colour::Never);
-        assert!(said.contains(message) && said.contains("tsuzuki.toml:"), "{line}: {said}");
+        let rendered = problems.render(config::Colour::Never);
+        assert!(rendered.contains(message) && rendered.contains("tsuzuki.toml:"), "{line}: {rendered}");
     }
 }
 
 #[test]
 fn an_unknown_quota_is_told() {
     let text = format!("[quota.mine]\nper_day = 3\n{JOB}quota = \"mien\"\n");
-    let said = read(&text, &Env::of([])).unwrap_err().render(config::Colour::Never);
-    assert!(said.contains("there is no quota `mien`") && said.contains("did you mean `mine`"), "{said}");
+    let rendered = read(&text, &Env::of([])).unwrap_err().render(config::Colour::Never);
+    assert!(
+        rendered.contains("there is no quota `mien`") && rendered.contains("did you mean `mine`"),
+        "{rendered}"
+    );
     assert!(read(&format!("{JOB}quota = \"google_books\"\n"), &Env::of([])).is_ok(), "it needs no table");
 }
 
@@ -104,10 +107,13 @@ fn the_environment_of_the_seed_stands_above_the_file() {
     assert_eq!(config.quotas["google_books"].per_day, 7);
     let web: config::Web = config.web.keys().cloned().unwrap();
     assert_eq!(web.prompt_url("t"), "https://copy.example/base/p/t");
-    let said = read(JOB, &Env::of([("COPY_PAGE_BASE_URL", "copy.example")]))
+    let rendered = read(JOB, &Env::of([("COPY_PAGE_BASE_URL", "copy.example")]))
         .unwrap_err()
         .render(config::Colour::Never);
-    assert!(said.contains("$COPY_PAGE_BASE_URL") && said.contains("https://copy.example"), "{said}");
+    assert!(
+        rendered.contains("$COPY_PAGE_BASE_URL") && rendered.contains("https://copy.example"),
+        "{rendered}"
+    );
 }
 
 #[test]
@@ -133,6 +139,6 @@ fn the_mail_variables_count_for_the_only_email_channel() {
         assert_eq!((email.smtp.as_str(), email.user), ("localhost:25", None), "of two, none is meant");
     }
     assert!(read("", &env).is_ok(), "without an email channel they mean nothing");
-    let said = read(one, &Env::of([("SMTP_PORT", "mail")])).unwrap_err().render(config::Colour::Never);
-    assert!(said.contains("`mail` is not a port"), "{said}");
+    let rendered = read(one, &Env::of([("SMTP_PORT", "mail")])).unwrap_err().render(config::Colour::Never);
+    assert!(rendered.contains("`mail` is not a port"), "{rendered}");
 }

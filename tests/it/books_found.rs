@@ -1,4 +1,4 @@
-//! New books are found wherever a search grows, and only those are told that are worth it.
+//! New books are found wherever results grow, and only those that match are announced.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn book(number: u32, title: &str, author: &str, publisher: &str, date: &str) -> 
     book
 }
 
-/// The ISBNs that wait to be told.
+/// The ISBNs of undelivered books.
 async fn waiting(world: &World) -> Vec<String> {
     let list = sql!("SELECT isbn13 FROM job_books WHERE is_waiting = 1 ORDER BY isbn13");
     world.db.read(move |tx| tx.list(list, params![], |row| row.get(0))).await.unwrap()
@@ -168,19 +168,19 @@ on_both_databases! {
         let keys = |more: &str| format!("max_per_run = 40\ndeliver = []\nrecheck_after = \"1d\"\n{more}");
         world.run(&keys("include = { words = [\"経営\"] }\nexclude = { words = [\"入門\"], publishers = [\"lantern\"] }\nearliest = \"2024\"")).await;
         assert_eq!(waiting(&world).await, [isbn(1)]);
-        // Looser, and found again: what is wanted now waits, once.
+        // With a looser filter they are found again and wait, once.
         fixture.clock.advance(DAY);
         world.run(&keys("include = { words = [\"経営\"] }\nearliest = \"2024\"")).await;
         let mut expected = vec![isbn(0), isbn(1), isbn(4)];
         expected.sort();
         assert_eq!(waiting(&world).await, expected);
-        // Stricter: what waits is left out before a digest is made.
+        // With a stricter filter, waiting books are dropped before a digest is made.
         let report = world.run("max_per_run = 40\ninclude = { authors = [\"怜\"] }").await;
         assert!(report.problems.is_empty(), "{report:?}");
         world.send().await;
         assert_eq!(world.delivered().await, [isbn(1)]);
-        let told = world.count(sql!("SELECT COUNT(*) FROM events WHERE code = 'not_wanted'")).await;
-        assert_eq!(told, 6, "four at first, two when it became stricter");
+        let rejected = world.count(sql!("SELECT COUNT(*) FROM events WHERE code = 'not_wanted'")).await;
+        assert_eq!(rejected, 6, "four at first, two when it became stricter");
     }
 
     async fn a_prompt_comes_from_the_template_of_the_job(fixture) {

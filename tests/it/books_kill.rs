@@ -20,7 +20,7 @@ use crate::kill::Dice;
 const ROUNDS: u32 = 12;
 /// Kills in each of them.
 const KILLS: u32 = 4;
-/// Books that a search finds, in three pages; a mail holds half of them.
+/// Books of a search, on three pages; a mail contains half of them.
 const FOUND: u32 = 100;
 
 /// How long after an event a kill follows at most, where it is aimed at one.
@@ -41,7 +41,7 @@ impl World {
         Self { fixture, google, mail, excused: BTreeMap::new() }
     }
 
-    /// Gives the search new books and the program a config that looks for them.
+    /// Adds books to the search and writes a config that collects them.
     fn begin(&self, round: u32) {
         self.google.set_volumes(volumes(round * 1000, FOUND));
         let config = format!(
@@ -66,7 +66,7 @@ impl World {
         child
     }
 
-    /// Runs the program to its end; answers how long its work took.
+    /// Runs the program to its end; returns how long its work took.
     fn run(&self) -> Duration {
         let mut child = self.start();
         let began = Instant::now();
@@ -97,7 +97,7 @@ impl World {
         child.wait().unwrap();
     }
 
-    /// Waits until the mail server has dealt with what the dead sent, then lets their leases run out.
+    /// Waits until the mail server has processed everything of the dead client, then lets its leases expire.
     async fn drain(&mut self) {
         self.mail.open.drain(self.mail.address, b"").await.unwrap();
         let rows =
@@ -126,7 +126,7 @@ impl World {
         self.fixture.db.read(move |tx| tx.count(sql, params![])).await.unwrap()
     }
 
-    /// What holds whenever nobody is at work, however the last one ended.
+    /// Invariants between runs, however the last one ended.
     async fn check_always(&self, round: u32) {
         let (found, before) = (i64::from(FOUND), i64::from(round * FOUND));
         let books = self.count(sql!("SELECT COUNT(*) FROM books")).await - before;
@@ -140,7 +140,7 @@ impl World {
         assert_eq!(marked, items, "round {round}: a delivery is recorded as a whole");
     }
 
-    /// What holds when the work of a round is done.
+    /// Invariants after a completed round.
     async fn check_done(&self, round: u32) {
         let all = i64::from((round + 1) * FOUND);
         assert_eq!(
@@ -196,9 +196,9 @@ on_both_databases! {
                 world.drain().await;
                 world.check_always(round).await;
                 let read = world.count(sql!("SELECT COUNT(*) FROM books")).await - before;
-                let told = world.count(sql!("SELECT COUNT(*) FROM delivery_items")).await - before;
+                let mailed = world.count(sql!("SELECT COUNT(*) FROM delivery_items")).await - before;
                 while_reading += u32::from((0..i64::from(FOUND)).contains(&read));
-                while_mailing += u32::from(read == i64::from(FOUND) && told < read);
+                while_mailing += u32::from(read == i64::from(FOUND) && mailed < read);
             }
             let all = before + i64::from(FOUND);
             for _ in 0..6 {

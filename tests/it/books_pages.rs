@@ -23,7 +23,7 @@ use crate::test_env::read_config;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A raw answer: status, head (in lower case, and as it came), body.
+/// A raw answer: status, head (in lower case, and as received), body.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     head: String,

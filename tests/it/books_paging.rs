@@ -1,4 +1,4 @@
-//! Paging against the loopback API: requests, position, stop reason, rows and counter, as the seed says.
+//! Paging against the loopback API: requests, position, stop reason, rows and counter, as in the seed.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::databases::Fixture;
 
 const KEY: &str = "abc123def4567890ffffffffffffffffffffffffffffffffffffffffffffffff";
 
-/// A run, and what it must leave behind.
+/// A run and its expected results.
 struct Case {
     name: &'static str,
     volumes: Vec<Json>,
@@ -43,7 +43,7 @@ impl Case {
             start: 0,
             max_per_run: 80,
             per_day: 100,
-            // The clock of these tests stands: a wait would not end.
+            // The clock of these tests is fixed: a wait would not end.
             retries: 0,
             patience: Limits::default().to_headers,
             asked: vec![(0, 40), (40, 40)],
@@ -59,7 +59,7 @@ fn raw(status: u16, headers: &[(&'static str, &str)], body: &str) -> Reply {
     Reply::Raw { status, headers, body: body.to_owned() }
 }
 
-/// What is wrong with an answer, and how a run stops at it.
+/// A faulty answer, and how a run stops at it.
 fn faults() -> Vec<(&'static str, Reply, StopReason)> {
     vec![
         ("html", raw(200, &[("content-type", "text/html")], "<html>captive portal</html>"), Error),

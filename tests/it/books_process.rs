@@ -19,7 +19,7 @@ use crate::books_world::{self, World};
 use crate::databases::{Fixture, place_at};
 use crate::test_env::read_config;
 
-/// Runs every job of `$BOOKS_CHILD_CONFIG` once, sends what is due, and ends.
+/// Runs every job of `$BOOKS_CHILD_CONFIG` once, sends due messages, and exits.
 #[test]
 #[ignore = "the program of the tests below, which start it"]
 fn the_program() {
@@ -38,7 +38,7 @@ fn the_program() {
     });
 }
 
-/// The program with `config` at the fixture's time; it says `!` when its work begins.
+/// The program with `config` at the fixture's time; it prints `!` when its work begins.
 pub(crate) fn command(fixture: &Fixture, config: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -79,7 +79,7 @@ on_both_databases! {
             let keys = format!("queries = [\"round {round}\"]\nmax_per_run = 100\nmail_limit = 50\nfallback_limit = 0");
             std::fs::write(&config, world.text(&keys)).unwrap();
             assert!(!end(start(&fixture, &config, Some(point))).await, "{point} was not reached");
-            // Leases of the dead run out; then the next runs, which nobody told anything, finish the work.
+            // Leases of dead processes expire; then later runs complete the work by themselves.
             for _ in 0..4 {
                 fixture.clock.advance(Duration::from_secs(300));
                 assert!(end(start(&fixture, &config, None)).await);
@@ -94,7 +94,7 @@ on_both_databases! {
             let all: String = posts.iter().map(|post| post.body.as_str()).collect();
             let links = all.matches("/p/").count();
             assert_eq!(links, expected * 50, "{point}: every message is whole");
-            // Three pages, one that was asked for when the process died, and the empty one that proves the end.
+            // Three pages, one that was requested when the process died, and the empty one at the end.
             assert!(world.google.asked().len() <= 5, "{point}: {:?}", world.google.asked());
         }
     }

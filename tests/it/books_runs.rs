@@ -1,4 +1,4 @@
-//! Whole runs of a books job: positions over several runs, quota days, what is stored, what is told.
+//! Whole runs of a books job: positions over several runs, quota days, stored rows, messages.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn shelf() -> JobName {
     "shelf".parse().unwrap()
 }
 
-/// Numbers of the made-up books, as their ISBNs.
+/// Numbers of generated books, as their ISBNs.
 fn isbns(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
     numbers.into_iter().map(isbn).collect()
 }
@@ -135,7 +135,7 @@ on_both_databases! {
         assert_eq!(world.send().await.sent, 1);
         world.run(keys).await;
         assert_eq!(digests().await, 2);
-        // A person may take any time to decide about a message on hold.
+        // A person may take any time to decide about a held message.
         fixture.db.write(|tx| tx.execute(sql!("UPDATE outbox SET state = 'held' WHERE state = 'ready'"), params![])).await.unwrap();
         world.run(keys).await;
         assert_eq!(digests().await, 3);
@@ -209,7 +209,7 @@ on_both_databases! {
         world.google.reply(books_world::refusal(403, "unknownLocation"));
         let report = world.run("max_per_run = 10").await;
         assert!(report.needs_config && report.problems[0].to_string().contains("set `country` in `google_books`"), "{report:?}");
-        // The requests of everybody without a key are used up: a key of one's own would help before tomorrow.
+        // The shared quota without a key is used up: a key would help before tomorrow.
         world.google.reply(books_world::over_limit("defaultPerDayPerProject", "1/d/{project}", "1000"));
         assert_eq!(world.run("max_per_run = 10").await.outcome(), RunOutcome::Waiting);
         let pause = fixture.db.read({ let now = fixture.clock.now(); move |tx| pause::find(tx, &Subject::provider("google_books"), now) });
@@ -329,8 +329,8 @@ on_both_databases! {
         let body = &world.hook.posts()[0].body;
         assert!(body.contains("機械学習入門") && body.contains("/p/"), "{body}");
         assert!(!body.contains("身近な例から"), "a short form has no description: {body}");
-        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::new("book", isbn(1)), 9)).await.unwrap();
-        assert_eq!(told.iter().map(|event| event.code.as_str()).collect::<Vec<_>>(), ["collected", "queued", "delivered"]);
+        let events = fixture.db.read(|tx| event::list_about(tx, &Subject::new("book", isbn(1)), 9)).await.unwrap();
+        assert_eq!(events.iter().map(|event| event.code.as_str()).collect::<Vec<_>>(), ["collected", "queued", "delivered"]);
     }
 
     async fn a_digest_that_did_arrive_is_confirmed_and_its_books_are_not_sent_again(fixture) {
@@ -384,7 +384,7 @@ on_both_databases! {
         world.run("max_per_run = 10").await;
         assert_eq!(world.send().await.failed, 1);
         assert_eq!(world.delivered().await.len(), 0);
-        // Not with the next run: what was refused would be refused every hour.
+        // Not in the next run: a refused digest would be refused every hour.
         let report = world.run("max_per_run = 10").await;
         let next = fixture.clock.now().plus(DAY - Duration::from_secs(3600));
         let wanted = format!("undelivered 3 → queued 0; bottleneck: a digest was refused, the next is made after {next}");
@@ -397,8 +397,8 @@ on_both_databases! {
         world.run("max_per_run = 10").await;
         assert_eq!(world.send().await.sent, 1);
         assert_eq!(world.delivered().await.len(), 3);
-        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::new("book", isbn(1)), 9)).await.unwrap();
-        let codes: Vec<_> = told.iter().map(|event| event.code.as_str()).collect();
+        let events = fixture.db.read(|tx| event::list_about(tx, &Subject::new("book", isbn(1)), 9)).await.unwrap();
+        let codes: Vec<_> = events.iter().map(|event| event.code.as_str()).collect();
         assert_eq!(codes, ["collected", "queued", "released", "queued", "delivered"]);
     }
 
@@ -411,7 +411,7 @@ on_both_databases! {
             assert_eq!(world.send().await.failed, 1);
             fixture.clock.advance(DAY);
         }
-        // The two newest were refused twice and rest for two days; the third has its turn.
+        // The two newest were refused twice and are deferred for two days; the third is next.
         world.hook.script.always(None);
         world.run(keys).await;
         assert_eq!(world.send().await.sent, 1);

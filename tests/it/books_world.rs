@@ -1,4 +1,4 @@
-//! A small world for the tests of books: a search, a webhook as the reader, and jobs that know both.
+//! The servers and jobs for tests of books: a search, and a webhook as the receiver.
 
 use std::cell::RefCell;
 use std::sync::Once;
@@ -70,7 +70,7 @@ impl World {
         runner.run(app.jobs, Selection::Forced, &CancellationToken::new()).await.remove(0).1
     }
 
-    /// Sends what is in the outbox.
+    /// Sends the messages in the outbox.
     pub(crate) async fn send(&self) -> SendReport {
         let app = self.app("");
         send(&app).await
@@ -98,12 +98,12 @@ impl World {
     }
 }
 
-/// Sends what is in the outbox, as `serve` does.
+/// Sends the messages in the outbox, as `serve` does.
 pub(crate) async fn send(app: &App) -> SendReport {
     app.sender().send_due(&CancellationToken::new()).await.unwrap()
 }
 
-/// A turn under a lease of its own, for calling a phase by itself.
+/// Runs a phase under its own lease.
 pub(crate) async fn turn(fixture: &Fixture, job: &str) -> RunContext {
     let job: JobName = job.parse().unwrap();
     let name = format!("job:{job}:{}", uuid::Uuid::new_v4());
@@ -136,9 +136,10 @@ thread_local! {
     static LINES: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// What is logged on this thread while the value lives.
+/// Captures the log of this thread while the value exists.
 ///
-/// One subscriber for the whole binary: with one per test, a place that another thread passed first may stay silent.
+/// One subscriber for the whole binary: with one per test, a log statement first reached by another thread may stay
+/// disabled.
 pub(crate) struct Logged(());
 
 impl Logged {
@@ -190,13 +191,13 @@ impl tracing_subscriber::fmt::MakeWriter<'_> for ThisThread {
     }
 }
 
-/// The error answer that Google gives for `reason`.
+/// Google's error for `reason`.
 pub(crate) fn refusal(status: u16, reason: &str) -> Reply {
     let error = json!({ "code": status, "message": reason, "errors": [{ "domain": "usageLimits", "reason": reason }] });
     Reply::Raw { status, headers: Vec::new(), body: json!({ "error": error }).to_string() }
 }
 
-/// What Google answers when it is out of order for a moment.
+/// Google's answer during an outage.
 pub(crate) fn outage() -> Reply {
     let message = "Service temporarily unavailable.";
     let errors = json!([{ "message": message, "domain": "global", "reason": "backendFailed" }]);
@@ -204,8 +205,8 @@ pub(crate) fn outage() -> Reply {
     Reply::Raw { status: 503, headers: Vec::new(), body: json!({ "error": error }).to_string() }
 }
 
-/// What Google answers when a limit is reached: every limit has the same status and the same reasons, and only the
-/// metadata tell them apart. `limit` is its name, `unit` what it counts by, `value` how many it allows.
+/// Google's answer when a limit is reached: all limits have the same status and reasons and differ only in the
+/// metadata. `limit` is the name, `unit` the unit, `value` the number.
 pub(crate) fn over_limit(limit: &str, unit: &str, value: &str) -> Reply {
     let message = format!(
         "Quota exceeded for quota metric 'Queries' and limit '{limit}' of service 'books.googleapis.com'."

@@ -1,4 +1,4 @@
-//! `channel`: what is listed, added and tested, with real servers on the other side; and names that shells complete.
+//! `channel`: listing, adding and testing with real servers, and shell completion of names.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::time::{Clock, Timestamp};
 
 use crate::blogs::newest;
-use crate::test_env::{TestEnv, code, ends_with, out, output_beside, said};
+use crate::test_env::{TestEnv, code, ends_with, out, output_beside, output_text};
 
 const JOB: &str = "# mine\n[[job]] # the only one\nname = \"b\"\nkind = \"blogs\"\nblog = [{ id = \"a\", url = \"https://a.example\" }]\n";
 
@@ -44,10 +44,10 @@ fn channels_of_every_kind_are_added_by_flags() {
         assert_eq!(test_env.config(), format!("{before}\n{table}"), "the rest of the file is as it was");
     }
     let output = test_env.run(&["check"]);
-    assert_eq!(code(&output), 0, "{}", said(&output));
-    let told = said(&test_env.run(&["channel", "add", "slack", "other"]));
-    assert!(told.contains("needs setup: `url`: SLACK_WEBHOOK_URL is not set"), "{told}");
-    let japanese = said(&test_env.run(&["channel", "add", "slack", "third", "--lang", "ja"]));
+    assert_eq!(code(&output), 0, "{}", output_text(&output));
+    let printed = output_text(&test_env.run(&["channel", "add", "slack", "other"]));
+    assert!(printed.contains("needs setup: `url`: SLACK_WEBHOOK_URL is not set"), "{printed}");
+    let japanese = output_text(&test_env.run(&["channel", "add", "slack", "third", "--lang", "ja"]));
     assert!(japanese.contains("次は `tsuzuki channel test third`"), "{japanese}");
 }
 
@@ -70,9 +70,9 @@ fn a_channel_that_would_not_work_is_not_written() {
         ("slack team --set nonsense=1", 5, &["nonsense"]),
     ] {
         let args: Vec<&str> = ["channel", "add"].into_iter().chain(args.split_whitespace()).collect();
-        let told = ends_with(&test_env.run(&args), code);
+        let printed = ends_with(&test_env.run(&args), code);
         for words in words {
-            assert!(told.contains(words), "{args:?}: {words}: {told}");
+            assert!(printed.contains(words), "{args:?}: {words}: {printed}");
         }
         assert_eq!(test_env.config(), before, "{args:?}");
     }
@@ -116,27 +116,27 @@ async fn a_test_message_goes_through_every_kind_and_says_what_the_server_answere
     let json = test_env.run_beside(&["channel", "test", "hook", "--json"]).await;
     let json: Json = serde_json::from_str(&out(&json)).unwrap();
     assert_eq!(json[0]["answer"], "HTTP 200: ok");
-    let told = ends_with(&test_env.run_beside(&["channel", "test"]).await, 2);
-    assert!(told.contains("which channel? hook, mail, slack, toot"), "{told}");
-    let told = ends_with(&test_env.run_beside(&["channel", "test", "toots"]).await, 2);
-    assert!(told.contains("did you mean `toot`?"), "{told}");
+    let printed = ends_with(&test_env.run_beside(&["channel", "test"]).await, 2);
+    assert!(printed.contains("which channel? hook, mail, slack, toot"), "{printed}");
+    let printed = ends_with(&test_env.run_beside(&["channel", "test", "toots"]).await, 2);
+    assert!(printed.contains("did you mean `toot`?"), "{printed}");
 
     hook.script.next(Fault::Status(500, Vec::new()));
-    let told = ends_with(&test_env.run_beside(&["channel", "test", "hook"]).await, 1);
-    assert!(told.contains("was not sent: HTTP 500 from the webhook"), "{told}");
-    // What is missing is said before anybody is asked.
+    let printed = ends_with(&test_env.run_beside(&["channel", "test", "hook"]).await, 1);
+    assert!(printed.contains("was not sent: HTTP 500 from the webhook"), "{printed}");
+    // Missing settings are reported before any request is sent.
     let unset = "[channel.mail]\nkind = \"email\"\nsmtp = \"127.0.0.1:9\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n\
                  tls = \"none\"\nuser = \"a\"\npassword = \"${MAIL_PASSWORD}\"\nallow_private = [\"127.0.0.1\"]\n";
-    let told = ends_with(&TestEnv::new(unset).run_beside(&["channel", "test", "mail"]).await, 4);
-    assert!(told.contains("was not sent: MAIL_PASSWORD is not set"), "{told}");
+    let printed = ends_with(&TestEnv::new(unset).run_beside(&["channel", "test", "mail"]).await, 4);
+    assert!(printed.contains("was not sent: MAIL_PASSWORD is not set"), "{printed}");
     // A mail server of one's own has to be named, and the error says how.
     let near =
         unset.replace("user = \"a\"\npassword = \"${MAIL_PASSWORD}\"\nallow_private = [\"127.0.0.1\"]\n", "");
-    let told = ends_with(&TestEnv::new(&near).run_beside(&["channel", "test", "mail"]).await, 1);
-    assert!(told.contains("add `allow_private = [\"127.0.0.1\"]`"), "{told}");
+    let printed = ends_with(&TestEnv::new(&near).run_beside(&["channel", "test", "mail"]).await, 1);
+    assert!(printed.contains("add `allow_private = [\"127.0.0.1\"]`"), "{printed}");
     let test_env = TestEnv::new(&config("wrong"));
-    let told = ends_with(&test_env.run_beside(&["channel", "test", "toot"]).await, 4);
-    assert!(told.contains("the test message to toot (account) was not sent"), "{told}");
+    let printed = ends_with(&test_env.run_beside(&["channel", "test", "toot"]).await, 4);
+    assert!(printed.contains("the test message to toot (account) was not sent"), "{printed}");
     assert_eq!(toots.toots().len(), 1);
 }
 
@@ -165,15 +165,15 @@ async fn a_listing_says_which_channels_send_and_which_wait_until_when() {
     assert!(busy["waits_until"].is_string() && busy["last_sent_at"].is_null(), "{busy}");
     assert_eq!(unset["state"], "setup", "{unset}");
     assert!(unset["why"].as_str().unwrap().contains("NOT_SET"), "{unset}");
-    let told = test_env.ends("channel ls", 0);
+    let printed = test_env.ends("channel ls", 0);
     for words in ["● OK", "∥ Paused", "✕ Needs setup", "LAST SENT"] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
-    let told = test_env.ends("channel ls --lang ja", 0);
-    assert!(told.contains("チャンネル") && told.contains("∥ 一時停止中"), "{told}");
-    let told = test_env.ends("why channel:busy", 0);
+    let printed = test_env.ends("channel ls --lang ja", 0);
+    assert!(printed.contains("チャンネル") && printed.contains("∥ 一時停止中"), "{printed}");
+    let printed = test_env.ends("why channel:busy", 0);
     for words in ["∥ channel busy", "tsuzuki channel test busy", "tsuzuki delivery retry --channel busy"] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
 }
 
@@ -193,7 +193,7 @@ async fn a_channel_whose_attempts_fail_is_not_fine_until_one_arrives() {
         let now: Timestamp = "2026-01-15T00:00:00Z".parse().unwrap();
         let mut command = test_env.command(&line.split(' ').collect::<Vec<_>>());
         command.env("TSUZUKI_NOW", now.plus(Duration::from_secs(60 * minutes)).to_string());
-        said(&output_beside(command).await)
+        output_text(&output_beside(command).await)
     };
     let ran = at(0, "run-due").await;
     assert!(
@@ -228,13 +228,13 @@ async fn a_channel_whose_attempts_fail_is_not_fine_until_one_arrives() {
     assert!(!status.contains("not sent yet") && listed.contains("● OK"), "{status}{listed}");
 }
 
-/// What the program answers a shell that asks what can stand in the place of the last of `words`.
+/// The completions that the program offers for the last of `words`.
 pub(crate) fn completed(test_env: &TestEnv, words: &[&str]) -> Vec<String> {
     let mut command = test_env.command(&["--", "tsuzuki"]);
     command.args(words).env("TSUZUKI_COMPLETE", "bash").env("_CLAP_IFS", "\n");
     command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     out(&output).lines().map(|line| line.trim().to_owned()).collect()
 }
 

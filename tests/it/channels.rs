@@ -1,4 +1,4 @@
-//! The channels against servers that speak their protocols: what is sent, what is found again, what is refused.
+//! The channels against servers with their protocols: what is sent, found again and refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Post {
         Post { db, channels, channel_env, sender }
     }
 
-    /// Renders and adds; answers the numbers, one per recipient.
+    /// Renders and adds; returns the numbers, one per recipient.
     pub(crate) async fn add(&self, channel: &str, subject: &str, news: &News) -> Vec<i64> {
         let rendered = self.channels.find(channel).unwrap().render(&self.channel_env, news).await.unwrap();
         let subject = subject.to_owned();
@@ -60,7 +60,7 @@ impl Post {
         tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await.unwrap() })
     }
 
-    /// Forgets every message, and the pause of a channel, for the next case.
+    /// Deletes every message, and the pause of a channel, for the next case.
     pub(crate) async fn clear(&self, channel: &'static str) {
         let clear = move |tx: &mut Tx<'_>| {
             outbox::resume_channel(tx, channel, tx.now())?;
@@ -150,7 +150,7 @@ on_both_databases! {
         assert!(text.contains("公表しました。\n\nhttps://") && !text.contains("意見"), "{text}");
     }
 
-    /// For every way in which a post can end without an answer: it is there once in the end.
+    /// For every way in which a post can end without an answer: it is there exactly once.
     async fn a_post_without_an_answer_is_looked_up_before_it_is_sent_again(fixture) {
         for honours_keys in [true, false] {
             for fault in [Fault::DoneThenCut, Fault::DoneBut(500), Fault::DoneBut(200), Fault::Cut, Fault::Status(500, vec![])] {
@@ -168,7 +168,7 @@ on_both_databases! {
                 assert_eq!(post.send().await.sent, 1, "{what}");
                 assert_eq!(server.toots().len(), 1, "{what}");
                 assert_eq!(post.row(ids[0]).await.remote_id.as_deref(), Some("1"), "{what}");
-                // The next server begins to count again, and so must the outbox.
+                // The next server starts counting again, and so must the outbox.
                 post.clear("toot").await;
             }
         }
@@ -182,7 +182,7 @@ on_both_databases! {
         assert_eq!(post.send().await.unknown, 2);
         server.reads.always(Some(Fault::Status(403, vec![])));
         fixture.clock.advance(MINUTE);
-        // Only the first is due now: the second is put off by hand to stand for a long outage.
+        // Only the first is due now: the second is deferred explicitly, as after a long outage.
         let second = ids[1];
         let late = fixture.clock.now().plus(HOUR);
         fixture.db.write(move |tx| tx.execute(tsuzuki::sql!("UPDATE outbox SET not_before = ?2 WHERE id = ?1"), tsuzuki::params![second, late])).await.unwrap();
@@ -373,7 +373,8 @@ on_both_databases! {
         assert_eq!(mails[0], mails[1], "byte for byte the same mail");
     }
 
-    /// RFC 5321 gives a server ten minutes to answer the end of the text: whoever gives up earlier makes copies.
+    /// RFC 5321 allows a server ten minutes to answer the end of the text: a client that gives up earlier causes
+    /// copies.
     async fn a_mail_server_that_thinks_for_long_gets_a_mail_once(fixture) {
         let (server, post) = mails(&fixture, &format!("{TO_ONE}\ntimeout = \"600ms\"")).await;
         let ids = post.add("mail", "u1", &news(1)).await;
@@ -413,7 +414,7 @@ on_both_databases! {
         }
         let row = post.row(id).await;
         assert!(row.last_error.is_some_and(|why| why.to_string().contains("it was sent again, and no answer came either time")));
-        // A person's word begins a new count.
+        // A person's command resets the count.
         fixture.db.write(move |tx| outbox::approve(tx, id, tx.now())).await.unwrap();
         assert_eq!(post.row(id).await.resent_at, None);
         assert_eq!(post.send().await.unknown, 1);
@@ -433,10 +434,10 @@ on_both_databases! {
             while server.mails().is_empty() {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
-            // The lease is over after 45 seconds; nobody looks for another minute.
+            // The lease ends after 45 seconds; the next check is a minute later.
             fixture.clock.advance(if is_given_up { Duration::from_secs(46) } else { HOUR });
             if is_given_up {
-                // Another sender thinks that the first one is dead.
+                // Another sender takes the first one for dead.
                 post.send().await;
                 assert_eq!(post.row(id).await.state, State::Unknown);
             }
@@ -468,7 +469,7 @@ on_both_databases! {
         assert_eq!(taken.remote_id.as_deref(), Some("2.0.0 kept as 2"));
     }
 
-    /// Whatever our clock said when the post was made: it is there, and not made again.
+    /// Whatever our clock showed when the post was made: it is found, and not made again.
     async fn a_post_of_a_clock_that_was_ahead_is_found_again(fixture) {
         for (ahead, is_set_back) in [(HOUR * 3, true), (HOUR * 3, false), (HOUR * 24, true), (HOUR * 24, false), (HOUR * 24 * 400, true)] {
             let what = format!("{ahead:?} {is_set_back}");
@@ -585,7 +586,7 @@ on_both_databases! {
     }
 }
 
-/// The daemon reads its config anew while a mail server thinks: the mail has its time, and the others do not wait for it.
+/// The daemon reloads its config while a mail server is slow: that mail is completed, and others do not wait for it.
 #[test]
 fn saving_the_config_cuts_off_no_message_and_holds_up_no_channel() {
     let sqlite = tsuzuki::db::Dialect::Sqlite;
@@ -613,7 +614,7 @@ fn saving_the_config_cuts_off_no_message_and_holds_up_no_channel() {
             pause().await;
         }
         assert_eq!(post.row(mail).await.state, State::Sending, "it was cut off, or the other waited for it");
-        // Longer than the grace of a message whose process is told to stop; the daemon knows no clock but the real one.
+        // Longer than the grace of a message after a stop; the daemon uses the real clock.
         tokio::time::sleep(Duration::from_secs(6)).await;
         assert_eq!(post.row(mail).await.state, State::Sending, "it was cut off");
         smtp.release();
@@ -626,7 +627,7 @@ fn saving_the_config_cuts_off_no_message_and_holds_up_no_channel() {
     });
 }
 
-/// What the guard says about private places holds for every channel.
+/// The address guard applies to every channel.
 #[test]
 fn private_places_need_allow_private() {
     crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
@@ -646,7 +647,7 @@ fn private_places_need_allow_private() {
     });
 }
 
-/// `doctor` looks and sends nothing.
+/// `doctor` checks and sends nothing.
 #[test]
 fn checks_tell_what_is_wrong_and_send_nothing() {
     crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
@@ -661,16 +662,16 @@ fn checks_tell_what_is_wrong_and_send_nothing() {
             hook.url
         );
         let post = post_office(&fixture, &config);
-        let mut said = Vec::new();
+        let mut rendered = Vec::new();
         for channel in post.channels.iter() {
             for check in channel.check(&post.channel_env).await {
-                said.push(format!("{} {} {}: {}", channel.name, check.is_fine, check.what, check.detail));
+                rendered.push(format!("{} {} {}: {}", channel.name, check.is_fine, check.what, check.detail));
             }
         }
         let address = smtp.address.to_string();
-        let said = said.join("\n").replace(&address, "ADDRESS");
+        let rendered = rendered.join("\n").replace(&address, "ADDRESS");
         assert_eq!(
-            said,
+            rendered,
             "hook true address: 127.0.0.1\n\
              hook false signature: what follows `whsec_` in `secret` is not Base64\n\
              lost false address: NO_SUCH_VARIABLE_HERE is not set\n\
@@ -772,7 +773,7 @@ fn bad_channel_tables_are_refused_with_a_reason() {
         (format!("{mastodon}visibility = \"secret\""), "visibility"),
         (format!("{mastodon}max_attempts = 0"), "0 would send nothing"),
         (format!("{mastodon}allow_private = [\"nonsense/99\"]"), "nonsense/99"),
-        (format!("{mail}to = []"), "nobody would get any mail"),
+        (format!("{mail}to = []"), "`to` is empty: there is no recipient"),
         (
             format!("{mail}to = [\"a@example.com\", \"not an address\"]"),
             "`not an address` is not a mail address",
@@ -781,7 +782,7 @@ fn bad_channel_tables_are_refused_with_a_reason() {
         (format!("{mail}{TO_ONE}\nuser = \"u\""), "`user` is set, but `password` is not"),
         (format!("{mail}{TO_ONE}\npassword = \"${{P}}\""), "`password` is set, but `user` is not"),
         (format!("{mail}{TO_ONE}\nsmpt = \"x\""), "smpt"),
-        // What cannot be folded cannot be sent.
+        // A line that cannot be folded cannot be sent.
         (
             format!("{}{TO_ONE}", mail.replace("a@example.com", &format!("{long} <a@example.com>"))),
             "at most 998",
@@ -796,8 +797,11 @@ fn bad_channel_tables_are_refused_with_a_reason() {
         (mastodon.to_owned(), ""),
         (format!("{mail}{TO_ONE}"), ""),
     ] {
-        let said = read(&text);
-        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{text}\n{said}");
+        let rendered = read(&text);
+        assert!(
+            rendered.contains(expected) && rendered.is_empty() == expected.is_empty(),
+            "{text}\n{rendered}"
+        );
     }
 }
 
@@ -839,29 +843,29 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
             ("delivery retry --channel hook".into(), 0, "was not paused"),
             ("post preview --title T".into(), 2, "--channel NAME"),
         ] {
-            let said = test_env.ends(&line, code);
-            assert!(said.contains(words), "{line}: {said}");
+            let rendered = test_env.ends(&line, code);
+            assert!(rendered.contains(words), "{line}: {rendered}");
         }
 
-        let (code, said, words) = run("mail test");
+        let (code, rendered, words) = run("mail test");
         let sent = "sent a test message to mail (reader@example.com); the server answered: 2.0.0 kept as 1\n";
-        assert_eq!((code, said.as_str()), (0, sent), "{words}");
+        assert_eq!((code, rendered.as_str()), (0, sent), "{words}");
         assert_eq!(smtp.mails().len(), 1);
-        let (code, said, words) =
+        let (code, rendered, words) =
             run("post preview --channel toot --title T --summary S --link https://example.com/");
-        assert_eq!((code, said.as_str()), (0, "T\n\nS\n\nhttps://example.com/\n"), "{words}");
+        assert_eq!((code, rendered.as_str()), (0, "T\n\nS\n\nhttps://example.com/\n"), "{words}");
         assert!(words.contains("29 of 500 characters"), "{words}");
-        let said = test_env.ends("doctor", 0);
-        assert!(said.contains("posts as @bot") && said.contains("takes mail"), "{said}");
+        let rendered = test_env.ends("doctor", 0);
+        assert!(rendered.contains("posts as @bot") && rendered.contains("takes mail"), "{rendered}");
         assert!(toots.toots().is_empty() && hook.posts().is_empty());
-        assert!([TOKEN, "s3cret"].iter().all(|secret| !said.contains(secret)), "{said}");
+        assert!([TOKEN, "s3cret"].iter().all(|secret| !rendered.contains(secret)), "{rendered}");
     });
 }
 
-/// A mail server with a certificate of its own; it ends with this value.
+/// A mail server with its own certificate; dropped with this value.
 struct TlsServer {
     process: std::process::Child,
-    said: std::io::BufReader<std::process::ChildStdout>,
+    rendered: std::io::BufReader<std::process::ChildStdout>,
     port: u16,
 }
 
@@ -876,18 +880,18 @@ impl TlsServer {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = std::io::BufReader::new(process.stdout.take().unwrap());
+        let mut rendered = std::io::BufReader::new(process.stdout.take().unwrap());
         let mut port = String::new();
-        said.read_line(&mut port).unwrap();
-        Self { process, said, port: port.trim().parse().unwrap() }
+        rendered.read_line(&mut port).unwrap();
+        Self { process, rendered, port: port.trim().parse().unwrap() }
     }
 
-    /// What was said to it, command by command.
+    /// The commands it received.
     fn finish(mut self) -> Vec<String> {
         use std::io::BufRead as _;
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        self.said.lines().map(Result::unwrap).collect()
+        self.rendered.lines().map(Result::unwrap).collect()
     }
 }
 
@@ -927,11 +931,11 @@ fn mail_goes_out_encrypted_or_not_at_all() {
             ("starttls", "starttls", true, true),
             ("tls", "tls", false, false),
             ("starttls", "starttls", false, false),
-            // A server, or somebody in between, that offers no encryption gets nothing.
+            // Nothing is sent to a server, or an attacker, that offers no encryption.
             ("plain", "starttls", true, false),
         ] {
             let server = TlsServer::start(folder, offers);
-            // Seen from the config file, which stands beside it.
+            // Relative to the config file, which is beside it.
             let ca = "ca_file = \"cert.pem\"";
             let config = format!(
                 "[channel.mail]\nkind = \"email\"\nsmtp = \"localhost:{}\"\ntls = \"{wants}\"\nfrom = \"a@example.com\"\n\
@@ -945,17 +949,17 @@ fn mail_goes_out_encrypted_or_not_at_all() {
             let report = post.send().await;
             let why = post.row(ids[0]).await.last_error;
             assert_eq!(report.sent, u64::from(sent), "{what}: {why:?}");
-            let said = server.finish();
-            let (clear, hidden): (Vec<_>, Vec<_>) = said
+            let rendered = server.finish();
+            let (clear, hidden): (Vec<_>, Vec<_>) = rendered
                 .iter()
                 .filter(|line| !line.starts_with("broken"))
                 .partition(|line| line.starts_with("clear"));
-            assert_eq!(hidden.iter().any(|line| *line == "tls DATA"), sent, "{what}: {said:?}");
+            assert_eq!(hidden.iter().any(|line| *line == "tls DATA"), sent, "{what}: {rendered:?}");
             assert!(
                 clear
                     .iter()
                     .all(|line| ["clear EHLO", "clear STARTTLS", "clear QUIT"].contains(&line.as_str())),
-                "{what}: {said:?}"
+                "{what}: {rendered:?}"
             );
             post.clear("mail").await;
         }

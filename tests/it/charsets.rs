@@ -1,11 +1,11 @@
-//! Every way to say an encoding, times every encoding: the text comes out as it was meant.
+//! Every way to declare an encoding, times every encoding: the text is decoded as intended.
 
 use tsuzuki::parse::decode::{Decoded, Kind, decode};
 
 const JAPANESE: &str = "続きを読む ①㈱ 日本語のフィードです。表示";
 const WESTERN: &str = "Iñtërnâtiônàlizætiøn “quoted” – 5 €";
 
-/// Where a document says what it is encoded in.
+/// Where the encoding of a document is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     ByMark,
@@ -106,13 +106,13 @@ fn every_encoding_is_read_however_it_is_said() {
 fn a_label_that_the_bytes_contradict_is_not_believed() {
     let xml = |label: &str, text: &str| format!("<?xml version=\"1.0\" encoding=\"{label}\"?><t>{text}</t>");
     for (bytes, content_type, text) in [
-        // ASCII by default or by name says nothing.
+        // ASCII, by default or by name, is not a declaration.
         (xml("utf-8", JAPANESE).into_bytes(), Some("text/xml"), JAPANESE),
         (xml("utf-8", JAPANESE).into_bytes(), Some("text/xml; charset=us-ascii"), JAPANESE),
         // Valid UTF-8 under a western label is UTF-8.
         (xml("iso-8859-1", WESTERN).into_bytes(), None, WESTERN),
         (xml("utf-8", WESTERN).into_bytes(), Some("text/xml; charset=iso-8859-1"), WESTERN),
-        // Another encoding under the label utf-8 is detected.
+        // Another encoding labelled utf-8 is detected.
         (encoded("windows-1252", &xml("utf-8", WESTERN)), None, WESTERN),
         (encoded("shift_jis", &xml("utf-8", JAPANESE)), Some("text/xml; charset=utf-8"), JAPANESE),
         (encoded("euc-jp", &xml("shift_jis", JAPANESE)), None, JAPANESE),

@@ -2,21 +2,21 @@
 
 use std::path::Path;
 
-use crate::test_env::{TestEnv, ends_with, said};
+use crate::test_env::{TestEnv, ends_with, output_text};
 use serde_json::Value as Json;
 
 /// The problems of `check --json` as `LINE:COLUMN MESSAGE`, and its exit code.
 fn check(test_env: &TestEnv) -> (Vec<String>, Option<i32>) {
     let output = test_env.run(&["check", "--json"]);
-    let said: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let printed: Json = serde_json::from_slice(&output.stdout).unwrap();
     let line = |problem: &Json| {
         assert_eq!(Path::new(problem["file"].as_str().unwrap()), Path::new("tsuzuki.toml"));
         format!("{}:{} {}", problem["line"], problem["column"], problem["message"].as_str().unwrap())
     };
-    (said["problems"].as_array().unwrap().iter().map(line).collect(), output.status.code())
+    (printed["problems"].as_array().unwrap().iter().map(line).collect(), output.status.code())
 }
 
-/// Every line with a comment is wrong in the way that the comment says; no other is.
+/// Every line with a comment has the error in the comment; other lines have none.
 const EVERYTHING_WRONG: &str = r#"bogus = 1 # 1 unknown key `bogus`
 [app]
 timezone = "Asia/Tokio" # 12 `Asia/Tokio` is not a time zone
@@ -81,8 +81,8 @@ name = "c" # 8 two jobs are named `c`
 #[test]
 fn every_problem_of_every_table_is_told_in_one_go() {
     let wanted = EVERYTHING_WRONG.lines().enumerate().filter_map(|(number, line)| {
-        let (_, told) = line.split_once(" # ")?;
-        let (column, message) = told.split_once(' ')?;
+        let (_, comment) = line.split_once(" # ")?;
+        let (column, message) = comment.split_once(' ')?;
         Some(format!("{}:{column} {message}", number + 1))
     });
     let (problems, code) = check(&TestEnv::new(EVERYTHING_WRONG));
@@ -102,7 +102,7 @@ fn a_host_that_is_there_but_wrong_is_not_missing() {
 #[test]
 fn people_see_the_same_problems_with_the_lines_and_what_was_meant() {
     let output = TestEnv::new(EVERYTHING_WRONG).run(&["check"]);
-    let said = String::from_utf8(output.stderr).unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
     for words in [
         "--> tsuzuki.toml:4:1",
         "^^^^^^^ did you mean `language`?",
@@ -111,9 +111,9 @@ fn people_see_the_same_problems_with_the_lines_and_what_was_meant() {
         "first used in line 53",
         "tsuzuki.toml: 39 errors",
     ] {
-        assert!(said.contains(words), "{words}\n{said}");
+        assert!(printed.contains(words), "{words}\n{printed}");
     }
-    assert!(!said.contains("stand-in"), "{said}");
+    assert!(!printed.contains("stand-in"), "{printed}");
     assert_eq!((output.status.code(), output.stdout.len()), (Some(5), 0));
 }
 
@@ -124,9 +124,9 @@ fn a_file_that_is_not_there_or_not_toml_is_json_too() {
     assert!(check(&test_env).0[0].starts_with("1:5 "), "{:?}", check(&test_env).0);
     std::fs::remove_file(test_env.file("tsuzuki.toml")).unwrap();
     let output = test_env.run(&["check", "--json", "-c", "tsuzuki.toml"]);
-    let said: Json = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(said["problems"][0]["message"], "there is no such file");
-    assert_eq!((&said["problems"][0]["line"], output.status.code()), (&Json::from(0), Some(5)));
+    let printed: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(printed["problems"][0]["message"], "there is no such file");
+    assert_eq!((&printed["problems"][0]["line"], output.status.code()), (&Json::from(0), Some(5)));
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn a_good_file_has_no_problems_and_one_job() {
          [channel.out]\nkind = \"email\"\nsmtp = \"mail.example:587\"\nfrom = \"a@mail.example\"\nto = [\"b@mail.example\"]\n",
     );
     assert_eq!(check(&test_env), (vec![], Some(0)));
-    let said = String::from_utf8(test_env.run(&["check"]).stderr).unwrap();
-    assert_eq!(said, "tsuzuki.toml: 1 job, no errors\n");
+    let printed = String::from_utf8(test_env.run(&["check"]).stderr).unwrap();
+    assert_eq!(printed, "tsuzuki.toml: 1 job, no errors\n");
 }
 
-/// A job of every kind, none of which has a channel, and the commands that show what it brings.
+/// A job of every kind without a channel, and the commands that list what it collects.
 const SILENT: [(&str, &str, &str); 4] = [
     ("press", "feed = \"https://a.example/\"", "`item ls`"),
     ("books", "queries = [\"rust\"]", "`book ls`"),
@@ -163,10 +163,10 @@ fn a_job_without_a_channel_is_warned_of_wherever_it_is_set_up() {
         // Every command that it names is one.
         let words: Vec<&str> = listing.trim_matches('`').split(' ').collect();
         ends_with(&test_env.run(&[words.as_slice(), &["--help"]].concat()), 0);
-        let doctor = said(&test_env.run(&["doctor", "--offline"]));
+        let doctor = output_text(&test_env.run(&["doctor", "--offline"]));
         assert!(doctor.contains(&shown) && doctor.contains("add `deliver` to be notified"), "{doctor}");
         let quiet = test_env.run(&["check", "-q"]);
-        assert_eq!((said(&quiet).as_str(), quiet.status.code()), ("", Some(0)));
+        assert_eq!((output_text(&quiet).as_str(), quiet.status.code()), ("", Some(0)));
     }
     let test_env = TestEnv::new("[channel.hook]\nkind = \"webhook\"\nurl = \"https://example.com/hook\"\n");
     let add = |name: &str, more: &[&str]| {
@@ -196,10 +196,13 @@ fn a_books_job_without_a_key_is_warned_of_unless_it_asks_somebody_else() {
         ));
         let (problems, code) = check(&test_env);
         assert_eq!((problems.iter().any(|problem| problem == wanted), code), (warned, Some(0)), "{options}");
-        let said = String::from_utf8(test_env.run(&["check"]).stderr).unwrap();
-        assert_eq!(said.contains("which allows no requests without one"), warned, "{said}");
-        assert!(!warned || said.contains("https://console.cloud.google.com/apis/credentials"), "{said}");
-        let doctor = crate::test_env::said(&test_env.run(&["doctor", "--offline"]));
+        let printed = String::from_utf8(test_env.run(&["check"]).stderr).unwrap();
+        assert_eq!(printed.contains("which allows no requests without one"), warned, "{printed}");
+        assert!(
+            !warned || printed.contains("https://console.cloud.google.com/apis/credentials"),
+            "{printed}"
+        );
+        let doctor = crate::test_env::output_text(&test_env.run(&["doctor", "--offline"]));
         assert_eq!(
             doctor.matches("which allows no requests without one").count(),
             usize::from(warned),
@@ -226,7 +229,7 @@ fn a_table_that_nothing_uses_is_a_warning() {
         channel.starts_with("10:1 ") && channel.contains("neither a `deliver` nor `alert` names it"),
         "{channel}"
     );
-    assert!(llm.starts_with("13:1 ") && llm.contains("no job asks a model"), "{llm}");
+    assert!(llm.starts_with("13:1 ") && llm.contains("no job uses a model"), "{llm}");
 }
 
 #[test]
@@ -247,13 +250,16 @@ const UNSET: &str = "[channel.out]\nkind = \"slack\"\nurl = \"${SLACK_WEBHOOK_UR
 #[test]
 fn every_secret_that_is_not_set_needs_setup_and_is_an_error_only_when_strict() {
     let test_env = TestEnv::new(UNSET);
-    let told = test_env.ends("check", 0);
+    let comment = test_env.ends("check", 0);
     for words in ["needs setup: SLACK_WEBHOOK_URL is not set", "needs setup: LEFT is not set"] {
-        assert!(told.contains(words), "{words}\n{told}");
+        assert!(comment.contains(words), "{words}\n{comment}");
     }
-    assert!(told.contains("needs setup: RIGHT is not set") && told.contains("the secret file `"), "{told}");
-    assert!(told.contains("https://api.slack.com/apps"), "where to get it: {told}");
-    assert!(told.contains("no errors, needs setup: 4 secrets not set"), "{told}");
+    assert!(
+        comment.contains("needs setup: RIGHT is not set") && comment.contains("the secret file `"),
+        "{comment}"
+    );
+    assert!(comment.contains("https://api.slack.com/apps"), "where to get it: {comment}");
+    assert!(comment.contains("no errors, needs setup: 4 secrets not set"), "{comment}");
     let problems = test_env.json("check");
     let severities: Vec<&str> = problems["problems"]
         .as_array()
@@ -266,12 +272,12 @@ fn every_secret_that_is_not_set_needs_setup_and_is_an_error_only_when_strict() {
     assert!(strict.contains("SLACK_WEBHOOK_URL is not set"), "{strict}");
 
     let status = test_env.run(&["status"]);
-    let (table, told) = (crate::test_env::out(&status), ends_with(&status, 0));
+    let (table, comment) = (crate::test_env::out(&status), ends_with(&status, 0));
     let line = |job: &str| table.lines().find(|line| line.starts_with(job)).unwrap_or_default().to_owned();
     assert!(line("b ").contains("Needs setup"), "{table}");
     assert!(!line("c ").contains("Needs setup"), "it has no channel: {table}");
-    assert!(told.contains("needs setup: SLACK_WEBHOOK_URL is not set"), "{told}");
-    assert!(!told.contains("LEFT"), "no job asks that model: {told}");
+    assert!(comment.contains("needs setup: SLACK_WEBHOOK_URL is not set"), "{comment}");
+    assert!(!comment.contains("LEFT"), "no job asks that model: {comment}");
 
     let mut set = test_env.command(&["check", "--strict"]);
     set.env("SLACK_WEBHOOK_URL", "https://hooks.slack.example/services/a")
@@ -280,7 +286,7 @@ fn every_secret_that_is_not_set_needs_setup_and_is_an_error_only_when_strict() {
     ends_with(&set.output().unwrap(), 0);
 }
 
-/// Without a bound these take minutes to hours.
+/// Without a limit these take minutes to hours.
 #[test]
 fn a_large_file_that_is_wrong_everywhere_is_told_of_in_reasonable_time() {
     let unknown: String = (0..380_000).map(|number| format!("k{number}=1\n")).collect();
@@ -295,8 +301,8 @@ fn a_large_file_that_is_wrong_everywhere_is_told_of_in_reasonable_time() {
         let (problems, code) = check(&test_env);
         assert_eq!(code, Some(5));
         assert!((least..=most).contains(&problems.len()), "{}: {:?}", problems.len(), problems.first());
-        let told = test_env.ends("check", 5);
-        assert!(told.lines().count() < 10 * most, "{}", told.lines().count());
+        let comment = test_env.ends("check", 5);
+        assert!(comment.lines().count() < 10 * most, "{}", comment.lines().count());
     }
 }
 
@@ -304,7 +310,7 @@ fn a_large_file_that_is_wrong_everywhere_is_told_of_in_reasonable_time() {
 fn a_channel_that_only_alerts_go_to_is_in_use() {
     let channel = "[channel.ops]\nkind = \"slack\"\nurl = \"https://hooks.example/x\"\n";
     for (app, is_used) in [("", false), ("[app]\nalert = [\"ops\"]\n", true)] {
-        let said = said(&TestEnv::new(&format!("{app}{channel}")).run(&["check"]));
-        assert_eq!(!said.contains("nothing is sent there"), is_used, "{said}");
+        let printed = output_text(&TestEnv::new(&format!("{app}{channel}")).run(&["check"]));
+        assert_eq!(!printed.contains("nothing is sent there"), is_used, "{printed}");
     }
 }

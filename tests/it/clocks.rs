@@ -15,7 +15,7 @@ use crate::databases::{self, Fixture};
 use crate::outbox::channels;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
-/// How far another process finds the clock from what the sender saw: set ahead and set back.
+/// How far another process's clock differs from the sender's: ahead and behind.
 const SET: [SignedDuration; 5] = [
     SignedDuration::from_mins(10),
     DAY,
@@ -24,7 +24,7 @@ const SET: [SignedDuration; 5] = [
     SignedDuration::from_hours(-24 * 365),
 ];
 
-/// One process: a connection and a sender of its own, and the clock as it stands when it looks.
+/// One process: its own connection and sender, and its clock.
 async fn start(fixture: &Fixture, config: &str, clock: Clock) -> Post {
     let db = Db::open(fixture.place.clone(), Open::Existing, clock.clone()).await.unwrap();
     Post::new(db, clock, channels(config))
@@ -34,7 +34,7 @@ fn mail_to(server: &SmtpServer, more: &str) -> String {
     email(server, &format!("{TO_ONE}\n{more}"))
 }
 
-/// Looks again and again until `is_there`.
+/// Checks repeatedly until `is_there`.
 async fn until(mut is_there: impl AsyncFnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
     while !is_there().await {
@@ -43,7 +43,7 @@ async fn until(mut is_there: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// Real time on both databases: processes of one machine share its boot clock, whatever their other clock says.
+/// Real time on both databases: processes of one machine share its boot clock, whatever the wall clock shows.
 macro_rules! on_one_machine {
     ($($(#[$attribute:meta])* async fn $name:ident($fixture:ident) $body:block)+) => {$(
         mod $name {
@@ -81,7 +81,7 @@ on_one_machine! {
             for _ in 0..3 {
                 let report = second.send().await;
                 assert_eq!(SendReport { next_at: None, ..report }, SendReport::default(), "{set}");
-                // What was put off until after the wait for the other side is due by then, if anything was.
+                // Deferred messages are due by then, if there are any.
                 second.channel_env.clock.advance(Duration::from_secs(600));
             }
             assert_eq!(first.row(id).await, held, "{set}: somebody has touched it");
@@ -95,7 +95,7 @@ on_one_machine! {
         }
     }
 
-    /// A mail server thinks for longer than a lease lasts: it is renewed, whatever the clock says by then.
+    /// A mail server takes longer than a lease: it is renewed, whatever the clock shows by then.
     async fn a_sender_keeps_its_mail_when_the_clock_is_set_while_it_waits(fixture) {
         for set in [DAY, SignedDuration::from_hours(-24)] {
             let server = SmtpServer::start().await.unwrap();
@@ -142,7 +142,7 @@ on_one_machine! {
                 first.row(id).await.state == State::Sent
             })
             .await;
-            // Nobody can ask a mail server whether it has a mail.
+            // A mail server cannot be queried for a mail.
             assert_eq!((first.row(id).await.attempts, server.mails().len()), (2, 2), "{set}");
         }
     }

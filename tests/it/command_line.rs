@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use crate::test_env::{TestEnv, code, ends_with, err, out, said, send_signal};
+use crate::test_env::{TestEnv, code, ends_with, err, out, output_text, send_signal};
 use rustix::process::Signal;
 use tsuzuki::db::{Db, DbUrl, Open, Tx};
 use tsuzuki::ledger::{Subject, cursor};
@@ -28,9 +28,9 @@ const BOOKS: &str = "[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x
 #[test]
 fn a_typo_is_told_with_line_column_and_what_was_meant() {
     let test_env = TestEnv::new("[app]\ntimezon = \"Asia/Tokyo\"\n");
-    let said = test_env.ends("check", 5);
-    assert!(said.contains("tsuzuki.toml:2:1"), "{said}");
-    assert!(said.contains("did you mean `timezone`?"), "{said}");
+    let printed = test_env.ends("check", 5);
+    assert!(printed.contains("tsuzuki.toml:2:1"), "{printed}");
+    assert!(printed.contains("did you mean `timezone`?"), "{printed}");
     assert_eq!(out(&test_env.run(&["check"])), "");
     assert_eq!(test_env.files(), ["tsuzuki.toml"], "check opens nothing");
 }
@@ -50,8 +50,8 @@ fn usage_errors_exit_2_and_help_goes_to_stdout() {
 fn without_a_config_file_the_way_out_is_told() {
     let test_env = TestEnv::new("");
     std::fs::remove_file(test_env.file("tsuzuki.toml")).unwrap();
-    let said = test_env.ends("status", 5);
-    assert!(said.contains("hint: run `tsuzuki init`"), "{said}");
+    let printed = test_env.ends("status", 5);
+    assert!(printed.contains("hint: run `tsuzuki init`"), "{printed}");
     test_env.ends("init", 0);
     test_env.ends("check", 0);
     let again = test_env.run(&["init"]);
@@ -67,9 +67,12 @@ async fn a_cursor_is_reset_only_with_yes_and_in_the_documents_words() {
     })
     .await;
 
-    let said = test_env.ends("job cursor reset ai-books", 2);
-    assert!(said.contains("forgets position 120 (all collected), position 40 (not finished)"), "{said}");
-    assert!(said.contains("hint: run `tsuzuki job cursor reset ai-books --yes`"), "{said}");
+    let printed = test_env.ends("job cursor reset ai-books", 2);
+    assert!(
+        printed.contains("forgets position 120 (all collected), position 40 (not finished)"),
+        "{printed}"
+    );
+    assert!(printed.contains("hint: run `tsuzuki job cursor reset ai-books --yes`"), "{printed}");
 
     let wrong = test_env.ends("job cursor reset ai-boks --yes", 2);
     assert!(wrong.contains("did you mean `ai-books`?"), "{wrong}");
@@ -175,7 +178,7 @@ fn looking_creates_no_database() {
         test_env.ends(&format!("{listing} --json"), i32::from(listing == "export items"));
         assert_eq!(test_env.files(), ["tsuzuki.toml"], "{listing}");
     }
-    for (one, told) in [
+    for (one, printed) in [
         ("change show 1", "there is no change 1"),
         ("delivery show 1", "there is no delivery 1"),
         ("item show 1", "there is no item `1`"),
@@ -184,7 +187,7 @@ fn looking_creates_no_database() {
         ("db info", "tsuzuki db migrate"),
     ] {
         let looked = test_env.run(&one.split(' ').collect::<Vec<_>>());
-        assert!(code(&looked) > 0 && err(&looked).contains(told), "{one}: {}", err(&looked));
+        assert!(code(&looked) > 0 && err(&looked).contains(printed), "{one}: {}", err(&looked));
         assert_eq!(test_env.files(), ["tsuzuki.toml"], "{one}");
     }
 }
@@ -193,7 +196,7 @@ fn looking_creates_no_database() {
 fn exporting_and_previewing_change_no_database() {
     let test_env = TestEnv::new(&format!("{BLOGS}{BOOKS}"));
     test_env.ends("db migrate", 0);
-    // A database of an older version: it may not be brought up to date by somebody who only looks.
+    // The database has an older version: a read-only command may not migrate it.
     let file = rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap();
     file.execute_batch(
         "DELETE FROM schema_migrations WHERE version = (SELECT MAX(version) FROM schema_migrations)",
@@ -203,8 +206,8 @@ fn exporting_and_previewing_change_no_database() {
     let before = std::fs::read(test_env.file("tsuzuki.db")).unwrap();
     for looking in [&["export", "items"][..], &["export", "opml"], &["mail", "preview", "books"], &["status"]]
     {
-        let told = ends_with(&test_env.run(looking), 1);
-        assert!(told.contains("tsuzuki db migrate"), "{looking:?}: {told}");
+        let printed = ends_with(&test_env.run(looking), 1);
+        assert!(printed.contains("tsuzuki db migrate"), "{looking:?}: {printed}");
         assert_eq!(std::fs::read(test_env.file("tsuzuki.db")).unwrap(), before, "{looking:?}");
     }
 }
@@ -213,8 +216,8 @@ fn exporting_and_previewing_change_no_database() {
 fn what_has_nothing_to_show_is_null_as_json() {
     let test_env = TestEnv::new(BOOKS);
     for args in [&["bulk", "status", "--json"][..], &["mail", "preview", "books", "--json"]] {
-        let said = test_env.run(args);
-        assert_eq!((code(&said), out(&said).as_str()), (0, "null\n"), "{args:?}: {}", err(&said));
+        let printed = test_env.run(args);
+        assert_eq!((code(&printed), out(&printed).as_str()), (0, "null\n"), "{args:?}: {}", err(&printed));
         let plain = test_env.run(&args[..args.len() - 1]);
         assert_eq!((code(&plain), out(&plain).as_str()), (0, ""), "{args:?}");
     }
@@ -224,12 +227,15 @@ fn what_has_nothing_to_show_is_null_as_json() {
 fn a_blog_that_was_never_checked_is_not_its_own_suggestion() {
     let test_env = TestEnv::new(BLOGS);
     for thing in ["example", "blog:example"] {
-        let told = ends_with(&test_env.run(&["why", thing]), 1);
+        let printed = ends_with(&test_env.run(&["why", thing]), 1);
         assert!(
-            told.contains("the blog `example` is in the config, but no run has come to it yet"),
-            "{told}"
+            printed.contains("the blog `example` is in the config, but no run has come to it yet"),
+            "{printed}"
         );
-        assert!(told.contains("`tsuzuki run-due --force`") && !told.contains("did you mean"), "{told}");
+        assert!(
+            printed.contains("`tsuzuki run-due --force`") && !printed.contains("did you mean"),
+            "{printed}"
+        );
     }
     assert!(test_env.ends("why exampel", 1).contains("did you mean `example`?"));
 }
@@ -237,19 +243,22 @@ fn a_blog_that_was_never_checked_is_not_its_own_suggestion() {
 #[test]
 fn a_proxy_that_is_missing_or_wrong_is_told_as_what_it_is() {
     let missing = TestEnv::new(&format!("[app]\nproxy = \"${{GONE}}\"\n{BLOGS}"));
-    let told = missing.ends("run blogs", 4);
-    assert!(told.contains("`proxy` in [app]") && told.contains("GONE"), "{told}");
-    let told = missing.ends("doctor --offline", 4);
-    assert!(told.contains("secret app.proxy") && !told.contains("store.url"), "{told}");
+    let printed = missing.ends("run blogs", 4);
+    assert!(printed.contains("`proxy` in [app]") && printed.contains("GONE"), "{printed}");
+    let printed = missing.ends("doctor --offline", 4);
+    assert!(printed.contains("secret app.proxy") && !printed.contains("store.url"), "{printed}");
     missing.ends("status", 0);
     let wrong = TestEnv::new(&format!("[app]\nproxy = \"somewhere\"\n{BLOGS}"));
-    let told = wrong.ends("run blogs", 5);
-    assert!(told.contains("http://HOST:PORT"), "{told}");
+    let printed = wrong.ends("run blogs", 5);
+    assert!(printed.contains("http://HOST:PORT"), "{printed}");
     let web = TestEnv::new(
         "[web.auth]\nuser = \"me\"\npassword = \"${GONE}\"\n[store]\nurl = \"postgres://u:${LOST}@127.0.0.1:1/x\"\n",
     );
-    let told = web.ends("doctor --offline", 4);
-    assert!(told.contains("secret web.auth.password") && told.contains("secret store.url"), "{told}");
+    let printed = web.ends("doctor --offline", 4);
+    assert!(
+        printed.contains("secret web.auth.password") && printed.contains("secret store.url"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -346,9 +355,9 @@ async fn times_are_local_for_people_and_utc_as_json() {
         let at = "2026-07-15T22:30:00.000Z".parse().unwrap();
         cursor::put(tx, "x", &"a".repeat(64), 40, false, at)?;
         let why = "long ".repeat(40);
-        let said = tsuzuki::phrase!("waiting until {at}: {why}", "{at} まで待機：{why}", at, why);
+        let printed = tsuzuki::phrase!("waiting until {at}: {why}", "{at} まで待機：{why}", at, why);
         tsuzuki::engine::store::mark_begun(tx, "blogs", at)?;
-        tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::RunOutcome::Success, &said, None, at)?;
+        tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::RunOutcome::Success, &printed, None, at)?;
         tsuzuki::ledger::pause::put(tx, &Subject::provider("p"), Some(at), &"x".into(), at)?;
         tx.execute(
             sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at, removed_at) VALUES (1, 'h', 1, 'a/b', 'b', ?1, ?1, ?1)"),
@@ -432,8 +441,8 @@ fn secrets_never_appear_in_any_output() {
         "check --json",
         "run-due --log-format json -v",
     ] {
-        let said = said(&test_env.run(&line.split(' ').collect::<Vec<_>>()));
-        assert!(!said.contains(secret), "{line} printed it: {said}");
+        let printed = output_text(&test_env.run(&line.split(' ').collect::<Vec<_>>()));
+        assert!(!printed.contains(secret), "{line} printed it: {printed}");
     }
 }
 
@@ -456,7 +465,7 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
         tx.execute(sql!("INSERT INTO branches (project_id, branch_name) VALUES (1, 'main')"), params![])
     })
     .await;
-    for (line, told) in [
+    for (line, expected) in [
         ("run-due --kind blog", "there is no kind of job `blog`\nhint: did you mean `blogs`?"),
         ("change ls exampel", "there is no blog `exampel`\nhint: did you mean `example`?"),
         ("change ls --job blog", "there is no job `blog`\nhint: did you mean `blogs`?"),
@@ -474,13 +483,13 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
         ("commits ls --branch mian", "hint: did you mean `main`?"),
     ] {
         let refused = test_env.ends(line, 2);
-        assert!(refused.contains(told), "{line}: {refused}");
+        assert!(refused.contains(expected), "{line}: {refused}");
         let refused = test_env.run(&line.split(' ').chain(["--json"]).collect::<Vec<_>>());
         assert_eq!(code(&refused), 2, "{line}: {}", err(&refused));
         let error: serde_json::Value = serde_json::from_str(&err(&refused)).unwrap();
         let (message, hint) = (&error["error"]["message"], &error["error"]["hints"][0]);
-        let said = format!("{}\nhint: {}", message.as_str().unwrap(), hint.as_str().unwrap());
-        assert!(said.contains(told), "{line}: {said}");
+        let printed = format!("{}\nhint: {}", message.as_str().unwrap(), hint.as_str().unwrap());
+        assert!(printed.contains(expected), "{line}: {printed}");
         assert_eq!(error["error"]["exit_code"], 2);
     }
     for line in [
@@ -534,9 +543,12 @@ fn a_file_of_somebody_else_is_named_as_such_and_never_copied() {
     let notes = "my notes, which are longer than the header of a database file is, line by line\n".repeat(20);
     test_env.write("notes.txt", &notes);
     for line in ["status", "db migrate", "db backup copy.db"] {
-        let said = test_env.ends(line, 1);
-        assert!(said.contains("is not a SQLite database") && said.contains("check [store] url"), "{said}");
-        assert!(!said.contains("damaged") && !said.contains("restore"), "{line}: {said}");
+        let printed = test_env.ends(line, 1);
+        assert!(
+            printed.contains("is not a SQLite database") && printed.contains("check [store] url"),
+            "{printed}"
+        );
+        assert!(!printed.contains("damaged") && !printed.contains("restore"), "{line}: {printed}");
     }
     assert_eq!(test_env.read("notes.txt"), notes);
 
@@ -560,7 +572,7 @@ fn an_address_of_this_machine_is_refused_with_the_key_that_allows_it() {
 
 #[test]
 fn the_first_interrupt_ends_a_command_that_only_looks() {
-    // Somebody who takes every call and says nothing.
+    // A server that accepts connections and never answers.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
     let job = BLOGS.replace("https://example.com", &address) + "allow_private = [\"127.0.0.1\"]\n";
@@ -654,7 +666,7 @@ fn a_closed_pipe_is_nobodys_fault() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "{}", err(&output));
 }
 
-/// Starts the daemon; with the lines that it says.
+/// Starts the daemon; returns also its lines of output.
 fn serve(test_env: &TestEnv) -> (Child, Lines<BufReader<ChildStderr>>) {
     let mut command = test_env.command(&["serve"]);
     let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -665,7 +677,7 @@ fn serve(test_env: &TestEnv) -> (Child, Lines<BufReader<ChildStderr>>) {
 #[test]
 fn the_daemon_stops_cleanly_on_sigterm() {
     let test_env = TestEnv::new("");
-    // It says that it serves once everything is open.
+    // It prints that it serves once everything is open.
     let (mut child, mut lines) = serve(&test_env);
     assert!(lines.any(|line| line.unwrap().contains("Serving 0 jobs")));
     assert!(lines.any(|line| line.unwrap().contains("No job starts by itself")));
@@ -703,10 +715,11 @@ fn the_daemon_warns_of_a_new_job_that_sends_nowhere() {
 #[test]
 fn the_command_line_speaks_the_language_of_the_option_the_config_or_the_locale() {
     let test_env = TestEnv::new(BLOGS);
-    let with = |args: &[&str], lang: &str| said(&test_env.command(args).env("LANG", lang).output().unwrap());
-    for said in [with(&["status"], "ja_JP.UTF-8"), with(&["status", "--lang", "ja"], "en_US.UTF-8")] {
+    let with =
+        |args: &[&str], lang: &str| output_text(&test_env.command(args).env("LANG", lang).output().unwrap());
+    for printed in [with(&["status"], "ja_JP.UTF-8"), with(&["status", "--lang", "ja"], "en_US.UTF-8")] {
         for words in ["ジョブ", "○ 未実行", "まだ実行されていません"] {
-            assert!(said.contains(words), "{words}: {said}");
+            assert!(printed.contains(words), "{words}: {printed}");
         }
     }
     assert!(with(&["status"], "C.UTF-8").contains("LAST RUN"));
@@ -790,14 +803,18 @@ fn config_show_says_where_the_zone_the_language_and_every_value_come_from() {
         };
         let origins: Vec<serde_json::Value> =
             serde_json::from_str(&run(&["config", "show", "--origins", "--json"])).unwrap();
-        let said = |key: &str| {
+        let origin_of = |key: &str| {
             let origin = origins.iter().find(|origin| origin["key"] == key).unwrap();
             (origin["value"].as_str().unwrap(), origin["origin"].as_str().unwrap())
         };
-        assert_eq!((said("app.timezone"), said("app.language")), (zone, language), "{app}{env:?}{option:?}");
-        assert_eq!(said("store.url").1, "default");
-        assert_eq!(said("job.blogs.blog.example.url"), ("https://example.com", "the file"));
-        // What commands do is what they say of it.
+        assert_eq!(
+            (origin_of("app.timezone"), origin_of("app.language")),
+            (zone, language),
+            "{app}{env:?}{option:?}"
+        );
+        assert_eq!(origin_of("store.url").1, "default");
+        assert_eq!(origin_of("job.blogs.blog.example.url"), ("https://example.com", "the file"));
+        // Commands behave as the origins say.
         let status = run(&["job", "ls"]);
         assert_eq!(status.contains("スケジュール"), language.0 == "ja", "{env:?}: {status}");
         let shown = run(&["status"]);
@@ -820,7 +837,7 @@ fn backups_are_kept_by_number() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     kept.sort();
-    // The clock goes on while the program starts: its milliseconds are its own.
+    // The clock advances while the program starts, so milliseconds differ.
     let seconds: Vec<&str> = kept.iter().map(|name| &name[..23]).collect();
     assert_eq!(seconds, ["tsuzuki-20260115T000003", "tsuzuki-20260115T000004"]);
     std::fs::remove_dir_all(test_env.file("backups")).unwrap();
@@ -871,8 +888,8 @@ async fn a_part_of_a_title_or_a_bare_number_is_enough_for_why() {
         Ok(())
     })
     .await;
-    let told = test_env.ends("why survey", 0);
-    assert!(told.contains("item 2 of job mic: 家計 Survey"), "{told}");
+    let printed = test_env.ends("why survey", 0);
+    assert!(printed.contains("item 2 of job mic: 家計 Survey"), "{printed}");
     let several = ends_with(&test_env.run(&["why", "家計 "]), 0);
     assert!(several.contains("item 2") && !several.contains("item 1"), "{several}");
     let several = test_env.run(&["why", "家計調査"]);

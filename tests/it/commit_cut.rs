@@ -1,4 +1,4 @@
-//! A connection to PostgreSQL that breaks inside COMMIT: the caller hears what really happened, and it happens once.
+//! A connection to PostgreSQL that breaks inside COMMIT: the caller gets the real outcome, and the work is done once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,16 +14,16 @@ use crate::databases;
 /// COMMIT as the client sends it: a simple query.
 const COMMIT: &[u8] = b"Q\x00\x00\x00\x0bCOMMIT\x00";
 
-/// What becomes of the first COMMIT that passes.
+/// What happens to the first COMMIT that passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
-    /// The server never sees it.
+    /// The server never receives it.
     BeforeServer,
-    /// The server has done it; nobody hears of it.
+    /// The server executes it; the answer is lost.
     BeforeAnswer,
-    /// The client is cut off at once, the server sees it only later: in between it is still open.
+    /// The client is cut off at once, and the server receives it later: in between the transaction is open.
     ServerIsLate,
-    /// As `BeforeAnswer`, and the question what became of it is cut off, too.
+    /// As `BeforeAnswer`, and the query for the outcome is cut off, too.
     TheQuestionToo,
 }
 
@@ -62,14 +62,14 @@ async fn pass(client: TcpStream, server: TcpStream, cut: Cut, armed: Arc<AtomicU
         }
         let is_commit = said.ends_with(COMMIT);
         if is_commit && armed.compare_exchange(1, CUT, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            // From here on the client hears nothing.
+            // The client receives nothing from here on.
             back.abort();
             let _ = back.await;
             match cut {
                 Cut::BeforeServer => {}
                 Cut::BeforeAnswer | Cut::TheQuestionToo => {
                     to_server.write_all(said).await.unwrap();
-                    // A server that is told good-bye ends after what it was told before.
+                    // After Terminate, the server still executes what it received before.
                     to_server.shutdown().await.unwrap();
                 }
                 Cut::ServerIsLate => {

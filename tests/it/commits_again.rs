@@ -1,4 +1,4 @@
-//! Runs taken up again from a page and by the API: exactly the targets that the commands would take.
+//! Runs resumed from a page and by the API: exactly the targets that the commands would take.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ async fn serve(fixture: &crate::databases::Fixture) -> (World, Site) {
     let config =
         format!("[web]\nlisten = \"127.0.0.1:0\"\n{}", config_text(&world.gitlab.url(), TOKEN, KEYS));
     let mut site = Site::serve_with(fixture, &config).await;
-    // No daemon beside the pages: whoever asks for a start is told so at once.
+    // There is no daemon beside the pages, so a start request is rejected at once.
     drop(site.requests.take());
     (world, site)
 }
@@ -78,7 +78,7 @@ on_both_databases! {
         assert_eq!(act(&site, &format!("run:{id}"), "resume").await, 303);
         let open = fixture.db.read(run::find_running).await.unwrap().expect("a run of its own");
         assert_eq!(targets(&world, open.run_id).await, BTreeSet::from([1, 2]));
-        // One that nobody works on is gone on with, not opened a second time.
+        // A run without a worker is continued, not created a second time.
         assert_eq!(act(&site, &format!("run:{}", open.run_id), "resume").await, 303);
         let again = world.start().await.unwrap().run.run;
         assert_eq!((again.run_id, again.status, again.total_targets), (open.run_id, RunStatus::Completed, 2));

@@ -1,4 +1,4 @@
-//! Counts of many commits for the page: made in the background, kept, and made again when something has changed.
+//! Counts of many commits for the page: computed in the background, stored, and computed again after changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +21,12 @@ use crate::site::{CONFIG, NOW, Site};
 /// More than are counted for each reader.
 const MANY: i64 = 20_400;
 
-/// Statistics tell commits apart by the first half of their SHAs.
+/// Statistics identify commits by the first half of their SHAs.
 fn sha(number: i64) -> String {
     format!("{number:08x}{:032x}", 0)
 }
 
-/// One project: `main` with many commits of two years, and `next` with the newer half of them and a few of its own.
+/// One project: `main` with many commits of two years, and `next` with the newer half of them and a few more.
 fn add_many(tx: &mut Tx<'_>) -> tsuzuki::db::Result<()> {
     tx.execute(sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at) VALUES (7, 'h', 7, 'team/app', 'app', ?1, ?1)"), params![NOW])?;
     for branch in ["main", "next"] {
@@ -63,7 +63,7 @@ fn read_config() -> Config {
     config::parse(CONFIG, "test.toml".as_ref(), tsuzuki::app::kinds(), &Env::of([])).unwrap()
 }
 
-/// The table of the page, and what it has to be: counted from the rows.
+/// The table of the page, and the expected one, counted from the rows.
 async fn compare(site: &Site, db: &Db, query: &str, scope: Scope) -> (i64, i64) {
     let csv = site.get(&format!("/commits?format=csv&year=all&show=commits&{query}"), "en").await;
     assert_eq!(csv.status, 200);
@@ -91,7 +91,7 @@ on_both_databases! {
         let (all, next) = (Scope::default(), Scope { branch_name: Some("next".into()), ..Scope::default() });
         let (shown, counted) = compare(&site, db, "", all.clone()).await;
         assert_eq!((shown, shown), (counted, 13_607), "each commit once, on however many branches; robots left out");
-        // Few are counted when somebody looks.
+        // Few commits are counted on request.
         let (shown, counted) = compare(&site, db, "branch=next", next).await;
         assert_eq!((shown, shown), (counted, 6_807));
 
@@ -110,7 +110,7 @@ on_both_databases! {
         let (shown, counted) = compare(&site, db, "", all).await;
         assert_eq!((shown, shown), (counted, 13_607 - 67));
         assert!(!site.read("/commits", "en").await.contains("is being counted again"));
-        // Another zone or another robot is another count, at once.
+        // Another zone or another robot needs a new count, at once.
         let other = CONFIG.replace("*[bot]*", "Bob");
         let other = config::parse(&other, "test.toml".as_ref(), tsuzuki::app::kinds(), &Env::of([])).unwrap();
         (PIPELINE.refresh)(&other, db, &clock).await.unwrap();

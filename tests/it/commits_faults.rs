@@ -1,4 +1,5 @@
-//! A GitLab that waits, cuts, repeats itself or forgets, and a worker that was overtaken: nothing of it is stored as truth.
+//! A GitLab that delays, truncates, repeats or loses data, and a worker that was overtaken: none of that is stored as
+//! truth.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +22,7 @@ use tsuzuki::phrase::Phrase;
 use crate::commits::world::{TOKEN, World, rows};
 use crate::commits_runs::tick;
 
-/// What GitLab says of the limits that single endpoints have.
+/// GitLab's answer about the limits of single endpoints.
 const TOO_MANY_HERE: &str =
     "{\"message\":{\"error\":\"This endpoint has been requested too many times. Try again later.\"}}";
 const LEASE: Duration = Duration::from_secs(60);
@@ -110,9 +111,9 @@ on_both_databases! {
             world.gitlab.set_fault(move |asked| {
                 if asked.segments.last().is_none_or(|last| last != lost_at) { return None; }
                 match seen.fetch_add(1, Ordering::SeqCst) {
-                    // The answer comes after the lease has run out …
+                    // The answer comes after the lease has expired …
                     0 => { clock.advance(LEASE); None }
-                    // … and whoever takes the target next gets none.
+                    // … and the next worker gets no answer.
                     _ => Some(Fault::Status(403, vec![], "{\"message\":\"403 Forbidden\"}")),
                 }
             });
@@ -184,7 +185,7 @@ on_both_databases! {
         assert_eq!(outcome.run.run.success_count, 1, "{:?}", outcome.problems);
         assert_eq!(world.stored("main").await, repo.rev_list("main"));
 
-        // A walk that goes on at a page that is no longer there begins again.
+        // A walk whose next page no longer exists starts over.
         repo.commit_many(250);
         let stop = CancellationToken::new();
         let cut = stop.clone();
@@ -228,7 +229,7 @@ on_both_databases! {
         repo.commit_many(2);
         world.start().await.unwrap();
         let removed = || fixture.db.read(|tx| Ok(projects::find(tx, 7)?.and_then(|project| project.removed_at)));
-        // It is there when targets are looked for, by its path, and gone when it is asked for by number.
+        // It is there when targets are listed by path, and gone when it is requested by id.
         world.gitlab.set_fault(|asked| {
             let gone = asked.segments.get(1).is_some_and(|id| id == "7");
             gone.then(|| Fault::Status(404, vec![], "{\"message\":\"404 Project Not Found\"}"))
@@ -354,7 +355,7 @@ on_both_databases! {
         assert_eq!((outcome.run.run.failed_count, outcome.run.new_commits_count), (1, 3));
         assert!(outcome.problems[0].to_string().contains("readable date: 247 commits, e.g. "), "{:?}", outcome.problems);
         assert_eq!(world.branch("main").await.unreadable, 247);
-        // What the story of the branch has forgotten is not forgotten by the branch.
+        // The history of events is pruned, but the branch still has its state.
         let later = fixture.clock.now().plus(Duration::from_secs(1));
         fixture.db.write(move |tx| tsuzuki::ledger::event::prune(tx, later, 1_000)).await.unwrap();
         assert_eq!(world.branch("main").await.unreadable, 247);

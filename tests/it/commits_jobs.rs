@@ -1,4 +1,4 @@
-//! `commits` jobs as the runner runs them: several at once, told at the end, planned without a trace.
+//! `commits` jobs in the runner: several at once, announced at the end, planned without side effects.
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::App;

@@ -81,7 +81,7 @@ on_both_databases! {
         counting.with_merges = true;
         let with = count(&world, &counting, By::Person).await;
         assert_eq!(lines(&with)[2], ("Bob", 2, 1, 529));
-        // What another program collected learns it when a walk meets it.
+        // Rows of another program get it when a walk reaches them.
         fixture.db.write(|tx| tx.execute(
             tsuzuki::sql!("UPDATE commits SET is_merge = 0, title = NULL"), tsuzuki::params![])).await.unwrap();
         fixture.db.write(|tx| tx.execute(
@@ -103,7 +103,7 @@ on_both_databases! {
         let stats = count(&world, &counting, By::Person).await;
         assert_eq!(lines(&stats), [("Ann Author", 3, 0, 513), ("Robert", 1, 1, 20)]);
         assert_eq!((stats.left_out.authors, stats.left_out.titles), (1, 1));
-        // Without titles to look at, PostgreSQL groups: the same people.
+        // Without titles to check, PostgreSQL groups by itself: the same people.
         let keys = keys.replace("exclude_titles = [\"chore(release)*\"]\n", "");
         let stats = count(&world, &all_in_utc(people(&keys)), By::Month).await;
         assert_eq!(lines(&stats), [("Ann Author", 2, 0, 510), ("Robert", 1, 1, 20), ("Ann Author", 1, 0, 3), ("Robert", 1, 0, 9)]);
@@ -211,10 +211,10 @@ on_both_databases! {
         assert_eq!(csv, "author,commits,merges,additions,deletions\r\nAnn,2,0,510,1\r\nAnn Other,1,0,3,0\r\nBob,2,1,29,11\r\n");
         assert!(words.contains("5 commits, 1 merge (lines left out), 1 left out by author; days begin in UTC"), "{words}");
         for line in ["why person:Bob 2026-01", "why person:bob@2026-01", "why Bob 2026-01"] {
-            let told = test_env.ends(line, 0);
-            assert!(told.contains("Bob in 2026-01 (UTC)") && told.contains("+20 -2"), "{told}");
-            assert!(told.contains("+20 -2 Work of Bob") && told.contains("merge Work of Bob"), "{told}");
-            assert!(!told.contains("chore(release)") && !told.contains('@'), "{told}");
+            let printed = test_env.ends(line, 0);
+            assert!(printed.contains("Bob in 2026-01 (UTC)") && printed.contains("+20 -2"), "{printed}");
+            assert!(printed.contains("+20 -2 Work of Bob") && printed.contains("merge Work of Bob"), "{printed}");
+            assert!(!printed.contains("chore(release)") && !printed.contains('@'), "{printed}");
         }
         let json = test_env.json("why person:Ann@2026-W02");
         assert_eq!((&json[0]["person"]["commits"].as_array().unwrap().len(), &json[0]["person"]["additions"]), (&2, &510.into()));
@@ -222,9 +222,9 @@ on_both_databases! {
         let listed = test_env.json("commits ls");
         let sha = listed[0]["sha"].as_str().unwrap();
         for name in [sha, &sha[..7], &format!("commit:{sha}")] {
-            let told = test_env.ends(&format!("why {name}"), 0);
-            assert!(told.starts_with(&format!("● commit {}: ", &sha[..8])) && told.contains("team/app main"), "{told}");
-            assert!(!told.contains('@'), "{told}");
+            let printed = test_env.ends(&format!("why {name}"), 0);
+            assert!(printed.starts_with(&format!("● commit {}: ", &sha[..8])) && printed.contains("team/app main"), "{printed}");
+            assert!(!printed.contains('@'), "{printed}");
         }
         let too_short = &sha[..6];
         test_env.ends(&format!("why {too_short}"), 1);

@@ -1,4 +1,4 @@
-//! Which projects and branches are collected, what is said of those that cannot be, and how far a run is.
+//! Which projects and branches are collected, how others are reported, and the progress of a run.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ on_both_databases! {
         world.start().await.unwrap();
         let names: Vec<String> = rows(&fixture.db).await.into_iter().map(|row| row.branch).collect();
         assert_eq!(names, ["main", "release/1"]);
-        // What was collected before is left out, too, unless somebody adds it.
+        // Projects collected before are left out, too, unless they are added explicitly.
         for (keys, added, expected) in [
             ("projects = [\"team/app\"]\nexclude = [\"team/*\"]", None, vec!["main", "release/1"]),
             ("projects = [\"team/app\"]\nexclude_branches = [\"release/*\"]\nexclude = [\"team/*\"]", None, vec!["main"]),
@@ -82,7 +82,7 @@ on_both_databases! {
     }
 
     async fn patterns_that_leave_nothing_over_are_a_line(fixture) {
-        for (keys, said) in [
+        for (keys, message) in [
             ("group = [\"a\", \"b\"]\ninclude = [\"b/*\"]", Some("group `a`: `include` and `exclude` leave out 3 projects")),
             ("membership = true\nexclude = [\"*\"]\nprojects = [1]", Some("memberships: `include` and `exclude` leave out 6 projects")),
             ("group = \"a\"\nbranches = [\"nothing/*\"]\nprojects = [1]", Some("fit no branch of 3 projects")),
@@ -90,14 +90,14 @@ on_both_databases! {
         ] {
             let world = World::new(&fixture.db, keys).await;
             add_projects(&world.gitlab);
-            let said_of_it = match world.bulk(&CancellationToken::new()).start(None, Sharing::Alone).await.unwrap() {
+            let problems = match world.bulk(&CancellationToken::new()).start(None, Sharing::Alone).await.unwrap() {
                 Ended::Worked(outcome) => outcome.problems,
                 Ended::Nothing(problems) => problems,
                 other => panic!("{other:?}"),
             };
-            let lines: Vec<String> = said_of_it.iter().map(ToString::to_string).collect();
-            assert_eq!(lines.len(), usize::from(said.is_some()), "{keys}: {lines:?}");
-            assert!(said.is_none_or(|said| lines[0].contains(said)), "{keys}: {lines:?}");
+            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            assert_eq!(lines.len(), usize::from(message.is_some()), "{keys}: {lines:?}");
+            assert!(message.is_none_or(|message| lines[0].contains(message)), "{keys}: {lines:?}");
         }
     }
 
@@ -116,7 +116,7 @@ on_both_databases! {
     async fn a_project_that_the_token_cannot_see_into_is_a_line(fixture) {
         let world = World::new(&fixture.db, "projects = [\"a/one\", \"d/three\"]").await;
         add_projects(&world.gitlab);
-        // A guest is told neither the default branch nor whether there is a repository.
+        // A guest sees neither the default branch nor whether there is a repository.
         world.gitlab.set_fault(|asked| {
             let is_hidden = asked.segments == ["projects", "d/three"];
             is_hidden.then_some(Fault::Edit(|project| {
@@ -137,8 +137,8 @@ on_both_databases! {
         world.gitlab.add_synthetic(1, "big/app", 450);
         world.gitlab.set_fault(|asked| asked.is_for_commits().then(|| Fault::Headers(vec![("x-total", Some("450".into()))])));
         let steps: Arc<Mutex<Vec<RunProgress>>> = Arc::default();
-        let heard = Arc::clone(&steps);
-        let bulk = world.bulk(&CancellationToken::new()).watched(Arc::new(move |step| heard.lock().unwrap().push(step.clone())));
+        let sink = Arc::clone(&steps);
+        let bulk = world.bulk(&CancellationToken::new()).watched(Arc::new(move |step| sink.lock().unwrap().push(step.clone())));
         bulk.start(None, Sharing::Alone).await.unwrap();
         let steps = steps.lock().unwrap();
         let reading: Vec<_> = steps.iter().filter_map(|step| step.reading.as_ref()).collect();
@@ -163,12 +163,12 @@ on_both_databases! {
             needs.iter().map(|need| need.text.to_string()).collect::<Vec<_>>()
         };
         refuse("{\"message\":\"403 Forbidden\"}");
-        let mut told = Vec::new();
+        let mut counts = Vec::new();
         for _ in 0..3 {
             assert_eq!(world.start().await.unwrap().run.run.failed_count, 1);
-            told.push(messages().await);
+            counts.push(messages().await);
         }
-        assert_eq!(told, [1, 1, 1]);
+        assert_eq!(counts, [1, 1, 1]);
         let waiting = needs().await;
         assert!(waiting.len() == 1 && waiting[0].contains("a/one main") && waiting[0].contains("Reporter"), "{waiting:?}");
         refuse("{\"message\":\"403 For another reason\"}");
@@ -223,8 +223,8 @@ fn what_is_wrong_with_the_keys_is_told_with_its_place() {
             Err(problems) => problems,
             Ok(config) => tsuzuki::commits::GitSource::read(&config.jobs[0]).err().unwrap(),
         };
-        let said = problems.render(config::Colour::Never);
-        assert!(said.contains(message) && said.contains("test.toml:"), "{line}: {said}");
+        let rendered = problems.render(config::Colour::Never);
+        assert!(rendered.contains(message) && rendered.contains("test.toml:"), "{line}: {rendered}");
     }
 }
 
@@ -237,11 +237,11 @@ on_both_databases! {
         let said = test_env.ends("status", 0);
         assert!(said.contains("Not run yet: collected by `bulk start` "), "{said}");
         for again in ["retry-failed", "resume", "cancel", "show"] {
-            let said = test_env.ends(&format!("bulk {again} 550e8400-e29b-41d4-a716-446655440000"), 2);
-            assert!(said.contains("there is no run 550e8400"), "{said}");
+            let message = test_env.ends(&format!("bulk {again} 550e8400-e29b-41d4-a716-446655440000"), 2);
+            assert!(message.contains("there is no run 550e8400"), "{message}");
         }
-        let said = test_env.ends("branch rm team/app main --data", 2);
-        assert!(said.contains("2500 commits") && said.contains("--yes"), "{said}");
+        let message = test_env.ends("branch rm team/app main --data", 2);
+        assert!(message.contains("2500 commits") && message.contains("--yes"), "{message}");
         assert!(test_env.ends("branch rm team/app main --data --yes", 0).contains("Deleted 2500 commits"));
         assert!(test_env.ends("commits stats", 0).contains("0 commits"));
         // It is not collected any more.

@@ -30,7 +30,7 @@ fn add_team(gitlab: &GitLab, projects: i64, commits: usize) {
     }
 }
 
-/// The counters of every run agree with its rows, and the seed's rules hold.
+/// The counters of every run agree with its rows, and the rules of the seed hold.
 async fn check_books(db: &Db) -> Vec<RunRow> {
     let books = db
         .read(|tx| {
@@ -165,7 +165,7 @@ on_both_databases! {
         assert_eq!((leased().await, claim(fixture.db.clone(), "code").await), (3, None));
         fixture.clock.set(right);
         assert_eq!(leased().await, 0, "nobody is in the way");
-        // Whoever is still at work renews, and keeps it.
+        // A live worker renews its lease and keeps it.
         let at_work = taken.remove(0);
         assert!(fixture.db.write(move |tx| run::renew(tx, &at_work, 0)).await.unwrap());
         assert_eq!(leased().await, 1);
@@ -378,7 +378,7 @@ on_both_databases! {
             world.gitlab.reset_fault();
             let asked = world.gitlab.requests().len();
             fixture.clock.advance(Duration::from_secs(1800));
-            // Another client, as another process has it.
+            // Another client, as in another process.
             match world.start().await {
                 Ok(outcome) => assert!(outcome.waiting_until.is_some_and(|until| until > fixture.clock.now())),
                 Err(failure) => assert!(failure.to_string().contains("asked us to wait until"), "{failure}"),
@@ -482,7 +482,7 @@ pub(crate) fn tick(clock: &Clock) -> tokio::task::JoinHandle<()> {
     })
 }
 
-/// The program with a job for a GitLab of the test's own, and a database in a file.
+/// The program with a job for the test's GitLab, and a database in a file.
 struct Program {
     gitlab: GitLab,
     test_env: TestEnv,
@@ -510,7 +510,7 @@ impl Program {
         ends_with(&self.run(line).await, code)
     }
 
-    /// Runs a command that dies at a point; answers whether it has.
+    /// Runs a command that dies at a point; returns whether it did.
     async fn dies_at(&self, point: &str, line: &str) -> bool {
         let mut command = self.command(line);
         command.env("TSUZUKI_FAIL_AT", point);
@@ -522,7 +522,7 @@ impl Program {
         Db::open(place, Open::Existing, Clock::system()).await.unwrap()
     }
 
-    /// A command that has asked twice for a page which never comes.
+    /// A command waiting for a page that never comes, after two requests.
     async fn hang(&self, line: &str, page: &'static str) -> Child {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
@@ -541,14 +541,14 @@ impl Program {
     }
 }
 
-/// The program dies at a named point, again and again at different ones, and every next start goes on.
+/// The program dies at different named points, and every next start continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_dies_at_any_point_leaves_a_run_that_the_next_one_finishes() {
     let program = Program::new(GROUP).await;
     let repo = Repo::create(program.test_env.path(), "app");
     repo.commit_many(330);
     program.gitlab.add_repository(99, "team/app", &repo.dir);
-    // More than the nine lives below can finish, however their workers take turns.
+    // More than the nine lives below can complete, however their workers are scheduled.
     add_team(&program.gitlab, 20, 320);
     let points = [
         "commits.page",
@@ -589,7 +589,7 @@ async fn a_process_that_dies_at_any_point_leaves_a_run_that_the_next_one_finishe
     db.close().await;
 }
 
-/// The program dies between two steps of marking what a rewind has lost.
+/// The program dies between two steps of marking the commits that a rewind has lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_dies_while_it_marks_lost_commits_is_continued() {
     let program = Program::new(GROUP).await;
@@ -627,7 +627,7 @@ async fn a_process_that_is_killed_is_replaced_at_once() {
     let program = Program::new(GROUP).await;
     add_team(&program.gitlab, 4, 300);
     let mut child = program.hang("bulk start -q", "3").await;
-    // While it lives, another start is refused and told who and since when.
+    // While it lives, another start is refused with its process and since when it runs.
     let words = program.ends("bulk start", 6).await;
     assert!(words.contains(&format!("process {}", child.id())) && words.contains("since 20"), "{words}");
     assert!(words.contains("--join"), "{words}");
@@ -639,8 +639,8 @@ async fn a_process_that_is_killed_is_replaced_at_once() {
     program.gitlab.reset_fault();
     let ended = program.run("bulk start --json").await;
     assert!(!ends_with(&ended, 0).contains(TOKEN));
-    let told: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
-    assert_eq!(told["new_commits_count"], 1200);
+    let report: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!(report["new_commits_count"], 1200);
     let db = program.open().await;
     assert_eq!(check_books(&db).await.len(), 1);
     assert_eq!(rows(&db).await.len(), 1200);
@@ -696,7 +696,7 @@ async fn ctrl_c_says_how_to_continue() {
     db.close().await;
 }
 
-/// A new database, a branch added by hand, and the listings around it.
+/// A new database, a branch added explicitly, and its listings.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_single_branch_is_collected_into_an_empty_database() {
     let program = Program::new("").await;

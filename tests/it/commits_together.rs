@@ -1,4 +1,4 @@
-//! Several `commits` jobs over one database: each keeps to its own settings, hears of its own runs, and stops no other.
+//! Several `commits` jobs over one database: each uses its own settings, reports its own runs, and stops no other.
 
 use std::time::Duration;
 
@@ -81,16 +81,17 @@ async fn runs(db: &Db) -> Vec<run::RunRow> {
     db.read(|tx| run::list_runs(tx, 100)).await.unwrap()
 }
 
-/// Who was told of which run, in order.
-async fn told(db: &Db) -> Vec<(String, String)> {
+/// The announced runs by job, sorted.
+async fn announcements(db: &Db) -> Vec<(String, String)> {
     let queued = db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 50)).await.unwrap();
-    let mut told: Vec<_> = queued.into_iter().map(|row| (row.job_name.to_string(), row.subject)).collect();
-    told.sort();
-    told
+    let mut announcements: Vec<_> =
+        queued.into_iter().map(|row| (row.job_name.to_string(), row.subject)).collect();
+    announcements.sort();
+    announcements
 }
 
-/// A run of `job` that has ended with a failure, and that nobody was told of: its process died in between.
-async fn add_untold(db: &Db, job: &'static str) -> RunId {
+/// A run of `job` that has failed without an announcement, because its process died in between.
+async fn add_unannounced(db: &Db, job: &'static str) -> RunId {
     let id = RunId::random();
     db.write(move |tx| {
         let now = tx.now();
@@ -141,17 +142,17 @@ on_both_databases! {
         let mut expected = Vec::new();
         for order in [["two", "one"], ["one", "two"]] {
             for _ in 0..2 {
-                let id = add_untold(&fixture.db, "one").await;
+                let id = add_unannounced(&fixture.db, "one").await;
                 fixture.clock.advance(Duration::from_secs(1));
                 expected.push(("one".to_owned(), format!("run:{id}")));
             }
-            // A run of a job that this config does not have is left to whoever has it.
-            add_untold(&fixture.db, "elsewhere").await;
+            // A run of a job that this config does not have is left to a process that has it.
+            add_unannounced(&fixture.db, "elsewhere").await;
             for name in order {
                 turn(&app, &[name], &CancellationToken::new()).await;
             }
             expected.sort();
-            assert_eq!(told(&fixture.db).await, expected, "{order:?}");
+            assert_eq!(announcements(&fixture.db).await, expected, "{order:?}");
         }
         let left = fixture.db.read(|tx| tx.count(sql!("SELECT COUNT(*) FROM bulk_collection_runs WHERE told_at IS NULL"), params![])).await.unwrap();
         assert_eq!(left, 2);
@@ -168,9 +169,9 @@ on_both_databases! {
         hide_from_others(&gitlab);
         let report = report(&app, "two").await;
         assert!(report.problems.is_empty(), "{report:?}");
-        assert_eq!(told(&fixture.db).await, [("one".to_owned(), format!("run:{cut_off}"))]);
+        assert_eq!(announcements(&fixture.db).await, [("one".to_owned(), format!("run:{cut_off}"))]);
         turn(&app, &["one", "two"], &CancellationToken::new()).await;
-        assert_eq!(told(&fixture.db).await.len(), 1);
+        assert_eq!(announcements(&fixture.db).await.len(), 1);
         assert_eq!(rows(&fixture.db).await.len(), 4);
     }
 
@@ -232,7 +233,7 @@ on_both_databases! {
             let own = all.iter().find(|run| run.job_name.as_deref() == Some("two") && run.status == RunStatus::Completed).unwrap();
             assert!(own.success_count == 1, "{change}: {own:?}");
             let expected = ("one".to_owned(), format!("run:{cut_off}"));
-            assert_eq!(told(&fixture.db).await.contains(&expected), change != "removed", "{change}");
+            assert_eq!(announcements(&fixture.db).await.contains(&expected), change != "removed", "{change}");
             fixture.clock.advance(Duration::from_secs(1));
         }
     }
@@ -310,14 +311,14 @@ on_both_databases! {
         let hidden = |more: &str| job("hidden", &gitlab, "token-hidden", &format!("hide_emails = true\n{more}"));
         let plain = job("plain", &gitlab, "token-plain", both);
         let shown = |rows: &[crate::commits::world::Stored]| rows.iter().filter(|row| row.author_email.contains('@')).count();
-        // Whoever comes first keeps it while it names it, …
+        // The first job keeps it as long as its config names it, …
         let first = app(&fixture.db, &(hidden(both) + &plain));
         for name in ["hidden", "plain", "plain"] {
             turn(&first, &[name], &CancellationToken::new()).await;
             commit(&p1, "2025-07-07T00:00:00Z");
         }
         assert_eq!(shown(&rows(&fixture.db).await), 0);
-        // … whoever names it takes what the other no longer names, once that one has looked …
+        // … another job that names it takes it over, once the first has run without naming it …
         let second = app(&fixture.db, &(hidden("") + &plain));
         for name in ["hidden", "plain"] {
             turn(&second, &[name], &CancellationToken::new()).await;
@@ -325,7 +326,7 @@ on_both_databases! {
         }
         let taken = shown(&rows(&fixture.db).await);
         assert!(taken >= 1, "the other has taken it over");
-        // … and what a job leaves behind that is removed falls to one that is there, though it does not name it.
+        // … and if a job is removed, its branches go to one that exists, even if that does not name them.
         let third = app(&fixture.db, &hidden(""));
         let report = report(&third, "hidden").await;
         assert!(report.problems.is_empty() && report.summary.to_string().contains("1 of 1 branches up to date"), "{report:?}");
@@ -353,7 +354,7 @@ on_both_databases! {
     }
 }
 
-/// What `bulk start` uses: all jobs of the config.
+/// The jobs for `bulk start`: all jobs of the config.
 fn bulk(app: &App) -> Bulk {
     Bulk::new(app.env.clone(), GitSource::list(&app.env.jobs), Progress::default(), CancellationToken::new())
 }

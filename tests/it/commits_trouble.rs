@@ -1,4 +1,4 @@
-//! A Git host in trouble: broken projects beside sound ones, and what is no answer of GitLab at all.
+//! A Git host in trouble: broken projects beside healthy ones, and answers that do not come from GitLab.
 
 use std::path::Path;
 use std::time::Duration;
@@ -41,7 +41,7 @@ on_both_databases! {
         assert!(tries == 8 && took > Duration::from_secs(120) && took < Duration::from_secs(200), "{tries} {took:?}");
         assert_eq!(broken().await.0, 1, "once, while nothing else is answered");
         ticking.abort();
-        // The clock stands still: nobody waits.
+        // The clock is fixed: nothing waits.
         let before = asked();
         let head = client.fetch_head(2, "main", &stop).await.unwrap();
         assert_eq!((asked() - before, client.find_pause()), (1, None));
@@ -63,8 +63,8 @@ on_both_databases! {
             world.gitlab.set_fault(move |_| Some(Fault::Status(status, vec![("content-type", "text/html".into())], page)));
             let outcome = world.start().await.unwrap();
             assert_eq!((outcome.run.run.success_count, outcome.run.run.failed_count), (0, 1), "{outcome:?}");
-            let said = format!("HTTP {status}): check `gitlab`");
-            assert!(outcome.problems.iter().all(|why| why.to_string().contains(&said)), "{:?}", outcome.problems);
+            let message = format!("HTTP {status}): check `gitlab`");
+            assert!(outcome.problems.iter().all(|why| why.to_string().contains(&message)), "{:?}", outcome.problems);
             let known = fixture.db.read(|tx| projects::list(tx, None)).await.unwrap();
             assert!(known[0].removed_at.is_none(), "a page of a proxy removes no project");
         }
@@ -90,8 +90,8 @@ on_both_databases! {
         world.gitlab.set_fault(move |_| Some(Fault::Status(301, vec![("location", there.clone())], "")));
         let ended = world.bulk(&CancellationToken::new()).start(None, Sharing::Alone).await.unwrap();
         let Ended::Nothing(problems) = ended else { panic!("{ended:?}") };
-        let said = problems[0].to_string();
-        assert!(said.contains(&format!("redirects to {origin}, where the token is not sent")), "{said}");
+        let message = problems[0].to_string();
+        assert!(message.contains(&format!("redirects to {origin}, where the token is not sent")), "{message}");
         assert!(other.requests().iter().all(|asked| asked.token.is_none()));
     }
 
@@ -108,12 +108,12 @@ on_both_databases! {
         });
         let test_env = TestEnv::on(&fixture, &config_text(&gitlab.url(), TOKEN, "group = \"team\""));
         test_env.ends("bulk start", 3);
-        let said = err(&test_env.run(&["status"]));
-        let lines: Vec<&str> = said.lines().filter(|line| line.contains("cannot be collected since")).collect();
-        assert_eq!(lines.len(), 5, "{said}");
-        assert!(lines.iter().filter(|line| line.contains(" and 1 more ")).all(|line| line.contains("HTTP 430") && line.contains("`tsuzuki branch ls`")), "{said}");
-        assert!(said.contains("… and 1 more"), "{said}");
-        assert!(!said.contains("--failing"), "that lists jobs, and none fails: {said}");
+        let message = err(&test_env.run(&["status"]));
+        let lines: Vec<&str> = message.lines().filter(|line| line.contains("cannot be collected since")).collect();
+        assert_eq!(lines.len(), 5, "{message}");
+        assert!(lines.iter().filter(|line| line.contains(" and 1 more ")).all(|line| line.contains("HTTP 430") && line.contains("`tsuzuki branch ls`")), "{message}");
+        assert!(message.contains("… and 1 more"), "{message}");
+        assert!(!message.contains("--failing"), "that lists jobs, and none fails: {message}");
         assert!(test_env.ends("status --failing", 0).contains("No job fails or waits."));
         for name in ["team/p3/main", "team/p3 main"] {
             assert!(test_env.run(&["why", name]).status.success(), "{name}");
@@ -130,7 +130,7 @@ on_both_databases! {
         let target = |project_id| Target { project_id, branch_name: "main".into(), host: host.clone(), job_name: Some("code".into()) };
         let targets: Vec<Target> = (1..=3).map(target).collect();
         fixture.db.write(move |tx| run::register(tx, run_id, None, &targets)).await.unwrap().unwrap();
-        // Somebody takes a target, and is never heard of again.
+        // A process claims a target and dies.
         let elsewhere = Owner::this_process();
         fixture.db.claim(move |tx| run::claim(tx, &run_id, &host, "code", &elsewhere)).await.unwrap().unwrap();
         let join = async |bulk: Bulk| match bulk.start(None, Sharing::Join).await.unwrap() {
@@ -156,7 +156,7 @@ fn the_address_of_the_api_is_not_that_of_gitlab() {
         let text = config_text(address, TOKEN, "group = \"team\"");
         let config = config::parse(&text, Path::new("t.toml"), tsuzuki::app::kinds(), &Env::of([])).unwrap();
         let problems = tsuzuki::commits::GitSource::read(&config.jobs[0]).err().unwrap();
-        let said = problems.render(config::Colour::Never);
-        assert!(said.contains(&format!("without `api/v4`: {base}")), "{said}");
+        let message = problems.render(config::Colour::Never);
+        assert!(message.contains(&format!("without `api/v4`: {base}")), "{message}");
     }
 }

@@ -13,7 +13,7 @@ use tsuzuki::time::Clock;
 
 use crate::databases::{place_at, test_start};
 
-/// The process that the test below starts eight times; it reserves until the quota says no.
+/// The process that the test below starts eight times; it reserves until the quota is used up.
 #[test]
 #[ignore = "started as a process of its own by another test"]
 fn reserving_process() {

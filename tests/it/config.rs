@@ -1,4 +1,4 @@
-//! The config file: what is read, what is refused, and what the user is told.
+//! The config file: what is read, what is refused, and the messages.
 #![allow(dead_code, reason = "the structs stand for those of owners, and are read for their errors")]
 
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ struct Blog {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Books {
-    /// What to search for.
+    /// The search queries.
     queries: Vec<String>,
     /// Books in one mail.
     mail_limit: Option<u32>,
@@ -78,7 +78,7 @@ struct Gemini {
 struct Web {
     /// The address to listen on.
     listen: Option<String>,
-    /// Who may look.
+    /// Access settings.
     auth: Option<Auth>,
 }
 
@@ -119,18 +119,18 @@ fn every_bad_file_gets_the_diagnostics_beside_it() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         let problems = parse(&text).expect_err(&format!("{} is accepted", file.display()));
-        let said = problems.render(Colour::Never) + "\n";
+        let rendered = problems.render(Colour::Never) + "\n";
         for secret in ["literal", "hunter2", "123456"] {
-            assert!(!said.contains(secret), "{} shows a secret:\n{said}", file.display());
+            assert!(!rendered.contains(secret), "{} shows a secret:\n{rendered}", file.display());
         }
         let with_crlf = parse(&text.replace('\n', "\r\n")).unwrap_err();
-        assert_eq!(with_crlf.render(Colour::Never) + "\n", said, "{} with CRLF", file.display());
+        assert_eq!(with_crlf.render(Colour::Never) + "\n", rendered, "{} with CRLF", file.display());
         let expected = file.with_extension("txt");
         if std::env::var_os("UPDATE_FIXTURES").is_some() {
-            std::fs::write(&expected, &said).unwrap();
+            std::fs::write(&expected, &rendered).unwrap();
         }
-        if std::fs::read_to_string(&expected).ok().as_ref() != Some(&said) {
-            stale.push(format!("{}:\n{said}", file.display()));
+        if std::fs::read_to_string(&expected).ok().as_ref() != Some(&rendered) {
+            stale.push(format!("{}:\n{rendered}", file.display()));
         }
     }
     assert!(stale.is_empty(), "{}", stale.join("\n"));
@@ -231,9 +231,12 @@ fn the_environment_stands_above_the_file() {
 
     let env = Env::of([("APP_TZ", "Asia/Tokio"), ("DAILY_BOOKS_API_LIMIT", "-1")]);
     let problems = config::parse("", Path::new("t.toml"), KINDS, &env).unwrap_err();
-    let said = problems.to_string();
-    assert!(said.contains("$APP_TZ:1:1") && said.contains("did you mean \"Asia/Tokyo\"?"), "{said}");
-    assert!(said.contains("$DAILY_BOOKS_API_LIMIT:1:1"), "{said}");
+    let rendered = problems.to_string();
+    assert!(
+        rendered.contains("$APP_TZ:1:1") && rendered.contains("did you mean \"Asia/Tokyo\"?"),
+        "{rendered}"
+    );
+    assert!(rendered.contains("$DAILY_BOOKS_API_LIMIT:1:1"), "{rendered}");
 }
 
 #[test]
@@ -262,22 +265,22 @@ fn the_file_is_found_where_the_documentation_says() {
 fn a_file_that_cannot_be_read_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tsuzuki.toml");
-    let said = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
-    assert!(said.contains("there is no such file") && said.contains("tsuzuki init"), "{said}");
+    let rendered = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
+    assert!(rendered.contains("there is no such file") && rendered.contains("tsuzuki init"), "{rendered}");
     std::fs::write(&path, b"[app]\nuser_agent = \"\xff\"\n").unwrap();
-    let said = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
-    assert!(said.contains("not UTF-8") && said.contains("tsuzuki.toml:2:15"), "{said}");
+    let rendered = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
+    assert!(rendered.contains("not UTF-8") && rendered.contains("tsuzuki.toml:2:15"), "{rendered}");
     let wide: Vec<u8> = "\u{feff}[app]\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     std::fs::write(&path, wide).unwrap();
-    let said = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
-    assert!(said.contains("the file is UTF-16") && said.contains("save it as UTF-8"), "{said}");
+    let rendered = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
+    assert!(rendered.contains("the file is UTF-16") && rendered.contains("save it as UTF-8"), "{rendered}");
     std::fs::write(&path, "\u{feff}[app]\r\nlanguage = \"en\"\r\ntimezon = \"UTC\"\r\n").unwrap();
     let problems = config::load(&path, KINDS, &Env::of([])).unwrap_err();
     let problem = problems.iter().next().unwrap();
     assert_eq!((problems.len(), problem.line(), problem.column()), (1, 3, 1), "{problems}");
     std::fs::write(&path, "\u{feff}ap = 1\r\n").unwrap();
-    let said = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
-    assert!(said.contains("tsuzuki.toml:1:1") && said.contains("1 | ap = 1\n  | ^^"), "{said}");
+    let rendered = config::load(&path, KINDS, &Env::of([])).unwrap_err().to_string();
+    assert!(rendered.contains("tsuzuki.toml:1:1") && rendered.contains("1 | ap = 1\n  | ^^"), "{rendered}");
 }
 
 proptest! {
@@ -342,8 +345,8 @@ fn secrets_are_looked_up_late_and_beside_the_file() {
     assert_eq!(web.auth.as_ref().unwrap().password.reveal().unwrap().expose(), "cred-secret-77");
     assert!(token("d").reveal().unwrap_err().to_string().contains("gone"));
 
-    let said = format!("{:?} {} {:?}", token("c"), token("b"), token("c").reveal());
-    assert_eq!(said, "Secret([redacted]) [redacted]${B_TOKEN} Ok([redacted])");
+    let rendered = format!("{:?} {} {:?}", token("c"), token("b"), token("c").reveal());
+    assert_eq!(rendered, "Secret([redacted]) [redacted]${B_TOKEN} Ok([redacted])");
     assert_eq!(config::redact("x env-secret-77 file-secret-77"), "x [redacted] [redacted]");
     assert!(!format!("{config:?}").contains("literal-secret-77"));
     assert!(!config.masked_text().contains("literal-secret-77"));
@@ -370,14 +373,14 @@ fn missing_secrets_are_reported_with_their_places_and_badly_kept_ones_too() {
     let config = config::parse(text, &directory.path().join("t.toml"), KINDS, &env).unwrap();
     let missing = config.list_missing_secrets();
     let whys: Vec<String> = missing.iter().map(|one| one.why.to_string()).collect();
-    let said: Vec<_> =
+    let rendered: Vec<_> =
         missing.iter().zip(&whys).map(|(one, why)| (one.line, one.key.as_str(), why.as_str())).collect();
     let gone = format!(
         "the secret file `{}` cannot be read: No such file or directory (os error 2)",
         directory.path().join("gone").display()
     );
     assert_eq!(
-        said,
+        rendered,
         [
             (2, "store.url", "GONE_PW is not set"),
             (5, "api_key", "GONE_KEY is not set"),

@@ -1,4 +1,4 @@
-//! What is wrong with a config file is told in Japanese, too: every broken file of the tests, and one for each check of the
+//! Problems of a config file are reported in Japanese, too: every broken file of the tests, and one for each check of the
 //! kinds.
 
 use std::path::{Path, PathBuf};
@@ -11,27 +11,29 @@ use tsuzuki::time::Clock;
 
 /// Whether nothing but names, quotations and words of libraries is in English.
 fn is_japanese(phrase: &Phrase) -> bool {
-    let said = Speech { language: Language::Ja, zone: None }.phrase(phrase);
+    let rendered = Speech { language: Language::Ja, zone: None }.phrase(phrase);
     // The parser of TOML, the system and libraries speak English only.
-    if said.starts_with("TOML の書式の誤り：") {
+    if rendered.starts_with("TOML の書式の誤り：") {
         return true;
     }
     let of_others = ["No such file", "failed to parse header value"];
-    let said = of_others.into_iter().fold(&*said, |said, words| said.split(words).next().unwrap_or_default());
-    // What stands in quotes comes from the file.
+    let rendered = of_others
+        .into_iter()
+        .fold(&*rendered, |rendered, words| rendered.split(words).next().unwrap_or_default());
+    // Quoted text comes from the file.
     let outside = |text: &str, quote: char| text.split(quote).step_by(2).collect::<Vec<_>>().join(" _ ");
-    let prose = outside(&outside(said, '`'), '"');
+    let prose = outside(&outside(rendered, '`'), '"');
     let words = |run: &str| run.split_whitespace().filter(|word| word.len() > 1).count();
     let longest = prose.split(|c: char| !(c.is_ascii_alphabetic() || c == ' ')).map(words).max();
-    !said.is_ascii() && longest < Some(3)
+    !rendered.is_ascii() && longest < Some(3)
 }
 
 fn assert_japanese(file: &str, problem: &Problem) {
     for phrase in
         [Some(&problem.message), problem.label.as_ref(), problem.hint.as_ref()].into_iter().flatten()
     {
-        let said = Speech { language: Language::Ja, zone: None }.phrase(phrase);
-        assert!(phrase.is_empty() || is_japanese(phrase), "{file}: {said}");
+        let rendered = Speech { language: Language::Ja, zone: None }.phrase(phrase);
+        assert!(phrase.is_empty() || is_japanese(phrase), "{file}: {rendered}");
     }
 }
 

@@ -47,20 +47,25 @@ fn a_key_without_effect_is_refused_where_it_is_written_and_nowhere_else() {
     ] {
         for kind in kinds(place) {
             let text = if place == TableKind::Job { job(kind.name, line) } else { channel(kind.name, line) };
-            let told = match parse(&text) {
+            let rendered = match parse(&text) {
                 Ok(_) => String::new(),
                 Err(problems) => problems.render(Colour::Never),
             };
             match kind.unused.iter().find(|(unused, _)| *unused == key) {
                 Some((_, why)) => {
                     let line = if place == TableKind::Job { 4 } else { 3 };
-                    assert!(told.contains(&format!("`{key}` has no effect in a")), "{}: {told}", kind.name);
                     assert!(
-                        told.contains(&format!("tsuzuki.toml:{line}:")) && told.contains(&why().to_string()),
-                        "{told}"
+                        rendered.contains(&format!("`{key}` has no effect in a")),
+                        "{}: {rendered}",
+                        kind.name
+                    );
+                    assert!(
+                        rendered.contains(&format!("tsuzuki.toml:{line}:"))
+                            && rendered.contains(&why().to_string()),
+                        "{rendered}"
                     );
                 }
-                None => assert_eq!(told, "", "{} with {key}", kind.name),
+                None => assert_eq!(rendered, "", "{} with {key}", kind.name),
             }
         }
     }
@@ -81,7 +86,7 @@ fn the_config_itself_names_no_kind_and_none_of_their_variables() {
         rust_files(&root().join("crates/config/src")).iter().filter(|file| !file.ends_with("tests.rs"))
     {
         let code = code_of(file);
-        // A key that is called `webhook` holds a secret, in whatever table.
+        // A key named `webhook` is a secret in any table.
         for word in words.iter().filter(|word| !(file.ends_with("mask.rs") && **word == "webhook")) {
             assert!(!code.contains(&format!("\"{word}")), "{} names {word}", file.display());
         }

@@ -6,12 +6,12 @@ use tempfile::TempDir;
 use tsuzuki::db::{Db, DbUrl, Dialect, Open};
 use tsuzuki::time::{Clock, Timestamp};
 
-/// A database of its own for one test, and a clock that the test moves.
+/// A database for one test, and a clock moved by the test.
 pub(crate) struct Fixture {
     pub(crate) db: Db,
     pub(crate) clock: Clock,
     pub(crate) place: DbUrl,
-    /// Holds the SQLite file; also a place for other files of the test.
+    /// Contains the SQLite file; also for other files of the test.
     pub(crate) dir: TempDir,
     schema: Option<Schema>,
 }
@@ -25,7 +25,7 @@ impl Fixture {
         }
     }
 
-    /// Runs SQL that only a person or another version would write.
+    /// Runs SQL that the program itself would not.
     pub(crate) fn execute_batch(&self, text: &str) {
         match &self.place {
             DbUrl::File(path) => rusqlite::Connection::open(path).unwrap().execute_batch(text).unwrap(),
@@ -33,13 +33,13 @@ impl Fixture {
         }
     }
 
-    /// Another connection to the same database, as another process would have.
+    /// Another connection to the same database, as in another process.
     pub(crate) async fn open_again(&self) -> Db {
         Db::open(self.place.clone(), Open::Existing, self.clock.clone()).await.unwrap()
     }
 }
 
-/// When tests begin, unless they say otherwise.
+/// The default start time of tests.
 pub(crate) fn test_start() -> Timestamp {
     "2026-01-15T00:02:11.123Z".parse().unwrap()
 }
@@ -49,7 +49,7 @@ pub(crate) fn run<F: Future<Output = ()>>(dialect: Dialect, test: impl FnOnce(Fi
     run_with_clock(dialect, Clock::manual(test_start()), test);
 }
 
-/// The place that `place.to_string()` and a schema's address name; for what is handed to a child process.
+/// The `DbUrl` with the address of a schema, to be passed to a child process.
 pub(crate) fn place_at(address: &str) -> DbUrl {
     match address.strip_prefix("sqlite:") {
         Some(path) => DbUrl::File(path.into()),
@@ -57,7 +57,7 @@ pub(crate) fn place_at(address: &str) -> DbUrl {
     }
 }
 
-/// The same with a clock of the test's own.
+/// The same with a clock given by the test.
 pub(crate) fn run_with_clock<F: Future<Output = ()>>(
     dialect: Dialect,
     clock: Clock,
@@ -104,7 +104,7 @@ impl Drop for Schema {
     }
 }
 
-/// The client blocks, and blocks in its drop: it lives on a thread of its own.
+/// The client blocks, also when it is dropped, so it has its own thread.
 fn on_server(server: &str, text: &str) {
     let (server, text) = (server.to_owned(), text.to_owned());
     std::thread::spawn(move || {

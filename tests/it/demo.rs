@@ -1,4 +1,4 @@
-//! `demo` as a newcomer meets it: the real program, its words, its pages, and what it leaves behind.
+//! `demo` as a new user sees it: the real program, its output, its pages, and the files that it leaves.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -19,7 +19,7 @@ fn demo(temporary: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
     command.arg("demo").args(args).current_dir(temporary).env_clear().env("TZ", "Asia/Tokyo");
     command.env("TMPDIR", temporary).env("HOME", temporary).env("TZ", "UTC");
-    // What a user may have set for a real installation must not leak into the demo.
+    // Settings of a real installation must not affect the demo.
     command.env("SMTP_HOST", "smtp.invalid").env("TSUZUKI_STORE_URL", "sqlite:/nowhere/x.db");
     command
         .env("COPY_PAGE_BASE_URL", "https://elsewhere.invalid")
@@ -48,7 +48,7 @@ fn names(directory: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// What the made-up servers received, as the journal has it: texts of posts, and mails.
+/// What the demo servers received, according to the journal: texts of posts, and mails.
 fn received(directory: &Path) -> (Vec<String>, Vec<smtp::Kept>) {
     let text = std::fs::read_to_string(directory.join(journal::FILE)).unwrap();
     let (mut posts, mut mails) = (Vec::new(), Vec::new());
@@ -183,8 +183,8 @@ fn a_directory_with_something_else_is_refused_and_left_alone() {
         "{err}"
     );
     assert_eq!(names(&directory), ["tsuzuki.toml".to_owned()].into());
-    let said = demo(temporary.path(), &["--keep", "mine", "--lang", "ja"]).output().unwrap().stderr;
-    assert!(String::from_utf8(said).unwrap().contains("デモのものではない `tsuzuki.toml`"));
+    let printed = demo(temporary.path(), &["--keep", "mine", "--lang", "ja"]).output().unwrap().stderr;
+    assert!(String::from_utf8(printed).unwrap().contains("デモのものではない `tsuzuki.toml`"));
     let output =
         demo(temporary.path(), &["--once", "--keep", "new", "--listen", "0.0.0.0:0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "open to the network without a password");
@@ -196,7 +196,7 @@ fn a_directory_with_something_else_is_refused_and_left_alone() {
     assert_eq!(output.status.code(), Some(2), "--json without --once");
 }
 
-/// Paths and ports differ from run to run; everything else is to be the same.
+/// Paths and ports differ between runs; everything else should be the same.
 fn normalised(text: &str) -> String {
     let word = |word: &str| match (word.contains("tsuzuki-demo-"), word.contains("127.0.0.1:")) {
         (true, _) if word.ends_with("/tsuzuki.toml") => "DIR/tsuzuki.toml".to_owned(),
@@ -307,9 +307,9 @@ fn count_before(text: &str, words: &str) -> usize {
 #[test]
 fn the_demo_says_the_numbers_of_the_listings_and_ends_with_the_next_step() {
     let temporary = tempfile::tempdir().unwrap();
-    let said = run(&mut demo(temporary.path(), &["--once", "--keep", "kept"]));
-    let lines: Vec<&str> = said.lines().collect();
-    let [.., look_inside, next] = lines[..] else { panic!("{said}") };
+    let printed = run(&mut demo(temporary.path(), &["--once", "--keep", "kept"]));
+    let lines: Vec<&str> = printed.lines().collect();
+    let [.., look_inside, next] = lines[..] else { panic!("{printed}") };
     assert_eq!(next, "Next: `tsuzuki init`");
     let command = look_inside.strip_prefix("Look inside:  tsuzuki ").unwrap();
     let tsuzuki = |words: &str| {
@@ -324,39 +324,39 @@ fn the_demo_says_the_numbers_of_the_listings_and_ends_with_the_next_step() {
         listed.as_array().unwrap().clone()
     };
     let items = list("item ls");
-    let recorded = count_before(&said, " press items");
-    assert_eq!(recorded + count_before(&said, " new in the feed"), items.len());
+    let recorded = count_before(&printed, " press items");
+    assert_eq!(recorded + count_before(&printed, " new in the feed"), items.len());
     let state = |words: &str| items.iter().filter(|item| item["state_words"] == words).count();
-    assert_eq!(count_before(&said, " posts sent"), state("posted"));
-    assert_eq!(count_before(&said, " rejected"), state("put off: not worth a post"));
-    assert_eq!(count_before(&said, " not ready yet"), state("put off: the page is not complete yet"));
+    assert_eq!(count_before(&printed, " posts sent"), state("posted"));
+    assert_eq!(count_before(&printed, " rejected"), state("put off: not worth a post"));
+    assert_eq!(count_before(&printed, " not ready yet"), state("put off: the page is not complete yet"));
 
     let entries = |change: &Json| change["detail"]["entries"].as_array().unwrap().len();
-    let new = count_before(&said, " new entries");
+    let new = count_before(&printed, " new entries");
     assert_eq!(new, list("change ls").iter().map(entries).sum::<usize>());
     let info = run_json(&mut tsuzuki("-c kept/tsuzuki.toml db info --json"));
-    assert_eq!(info["rows"]["blog_entries"], new + count_before(&said, " blog entries were there"));
+    assert_eq!(info["rows"]["blog_entries"], new + count_before(&printed, " blog entries were there"));
 
     let mail = &list("mail status")[0];
-    let chosen = count_before(&said, " chosen");
-    assert_eq!(mail["books"], count_before(&said, " new books"));
+    let chosen = count_before(&printed, " chosen");
+    assert_eq!(mail["books"], count_before(&printed, " new books"));
     assert_eq!(mail["delivered"], chosen);
-    assert_eq!(mail["undelivered"], count_before(&said, " queued for later digests"));
+    assert_eq!(mail["undelivered"], count_before(&printed, " queued for later digests"));
     assert_eq!(
         (list("book ls --limit 100").len(), list("token ls").len()),
-        (count_before(&said, " new books"), chosen)
+        (count_before(&printed, " new books"), chosen)
     );
 
     let branches = list("branch ls");
     let commits: i64 = branches.iter().map(|branch| branch["commits"].as_i64().unwrap()).sum();
-    assert_eq!(commits, i64::try_from(count_before(&said, " new commits")).unwrap());
-    assert_eq!(branches.len(), count_before(&said, " branches of "));
+    assert_eq!(commits, i64::try_from(count_before(&printed, " new commits")).unwrap());
+    assert_eq!(branches.len(), count_before(&printed, " branches of "));
 
     let (posts, mails) = received(&temporary.path().join("kept"));
     let sent = list("delivery ls");
     assert_eq!(
         (posts.len(), mails.len()),
-        (count_before(&said, " posts and "), count_before(&said, " mails."))
+        (count_before(&printed, " posts and "), count_before(&printed, " mails."))
     );
     assert!(sent.iter().all(|message| message["state"] == "sent") && sent.len() == posts.len() + mails.len());
 }
@@ -364,13 +364,13 @@ fn the_demo_says_the_numbers_of_the_listings_and_ends_with_the_next_step() {
 #[test]
 fn the_demo_speaks_japanese_and_counts_as_its_run_and_its_statistics_do() {
     let temporary = tempfile::tempdir().unwrap();
-    let said =
+    let printed =
         run(demo(temporary.path(), &["--once", "--keep", "kept", "--lang", "ja"]).env("LANG", "en_US.UTF-8"));
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.ja.md")).unwrap();
-    for line in said.lines().filter(|line| !line.contains("kept") && !line.starts_with("次は")) {
+    for line in printed.lines().filter(|line| !line.contains("kept") && !line.starts_with("次は")) {
         assert!(readme.contains(line), "README.ja.md shows another demo than: {line}");
     }
-    assert!(said.contains("次は `tsuzuki init`"), "{said}");
+    assert!(printed.contains("次は `tsuzuki init`"), "{printed}");
     let tsuzuki = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
         let command =
@@ -378,7 +378,7 @@ fn the_demo_speaks_japanese_and_counts_as_its_run_and_its_statistics_do() {
         run_json(command)
     };
     let status = tsuzuki(&["status", "code", "--json"]).to_string();
-    let line = said.lines().find(|line| line.starts_with("コミット")).unwrap();
+    let line = printed.lines().find(|line| line.starts_with("コミット")).unwrap();
     let stats = tsuzuki(&["commits", "stats", "--json"]);
     let distinct = stats["commits"].as_i64().unwrap() + stats["merges"].as_i64().unwrap();
     assert!(line.contains("新しいコミット 616 件") && status.contains("616 new commits"), "{line}\n{status}");

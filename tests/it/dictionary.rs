@@ -1,4 +1,4 @@
-//! One dictionary: the words that nobody outside would know do not come back as names in the code.
+//! The dictionary: private words that were replaced must not come back as names in the code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,7 @@ const GONE: &[&str] = &[
     "Doubted",
 ];
 
-/// The code without what stands between quotes: texts may speak of whatever they like.
+/// The code without strings, whose words do not matter.
 fn without_texts(code: &str) -> String {
     let code = code.replace("\\\\", "").replace("\\\"", "").replace("'\"'", "");
     code.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")
@@ -101,7 +101,7 @@ fn the_rule_sees_whole_names_only() {
     assert!(names(&code).contains("look") && !names(&code).contains("told"), "{code}");
 }
 
-/// Names that mean the same wherever they stand.
+/// Names that are checked everywhere.
 const CONVENTIONAL: &[&str] =
     &["Args", "Command", "Error", "Config", "Keys", "Row", "State", "Kind", "Inner"];
 
@@ -123,7 +123,7 @@ fn at_most_two_types_have_one_name() {
     let mut defined: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in sources().into_iter().filter(|file| !file.ends_with("tests.rs")) {
         let path = file.strip_prefix(crate::architecture::root()).unwrap().display().to_string();
-        // The made-up world mirrors the words of the services it stands for.
+        // The demo servers use the words of the services that they imitate.
         if path.starts_with("src/demo/") || path.contains("/tests/") {
             continue;
         }
@@ -142,11 +142,11 @@ fn the_rule_finds_types_of_every_visibility() {
     assert_eq!(types(code).collect::<Vec<_>>(), ["A", "B", "C"]);
 }
 
-/// Public types and functions of a file without a comment that says what they are for.
+/// Public types and functions of a file without a doc comment.
 fn list_undocumented(code: &str) -> Vec<&str> {
     const ITEMS: [&str; 5] = ["pub fn ", "pub async fn ", "pub struct ", "pub enum ", "pub trait "];
     let lines: Vec<&str> = code.lines().map(str::trim).collect();
-    // What a macro defines takes its comment from the call.
+    // An item defined by a macro has its comment in the call.
     let is_item =
         |at: &usize| ITEMS.iter().any(|item| lines[*at].starts_with(item)) && !lines[*at].contains('$');
     let is_documented = |at: &usize| {
@@ -170,8 +170,8 @@ fn public_types_and_functions_say_what_they_are_for() {
     assert_eq!(list_undocumented(code), ["pub enum B {}", "pub fn c() {}"]);
 }
 
-/// Files that may name a pipeline beside its folder: whoever lists them, tries them out or takes over old data, the
-/// commands of their own nouns, and the page that a mail about books leads to.
+/// Files outside of a pipeline's folder that may name it: the list of pipelines, tests and imports, the commands of its
+/// nouns, and the page linked by mails about books.
 const MAY_NAME_PIPELINES: &[&str] = &[
     "src/app/mod.rs",
     "src/lib.rs",

@@ -25,7 +25,7 @@ fn fixtures(folder: &str) -> Vec<(PathBuf, Value)> {
     pairs
 }
 
-/// What the program reads from a file.
+/// What the program parses from a file.
 fn inspect(kind: &str, file: &Path, options: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
     let output = command.args(["inspect", kind]).arg(file).args(options).output().unwrap();

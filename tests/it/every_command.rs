@@ -1,4 +1,4 @@
-//! What holds for every command of the tree: `--since`, ids that `why` knows, other words, and names that shells complete.
+//! Checks of every command of the tree: `--since`, ids that `why` finds, wrong words, and names for shell completion.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::channel_command::completed;
 use crate::test_env::{TestEnv, ends_with};
 
-/// A command, what it does, and the options and arguments that its page of the reference lists.
+/// A command, its description, and the options and arguments in the reference.
 struct Page {
     path: String,
     about: String,
@@ -39,7 +39,7 @@ fn demo() -> (TestEnv, PathBuf) {
     (test_env, kept)
 }
 
-/// What a listing of the demo has at this moment; without one, now.
+/// An argument from the demo's listings; without one, the present time.
 fn list(test_env: &TestEnv, kept: &Path, listing: &str, more: &[&str], now: Option<&str>) -> Vec<Json> {
     let words: Vec<&str> = listing.split(' ').chain(more.iter().copied()).chain(["--json"]).collect();
     let mut command = test_env.command(&words);
@@ -68,7 +68,7 @@ fn whatever_lists_by_time_begins_where_since_says() {
     assert!(seen >= 7, "only {seen} listings go by time");
 }
 
-/// Every listing, what its rows are called, and the sort of thing that `why` finds by that name.
+/// Every listing, the id of its rows, and the kind of thing that `why` finds by it.
 const NAMED: &[(&str, &[&str], &str)] = &[
     ("status", &["job_name"], "job"),
     ("job ls", &["job_name"], "job"),

@@ -176,7 +176,7 @@ fn a_job_that_nobody_knows_is_an_error_and_not_an_empty_file() {
     assert!(err(&wrong).contains("there is no job `mci`\nhint: did you mean `mic`?"), "{}", err(&wrong));
     assert!(!test_env.file("x.csv").exists());
     test_env.ends("export opml --job nobody", 2);
-    // What was imported for a job that has left the config is still there to be had.
+    // Rows imported for a job that is no longer in the config can still be exported.
     test_env.write("tsuzuki.toml", "");
     assert_eq!(out(&test_env.run(&["export", "items", "--job", "mic"])).lines().count(), 2);
 }

@@ -1,4 +1,4 @@
-//! Feeds of every dialect against what is expected of them.
+//! Feeds of every dialect, compared with the expected result.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn dates_are_read_in_every_shape() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Every document in the folder beside what must be found in it: a member that is not named may be anything.
+/// Every document in the folder beside its expected content: members that are not listed are not compared.
 #[test]
 fn fixtures_are_read_as_their_pairs_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/feeds");
@@ -65,12 +65,12 @@ fn check_heads(bytes: &[u8]) {
 
 #[test]
 fn texts_are_stepped_over_unless_they_tell_entries_apart() {
-    let told =
+    let document =
         "<rss><channel><item><guid>1</guid><description>a &lt;b&gt; c</description></item></channel></rss>";
-    let heads = parse_heads(told.as_bytes(), &Context::default()).unwrap();
+    let heads = parse_heads(document.as_bytes(), &Context::default()).unwrap();
     assert_eq!((heads.entries[0].key(), &heads.entries[0].summary), ("id:1", &None));
     for description in ["<![CDATA[x ]] > y]]>", "a<b>c</b>", "a <![CDATA[b]]> c", "", "a &amp; b"] {
-        check_heads(told.replace("a &lt;b&gt; c", description).as_bytes());
+        check_heads(document.replace("a &lt;b&gt; c", description).as_bytes());
     }
     let alike = "<rss><channel><item><description>a</description></item><item><description>b</description></item></channel></rss>";
     let heads = parse_heads(alike.as_bytes(), &Context::default()).unwrap();
@@ -210,7 +210,7 @@ fn hostile_documents_end_within_their_limits() {
             }
         }
     }
-    // Generous for a slow machine without optimisation; one quadratic step takes hours.
+    // Generous for a slow machine without optimisation; a single quadratic step takes hours.
     assert!(started.elapsed() < Duration::from_secs(90), "{:?}", started.elapsed());
 }
 

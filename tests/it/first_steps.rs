@@ -1,6 +1,7 @@
-//! What a newcomer meets: a first file, a first job, and a doctor who says what is missing and where to get it.
+//! First steps of a new user: a first file, a first job, and `doctor`, which reports what is missing and where to get
+//! it.
 
-use crate::test_env::{TestEnv, ends_with, said};
+use crate::test_env::{TestEnv, ends_with, output_text};
 use tsuzuki::demo::gemini::{Gemini, KEY};
 use tsuzuki::demo::gitlab::GitLab;
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
@@ -21,9 +22,9 @@ fn a_first_file_passes_the_check_and_is_never_overwritten() {
         ends_with(&test_env.run(args), 0);
         assert!(test_env.ends("check", 0).contains(jobs), "{args:?}");
         let before = test_env.config();
-        let told = ends_with(&test_env.run(args), 1);
+        let printed = ends_with(&test_env.run(args), 1);
         let words = ["exists already, and was left as it is", "すでにあります。変更していません"];
-        assert!(words.iter().any(|words| told.contains(words)), "{told}");
+        assert!(words.iter().any(|words| printed.contains(words)), "{printed}");
         assert_eq!(test_env.config(), before);
         test_env.ends("init -c other.toml", 0);
         assert!(test_env.ends("check -c other.toml", 0).contains("0 jobs"));
@@ -137,8 +138,8 @@ fn what_would_not_work_is_not_written() {
         (&["blog", "b"], 2, "did you mean `blogs`?"),
         (&["books", "b", "--query", "x", "--set", "mail_limit=0"], 5, "mail_limit"),
     ] {
-        let told = ends_with(&test_env.run(&[&["job", "add"], args].concat()), code);
-        assert!(told.contains(words), "{args:?}: {told}");
+        let printed = ends_with(&test_env.run(&[&["job", "add"], args].concat()), code);
+        assert!(printed.contains(words), "{args:?}: {printed}");
         assert_eq!(test_env.config(), "# mine\n", "{args:?}");
     }
 }
@@ -147,7 +148,7 @@ fn what_would_not_work_is_not_written() {
 fn the_doctor_says_where_to_get_what_is_missing() {
     let test_env = TestEnv::empty();
     test_env.ends("init press books blogs commits", 0);
-    let told = test_env.ends("doctor --offline", 4);
+    let printed = test_env.ends("doctor --offline", 4);
     for words in [
         "https://aistudio.google.com/apikey",
         "scopes `read` and `write:statuses`",
@@ -159,12 +160,12 @@ fn the_doctor_says_where_to_get_what_is_missing() {
         "secret commits.token",
         "secret books.api_key",
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
     let test_env = TestEnv::new("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"x\"]\n");
-    let told = test_env.ends("doctor --offline", 0);
-    assert!(told.contains("which allows no requests without one"), "{told}");
-    assert_eq!(told.matches("https://console.cloud.google.com/apis/credentials").count(), 1, "{told}");
+    let printed = test_env.ends("doctor --offline", 0);
+    assert!(printed.contains("which allows no requests without one"), "{printed}");
+    assert_eq!(printed.matches("https://console.cloud.google.com/apis/credentials").count(), 1, "{printed}");
 }
 
 #[test]
@@ -174,9 +175,9 @@ fn the_doctor_names_its_checks_in_japanese_and_tells_a_missing_secret_once() {
          [channel.hook]\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/\"\n\
          [[job]]\nname = \"p\"\nkind = \"press\"\nllm = \"none\"\nfeed = \"http://127.0.0.1:9/\"\ndeliver = [\"toot\"]\n",
     );
-    let told = test_env.ends("doctor --lang ja", 4);
+    let printed = test_env.ends("doctor --lang ja", 4);
     let names: std::collections::BTreeSet<&str> =
-        told.lines().filter_map(|line| line.split("  ").next()).collect();
+        printed.lines().filter_map(|line| line.split("  ").next()).collect();
     for name in [
         "設定",
         "シークレット toot.token",
@@ -185,9 +186,9 @@ fn the_doctor_names_its_checks_in_japanese_and_tells_a_missing_secret_once() {
         "チャンネル hook：署名",
         "ジョブ p：フィード",
     ] {
-        assert!(names.contains(name), "{name}: {told}");
+        assert!(names.contains(name), "{name}: {printed}");
     }
-    assert_eq!(told.matches("TOOT が設定されていません").count(), 1, "{told}");
+    assert_eq!(printed.matches("TOOT が設定されていません").count(), 1, "{printed}");
     let english = test_env.run(&["doctor", "--lang", "ja", "--json"]);
     assert!(ends_with(&english, 4).contains("\"channel hook: address\""), "programs read one language");
 }
@@ -206,8 +207,8 @@ fn the_doctor_says_in_one_way_of_all_servers_that_nobody_listens() {
         ("en", "no connection to 127.0.0.1: connection refused"),
         ("ja", "127.0.0.1 に接続できません：接続を拒否されました"),
     ] {
-        let told = ends_with(&test_env.run(&["doctor", "--lang", lang]), 1);
-        assert_eq!(told.matches(words).count(), 2, "{told}");
+        let printed = ends_with(&test_env.run(&["doctor", "--lang", lang]), 1);
+        assert_eq!(printed.matches(words).count(), 2, "{printed}");
     }
 }
 
@@ -216,16 +217,16 @@ fn the_doctor_ends_with_what_has_to_be_mended_first() {
     let test_env = TestEnv::new("[app]\nlangage = \"ja\"\n");
     test_env.ends("doctor --offline", 5);
     let without_model = "[[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"https://a.example/\"\n";
-    let told = TestEnv::new(without_model).ends("doctor --offline", 5);
-    assert!(told.contains("a press job needs a model to ask"), "{told}");
+    let printed = TestEnv::new(without_model).ends("doctor --offline", 5);
+    assert!(printed.contains("a press job needs a model to ask"), "{printed}");
     let in_file = "[store]\nurl = \"sqlite:tsuzuki.toml/inside.db\"\n";
     let test_env = TestEnv::new(in_file);
-    let told = test_env.ends("doctor --offline", 1);
-    assert!(told.contains("tsuzuki.toml is not a directory"), "{told}");
+    let printed = test_env.ends("doctor --offline", 1);
+    assert!(printed.contains("tsuzuki.toml is not a directory"), "{printed}");
     let test_env = TestEnv::new("[store]\nurl = \"sqlite:place\"\n");
     std::fs::create_dir(test_env.file("place")).unwrap();
-    let told = test_env.ends("doctor --offline", 1);
-    assert!(told.contains("place is not a file"), "{told}");
+    let printed = test_env.ends("doctor --offline", 1);
+    assert!(printed.contains("place is not a file"), "{printed}");
     let mail = "[channel.m]\nkind = \"slack\"\nurl = \"${NOT_SET}\"\n";
     let test_env = TestEnv::new(&format!("{in_file}{mail}"));
     test_env.ends("doctor --offline", 4);
@@ -235,28 +236,28 @@ fn the_doctor_ends_with_what_has_to_be_mended_first() {
 fn the_doctor_tells_each_problem_of_a_broken_file_in_a_line_of_its_own() {
     let test_env =
         TestEnv::new("[app]\nlangage = \"ja\"\n[[job]]\nname = \"b\"\nkind = \"blog\"\nblog = []\n");
-    let told = test_env.ends("doctor --offline", 5);
-    let lines: Vec<&str> = told.lines().skip(1).collect();
-    assert_eq!(lines.len(), 2, "{told}");
+    let printed = test_env.ends("doctor --offline", 5);
+    let lines: Vec<&str> = printed.lines().skip(1).collect();
+    assert_eq!(lines.len(), 2, "{printed}");
     assert_eq!(
         lines[0], "config  error    line 2: unknown key `langage`; did you mean `language`?",
-        "{told}"
+        "{printed}"
     );
-    assert!(lines[1].starts_with("config  error    line 5: there is no kind of job `blog`; "), "{told}");
+    assert!(lines[1].starts_with("config  error    line 5: there is no kind of job `blog`; "), "{printed}");
 }
 
 #[test]
 fn what_cannot_be_written_is_told_without_flags_and_passing_files() {
-    // Nobody can make files here, not even root.
+    // Files cannot be created here, not even by root.
     let test_env = TestEnv::new("");
     std::os::unix::fs::symlink("/proc/self/limits", test_env.file("elsewhere.toml")).unwrap();
     let mut command = test_env.command(&["-c", "elsewhere.toml", "channel", "add", "slack"]);
     let output = command.output().unwrap();
     assert!(!output.status.success());
-    assert!(!said(&output).contains(".tsuzuki-"), "{}", said(&output));
+    assert!(!output_text(&output).contains(".tsuzuki-"), "{}", output_text(&output));
     let test_env = TestEnv::new("[store]\nurl = \"sqlite:/proc/tsuzuki.db\"\n");
-    let told = test_env.ends("doctor --offline", 1);
-    assert!(told.contains("/proc cannot be written to: ") && !told.contains(".tsuzuki-"), "{told}");
+    let printed = test_env.ends("doctor --offline", 1);
+    assert!(printed.contains("/proc cannot be written to: ") && !printed.contains(".tsuzuki-"), "{printed}");
 }
 
 #[test]
@@ -272,7 +273,7 @@ fn a_job_that_cannot_be_added_is_told_its_flags() {
         let output = test_env.run(&[&["job", "add"], args].concat());
         assert!(!output.status.success());
         for words in words {
-            assert!(said(&output).contains(words), "{words}: {}", said(&output));
+            assert!(output_text(&output).contains(words), "{words}: {}", output_text(&output));
         }
     }
     assert_eq!(test_env.config(), config);
@@ -281,25 +282,25 @@ fn a_job_that_cannot_be_added_is_told_its_flags() {
 #[test]
 fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
     let job = "[[job]]\nname = \"code\"\nkind = \"commits\"\ngitlab = \"https://gitlab.example\"\n";
-    let told = TestEnv::new(job).ends("check", 0);
+    let printed = TestEnv::new(job).ends("check", 0);
     for words in [
         "warning: the job `code` names neither",
         "tsuzuki branch add PROJECT BRANCH --job code",
         "1 job, no errors",
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
-    let told = TestEnv::new(job).ends("run-due --dry-run", 0);
-    assert!(told.contains("nothing: no project, group or branch is named"), "{told}");
-    let told = TestEnv::new(job).ends("job ls", 0);
-    assert!(told.contains("every 1 h by default"), "{told}");
+    let printed = TestEnv::new(job).ends("run-due --dry-run", 0);
+    assert!(printed.contains("nothing: no project, group or branch is named"), "{printed}");
+    let printed = TestEnv::new(job).ends("job ls", 0);
+    assert!(printed.contains("every 1 h by default"), "{printed}");
     for key in ["projects = [\"a/b\"]", "group = \"a\""] {
-        let told = TestEnv::new(&format!("{job}{key}\n")).ends("check", 0);
-        assert!(!told.contains("names neither"), "{told}");
+        let printed = TestEnv::new(&format!("{job}{key}\n")).ends("check", 0);
+        assert!(!printed.contains("names neither"), "{printed}");
     }
 }
 
-/// An address at which nobody listens.
+/// An address without a listener.
 fn dead_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}/", listener.local_addr().unwrap())
@@ -318,7 +319,7 @@ async fn the_doctor_says_which_models_exist_and_what_to_take_instead() {
     ));
     let mut command = test_env.command(&["doctor"]);
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-    let told = ends_with(&output, 1);
+    let printed = ends_with(&output, 1);
     for (start, verdict, words) in [
         ("llm gemini: gemini-flash-lite-latest", " ok ", "has the model"),
         (
@@ -329,8 +330,10 @@ async fn the_doctor_says_which_models_exist_and_what_to_take_instead() {
         ("llm local: small-2", " ok ", "has the model"),
         ("llm local: large-1", " error ", "hint: set `summary_model = \"large-2\"` in [llm.local]"),
     ] {
-        let line =
-            told.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}: {told}"));
+        let line = printed
+            .lines()
+            .find(|line| line.starts_with(start))
+            .unwrap_or_else(|| panic!("{start}: {printed}"));
         assert!(line.contains(verdict) && line.contains(words), "{words}: {line}");
     }
     assert!(gemini.log().iter().any(|asked| asked.line.contains("pageToken=")), "every page is read");
@@ -366,7 +369,7 @@ async fn the_doctor_asks_every_address_and_sends_nothing() {
     };
     let feed = format!("{}feed.xml", site.url);
     let well = doctor(&config(&gitlab.url(), &feed), KEY, TOKEN, "glpat-the-right-one").await;
-    let told = ends_with(&well, 0);
+    let printed = ends_with(&well, 0);
     for words in [
         "llm gemini: gemini-flash-lite-latest",
         "llm gemini: gemini-flash-latest",
@@ -377,17 +380,18 @@ async fn the_doctor_asks_every_address_and_sends_nothing() {
         "job w: site",
         "can read team/code",
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
 
     let ill =
         doctor(&config(&dead_address(), &dead_address()), "AIza-a-wrong-key", "a-wrong-token", "glpat-wrong")
             .await;
-    let told = ends_with(&ill, 4);
+    let printed = ends_with(&ill, 4);
     let line = |start: &str| {
-        told.lines()
+        printed
+            .lines()
             .find(|line| line.starts_with(start))
-            .unwrap_or_else(|| panic!("{start}: {told}"))
+            .unwrap_or_else(|| panic!("{start}: {printed}"))
             .to_owned()
     };
     for (start, words) in [
@@ -402,14 +406,14 @@ async fn the_doctor_asks_every_address_and_sends_nothing() {
     }
     let locked =
         doctor(&config(&gitlab.url(), &format!("{}missing", site.url)), KEY, TOKEN, "glpat-wrong").await;
-    let told = ends_with(&locked, 4);
-    assert!(told.contains("HTTP 404 from"), "{told}");
-    let token = told.lines().find(|line| line.starts_with("job c: token")).unwrap();
+    let printed = ends_with(&locked, 4);
+    assert!(printed.contains("HTTP 404 from"), "{printed}");
+    let token = printed.lines().find(|line| line.starts_with("job c: token")).unwrap();
     assert!(token.contains("error") && token.contains("scope `read_api`"), "{token}");
     for output in [well, ill, locked] {
-        let told = said(&output);
+        let printed = output_text(&output);
         for secret in [KEY, TOKEN, "glpat", "a-wrong", "secret-path"] {
-            assert!(!told.contains(secret), "{secret}: {told}");
+            assert!(!printed.contains(secret), "{secret}: {printed}");
         }
     }
     assert!(toots.toots().is_empty() && hook.posts().is_empty() && smtp.mails().is_empty());

@@ -8,13 +8,13 @@ mod targets;
 /// Changed copies of each document.
 const CHANGES: u64 = 40;
 
-/// The next number of a fixed row that looks like chance.
+/// The next pseudo-random number of a fixed series.
 fn next(seed: &mut u64) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     usize::try_from(*seed >> 33).unwrap()
 }
 
-/// Takes out, repeats or overwrites a piece.
+/// Removes, repeats or overwrites a piece.
 fn change(bytes: &[u8], seed: &mut u64) -> Vec<u8> {
     let mut changed = bytes.to_vec();
     let at = next(seed) % (changed.len() + 1);

@@ -1,10 +1,10 @@
-//! Feeds that were made to do harm: what they hold stays in proportion to what they are.
+//! Hostile feeds: the size of the result stays in proportion to the document.
 
 use proptest::prelude::*;
 use tsuzuki::parse::feed::inspect::shown;
 use tsuzuki::parse::feed::{Context, Feed, parse, parse_heads};
 
-/// What the addresses and languages of one document may take: what bases may add, in a few copies.
+/// The limit of a document's addresses and languages: what bases may add, in a few copies.
 const ENOUGH: usize = 40 << 20;
 
 fn read(text: &str) -> Feed {
@@ -40,7 +40,7 @@ fn rss(attributes: &str, item: &str, times: usize) -> String {
     format!("<rss {attributes}><channel><title>t</title>{}</channel></rss>", item.repeat(times))
 }
 
-/// From short to long, so that a reader without bounds fails before it takes all memory.
+/// From short to long, so that a parser without limits fails before memory is exhausted.
 #[test]
 fn a_base_is_not_copied_into_every_address() {
     let places = [
@@ -165,7 +165,7 @@ fn byte_order_marks_move_no_positions() {
     }
 }
 
-/// What confuses a tokenizer, with what it must find again.
+/// Input that confuses a tokenizer, and the expected result.
 const PIECES: &[&str] = &[
     "\u{feff}",
     "\u{feff}",

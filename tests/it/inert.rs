@@ -1,4 +1,4 @@
-//! What strangers wrote is shown as they wrote it and does nothing, on every page that links lead to.
+//! Text from outside is shown as it was written and has no effect, on every page that can be reached by links.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use tsuzuki::{params, sql};
 
 use crate::site::{HOSTILE, NOW, Site, add_book, add_change, add_item, add_message, add_project};
 
-/// Elements whose text cannot turn around what stands beside them; `code` by the style sheet.
+/// Elements whose text direction is isolated; `code` by the style sheet.
 const ISOLATED: &[&str] = &["bdi", "code", "pre", "textarea", "option", "title", "desc", "text"];
 const WITHOUT_END: &[&str] = &["!doctype", "meta", "link", "input", "br"];
-/// What must be among the pages that were found.
+/// Pages that must be among the visited ones.
 const KNOWN: &[&str] = &[
     "/",
     "/books",
@@ -33,7 +33,7 @@ const KNOWN: &[&str] = &[
     "/why/item/1",
 ];
 
-/// Titles, summaries, names, answers and errors of every sort.
+/// Titles, summaries, names, answers and errors of every kind.
 fn fill(tx: &mut Tx<'_>) -> tsuzuki::db::Result<()> {
     add_project(tx)?;
     add_item(tx, 1, 3, 0, Some(HOSTILE))?;
@@ -55,13 +55,17 @@ fn fill(tx: &mut Tx<'_>) -> tsuzuki::db::Result<()> {
         add_message(tx, number, state)?;
     }
     tx.execute(sql!("UPDATE outbox SET last_error = ?1, remote_id = ?1, recipient = ?1"), params![HOSTILE])?;
-    let (now, said) = (tx.now(), Phrase::verbatim(HOSTILE));
+    let (now, message) = (tx.now(), Phrase::verbatim(HOSTILE));
     for name in ["watch", "ministry", "shelf", "code"] {
         let job: JobName = name.parse().unwrap();
         jobs::mark_begun(tx, name, now)?;
-        jobs::mark_ended(tx, name, RunOutcome::Failed, &said, None, now)?;
-        let run =
-            RunEvent { code: RunOutcome::Failed, message: said.clone(), began_at: Some(now), new_count: 2 };
+        jobs::mark_ended(tx, name, RunOutcome::Failed, &message, None, now)?;
+        let run = RunEvent {
+            code: RunOutcome::Failed,
+            message: message.clone(),
+            began_at: Some(now),
+            new_count: 2,
+        };
         event::record(tx, Some(&job), &Subject::job(name), &run, now)?;
         let detail = serde_json::json!({ "why": HOSTILE, "error": HOSTILE });
         for subject in

@@ -1,4 +1,4 @@
-//! `--json` on every command of the tree: whatever goes to stdout is JSON.
+//! `--json` with every command of the tree: everything on stdout is JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::Value as Json;
 
-/// Commands whose output is a format of its own, and those that do not end or wait long for a GitLab that is gone.
+/// Commands with their own output format, and those that do not end or wait long for an unreachable GitLab.
 const EXEMPT: &[&str] = &[
     "completions",
     "man",
@@ -19,7 +19,7 @@ const EXEMPT: &[&str] = &[
     "branch add",
 ];
 
-/// What commands need besides `--json`; those that are not named need nothing.
+/// Arguments that commands need besides `--json`; others need none.
 const ARGUMENTS: &[(&str, &str)] = &[
     ("demo", "--once"),
     ("init", "blogs -c NEW.toml"),
@@ -113,7 +113,7 @@ fn whatever_a_command_prints_with_json_is_json() {
     for (known, _) in ARGUMENTS {
         assert!(commands.iter().any(|command| command == known), "there is no command `{known}`");
     }
-    // What empties the database comes last.
+    // The command that empties the database is the last.
     commands.sort_by_key(|command| ["db reset", "mail reset", "job rm"].contains(&command.as_str()));
     let mut spoken = Vec::new();
     for command in commands.iter().filter(|command| !EXEMPT.contains(&command.as_str())) {
@@ -169,7 +169,7 @@ const LISTINGS: &[(&str, &str)] = &[
     ("config show --origins", "origin"),
 ];
 
-/// What a value is called in a schema.
+/// The JSON Schema type of a value.
 fn type_of(value: &Json) -> &'static str {
     match value {
         Json::Null => "null",
@@ -182,7 +182,7 @@ fn type_of(value: &Json) -> &'static str {
     }
 }
 
-/// The schema of rows that look like `rows`, and like those that `known` was made of.
+/// The schema of rows like `rows`, and like those of `known`.
 fn schema_of(name: &str, rows: &[Json], known: &Json) -> Json {
     let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (key, known) in known["items"]["properties"].as_object().into_iter().flatten() {
@@ -204,7 +204,7 @@ fn schema_of(name: &str, rows: &[Json], known: &Json) -> Json {
     })
 }
 
-/// `UPDATE_FIXTURES=1 cargo test --test it json::` writes the schemas anew.
+/// `UPDATE_FIXTURES=1 cargo test --test it json::` writes the schemas.
 #[test]
 fn every_listing_is_as_its_schema_says_and_fields_have_one_naming() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Senders that are killed and stopped at any moment: what reaches Mastodon and the mail server all the same.
+//! Senders that are killed and stopped at any moment: what arrives at Mastodon and the mail server nevertheless.
 //!
 //! The servers live in this process and log every effect; the sender is this test binary, started again as a process
 //! of its own and killed. Its clock is shifted from round to round, so that leases end without waiting for them.
@@ -42,16 +42,16 @@ const KILLS: u32 = 150;
 /// Messages that are added before each of them, per channel.
 const PER_ROUND: u32 = 2;
 
-/// What a started process is to do.
+/// The work of a child process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     /// As the program does it.
     MarkThenSend,
-    /// As nobody should do it: the test must notice.
+    /// A wrong order, which the test must detect.
     SendThenMark,
 }
 
-/// The process that the tests start; it does nothing unless it is told to.
+/// The child process of the tests; does nothing unless its variables are set.
 #[test]
 #[ignore = "started as a process of its own by the other tests"]
 fn sender_process() {
@@ -66,7 +66,7 @@ fn sender_process() {
     runtime.block_on(async {
         let db = Db::open(place_at(&place), Open::Existing, clock.clone()).await.unwrap();
         let stop = CancellationToken::new();
-        // The other tests wait for this byte: the work begins now.
+        // The parent waits for this byte: the work begins now.
         std::io::stderr().write_all(b"!").unwrap();
         if var("KILL_ORDER") == "SendThenMark" {
             loop {
@@ -78,7 +78,7 @@ fn sender_process() {
                 tx,
                 None,
                 &Subject::verbatim(format!("owner:{}", row.key)),
-                "told",
+                "notified",
                 &serde_json::Value::Null,
                 tx.now(),
             )
@@ -94,7 +94,7 @@ fn sender_process() {
     });
 }
 
-/// What goes wrong without the outbox's order: a crash between the two steps sends twice.
+/// The fault without the outbox's order: a crash between the two steps sends twice.
 async fn send_then_mark(db: &Db, channels: &ChannelSet, clock: &Clock) {
     let ready = DeliveryFilter { state: Some(State::Ready), ..DeliveryFilter::default() };
     let rows = db.read(move |tx| outbox::list(tx, &ready, 1000)).await.unwrap();
@@ -145,7 +145,7 @@ impl World {
         Self { fixture, keys, no_keys, mail, channels, channel_env, added: 0, excused: BTreeMap::new() }
     }
 
-    /// Adds messages to one channel or to all, each with a link of its own.
+    /// Adds messages to one channel or to all, each with its own link.
     async fn add(&mut self, count: u32, only: Option<&str>) {
         let mut new = Vec::new();
         for _ in 0..count {
@@ -178,7 +178,7 @@ impl World {
             .env("KILL_REPORT", self.fixture.dir.path().join("report.json"))
             .env("KILL_CLOCK", clock)
             .env("KILL_ORDER", format!("{order:?}"))
-            // Reading the machine's certificates would take longer than all the rest.
+            // Reading the system's certificates would take longer than everything else.
             .env("SSL_CERT_FILE", "/dev/null")
             .env("SSL_CERT_DIR", "/dev/null")
             .stdout(Stdio::null())
@@ -197,7 +197,7 @@ impl World {
         command
     }
 
-    /// Runs a sender to its end, which is a violent one if `point` says so.
+    /// Runs a sender to its end, which is a crash if `point` is set.
     fn run_once(&self, point: Option<&str>) {
         let mut command = self.once();
         if let Some(point) = point {
@@ -207,7 +207,7 @@ impl World {
         assert_eq!(status.success(), point.is_none(), "{point:?} {status}");
     }
 
-    /// Lets senders work undisturbed until nothing is left for them: what was put off may wait for half a day.
+    /// Lets senders work undisturbed until nothing is left: deferred messages may wait for half a day.
     async fn finish(&mut self) {
         for _ in 0..20 {
             self.run_once(None);
@@ -226,7 +226,7 @@ impl World {
         self.keys.open.drain(address(&self.keys.url), GET).await.unwrap();
         self.no_keys.open.drain(address(&self.no_keys.url), GET).await.unwrap();
         self.mail.open.drain(self.mail.address, b"").await.unwrap();
-        // A mail that is kept while its row still says `sending` is one that will come a second time.
+        // A mail that was accepted while its row still says `sending` is sent a second time.
         let kept = self.copies_of_mails();
         for row in self.rows().await {
             if row.channel == "mail" && row.state == State::Sending {
@@ -264,11 +264,12 @@ impl World {
     async fn check(&self, what: &str) {
         let rows = self.rows().await;
         let sql = tsuzuki::sql!(
-            "SELECT subject, CAST(COUNT(*) AS BIGINT) FROM events WHERE code = 'told' GROUP BY subject"
+            "SELECT subject, CAST(COUNT(*) AS BIGINT) FROM events WHERE code = 'notified' GROUP BY subject"
         );
-        let told =
+        let notified =
             move |tx: &mut Tx<'_>| tx.list(sql, tsuzuki::params![], |row| Ok((row.get(0)?, row.get(1)?)));
-        let told: BTreeMap<String, i64> = self.fixture.db.read(told).await.unwrap().into_iter().collect();
+        let notified: BTreeMap<String, i64> =
+            self.fixture.db.read(notified).await.unwrap().into_iter().collect();
         for row in &rows {
             if row.channel == "mail" && row.state == State::Held && row.resent_at.is_some() {
                 continue;
@@ -282,7 +283,7 @@ impl World {
                 row.last_error
             );
             assert_eq!(
-                told.get(&format!("owner:{}", row.key)),
+                notified.get(&format!("owner:{}", row.key)),
                 Some(&1),
                 "{what}: the owner of {}",
                 row.subject
@@ -344,7 +345,7 @@ fn wait_for_work(child: &mut Child) {
     child.stderr.as_mut().unwrap().read_exact(&mut [0]).unwrap();
 }
 
-/// How long a round's work takes a sender: kills are spread over this.
+/// How long the sender of a round works: kills are spread over this time.
 async fn measure(world: &mut World) -> Duration {
     world.add(PER_ROUND, None).await;
     let mut child = world.once().spawn().unwrap();
@@ -417,7 +418,7 @@ on_both_databases! {
                 world.check(&format!("{point} {target}")).await;
             }
         }
-        // Killed while it finds out what became of a message, and again before it sends it again.
+        // Killed while it checks the outcome of a message, and again before it sends it again.
         for (first, second) in [("http.after", "outbox.looked"), ("http.before", "outbox.again"), ("outbox.claimed", "outbox.looked")] {
             for target in ["keys", "no_keys"] {
                 world.add(1, Some(target)).await;
@@ -437,7 +438,8 @@ fn stopped_sender(dialect: Dialect, point: &'static str) {
     while !is_stopped_sender_shown(dialect, point) {}
 }
 
-/// Answers no if the process was stopped while its lease was being renewed: it then holds a lock, and nobody can take over.
+/// Returns false if the process was stopped while renewing its lease: then it holds a lock that prevents others from
+/// taking over.
 /// So it does if its threads stopped a moment too late, when the result had left for the database.
 fn is_stopped_sender_shown(dialect: Dialect, point: &'static str) -> bool {
     let is_shown = Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -459,7 +461,7 @@ fn is_stopped_sender_shown(dialect: Dialect, point: &'static str) -> bool {
             Topics::new(),
         );
         let stop = CancellationToken::new();
-        // Its successor waits for the lease and for twice the time-out, then looks and sends.
+        // Its successor waits for the lease and twice the time-out, then checks and sends.
         let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
         while world.rows().await.iter().any(|row| row.state != State::Sent) {
             assert!(tokio::time::Instant::now() < deadline, "{:?}", world.rows().await);
@@ -480,7 +482,7 @@ fn is_stopped_sender_shown(dialect: Dialect, point: &'static str) -> bool {
     is_shown.load(std::sync::atomic::Ordering::SeqCst)
 }
 
-/// Whether somebody is in the middle of writing.
+/// Whether a process is in the middle of a write.
 fn holds_a_lock(fixture: &Fixture) -> bool {
     match fixture.db.place() {
         DbUrl::File(path) => {

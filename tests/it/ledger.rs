@@ -1,4 +1,4 @@
-//! Leases, quotas, cursors, rests and events on both databases.
+//! Leases, quotas, cursors, pauses and events on both databases.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ on_both_databases! {
         }
         let all = db.read(|tx| event::list_settled_after(tx, 0, 10)).await.unwrap();
         assert_eq!(all.len(), 3);
-        // As if the transaction that has the second number were still under way.
+        // As if the transaction with the second number had not committed yet.
         let (first, second) = (all[0].id, all[1].id);
         db.write(move |tx| tx.execute(sql!("DELETE FROM events WHERE id = ?1"), params![second])).await.unwrap();
         let seen = || db.read(move |tx| event::list_settled_after(tx, first - 1, 10));
@@ -76,7 +76,7 @@ on_both_databases! {
         let write = |tx: &mut Tx<'_>| event::add(tx, None, &Subject::verbatim("stalled"), "x", &serde_json::Value::Null, tx.now());
         lease.write(&fixture.db, write).await.unwrap();
         fixture.clock.advance(MINUTE + MINUTE);
-        // Nobody else has taken it, and still it is over.
+        // Nobody else has claimed it, but it has expired.
         assert!(matches!(lease.write(&fixture.db, write).await, Err(LeasedError::Lost(_))));
         let successor = taken(claim(&fixture, &Owner::this_process()).await);
         assert!(matches!(lease.write(&fixture.db, write).await, Err(LeasedError::Lost(_))));
@@ -111,7 +111,7 @@ on_both_databases! {
         fixture.clock.set(right.plus(DECADE));
         let (ahead, kept) = (taken(claim(&fixture, &first).await), taken(claim_named(&fixture, "kept", &first).await));
         fixture.clock.set(right);
-        // Whoever is still at work renews, and keeps it.
+        // A live worker renews its lease and keeps it.
         assert!(fixture.db.write({ let kept = kept.clone(); move |tx| kept.renew(tx, MINUTE) }).await.unwrap());
         assert!(matches!(claim_named(&fixture, "kept", &second).await, Claim::Held(_)));
         assert_eq!(fixture.db.read(lease::list_held).await.unwrap().len(), 1);
@@ -200,8 +200,8 @@ on_both_databases! {
                 event::add(tx, Some(&job), &Subject::new("item", "u"), "step", &serde_json::json!({ "number": number }), at)
             }).await.unwrap();
         }
-        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::new("item", "u"), 3)).await.unwrap();
-        assert_eq!(told.iter().map(|event| event.detail["number"].as_u64().unwrap()).collect::<Vec<_>>(), [2, 3, 4]);
+        let recorded = fixture.db.read(|tx| event::list_about(tx, &Subject::new("item", "u"), 3)).await.unwrap();
+        assert_eq!(recorded.iter().map(|event| event.detail["number"].as_u64().unwrap()).collect::<Vec<_>>(), [2, 3, 4]);
         assert_eq!(fixture.db.read(|tx| event::list_of_job(tx, "j", 9)).await.unwrap().len(), 5);
         let before = start.plus(MINUTE * 3);
         assert_eq!(fixture.db.write(move |tx| event::prune(tx, before, 2)).await.unwrap(), 2);

@@ -1,4 +1,5 @@
-//! Mail over a line on which somebody else speaks, too: nothing forged counts, nothing leaves in the clear, nothing has no end.
+//! Mail over a connection with an attacker in the middle: forged answers are ignored, nothing is sent in plain text,
+//! and everything has a limit.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,20 +21,20 @@ use tsuzuki::text::Language;
 use crate::channels::{TO_ONE, make_certificate, news, post_office};
 use crate::databases::{self, Fixture};
 
-/// What somebody on the line does before the handshake.
+/// What the attacker does before the handshake.
 #[derive(Clone, Default)]
 struct Tampering {
-    /// Takes STARTTLS out of what the server offers.
+    /// Removes STARTTLS from the server's offer.
     strips: bool,
-    /// Says this in place of the server's answer to STARTTLS.
+    /// Sends this instead of the server's answer to STARTTLS.
     starttls: Option<String>,
     /// A first line that does not end.
     is_endless: bool,
-    /// Lines of the answer to EHLO that never end.
+    /// An endless answer to EHLO.
     is_long_winded: bool,
 }
 
-/// A mail server that is reached through STARTTLS, and somebody on the line to it.
+/// A mail server with STARTTLS, and an attacker in front of it.
 struct Line {
     port: u16,
     server: SmtpServer,
@@ -80,7 +81,7 @@ impl Line {
                     let Ok(mut stream) = acceptor.accept(stream).await else { return };
                     handshakes.fetch_add(1, Ordering::SeqCst);
                     let mut server = TcpStream::connect(inside).await.unwrap();
-                    // The greeting was said before.
+                    // The greeting was sent before.
                     read_line(&mut server).await;
                     let _ = tokio::io::copy_bidirectional(&mut stream, &mut server).await;
                 });
@@ -136,7 +137,7 @@ async fn speak_in_the_clear(
     }
 }
 
-/// Says `again` again and again, as long as somebody listens.
+/// Sends `again` repeatedly, as long as the connection is open.
 async fn pour(stream: &mut TcpStream, first: &[u8], again: &[u8], taken: &AtomicU64) {
     let _ = stream.write_all(first).await;
     while let Ok(bytes) = stream.write(again).await {
@@ -144,7 +145,7 @@ async fn pour(stream: &mut TcpStream, first: &[u8], again: &[u8], taken: &Atomic
     }
 }
 
-/// A line, byte by byte: what follows may not be ours to read.
+/// Reads a line byte by byte: the bytes after it may belong to TLS.
 async fn read_line(stream: &mut TcpStream) -> Option<String> {
     let mut line = Vec::new();
     loop {
@@ -157,7 +158,7 @@ async fn read_line(stream: &mut TcpStream) -> Option<String> {
 }
 
 on_both_databases! {
-    /// Whoever can add to the line says in advance what a server would answer, as far as each phase; the real one says 535.
+    /// An attacker sends in advance what the server would answer, up to each phase; the real server answers 535.
     async fn nothing_that_was_said_before_the_handshake_counts_after_it(fixture) {
         make_certificate(fixture.dir.path());
         let line = Line::start(fixture.dir.path()).await;
@@ -176,7 +177,7 @@ on_both_databases! {
         let mut forged = "220 go\r\n".to_owned();
         for (phase, answer) in phases {
             forged.push_str(answer);
-            // A piece of the next line, too, so that something is left behind the last forged answer.
+            // A part of the next line, too, so that something remains after the last forged answer.
             for behind in ["", "25"] {
                 let said = Some(format!("{forged}{behind}"));
                 line.tamper(Tampering { starttls: said, ..Tampering::default() });
@@ -191,7 +192,7 @@ on_both_databases! {
             }
         }
         assert_eq!(line.encrypted.load(Ordering::SeqCst), 0, "such a connection is not used at all");
-        // Without the forger the same server says what it thinks of the password.
+        // Without the attacker, the same server rejects the password.
         line.tamper(Tampering::default());
         post.send().await;
         assert_eq!(line.encrypted.load(Ordering::SeqCst), 1);
@@ -200,7 +201,8 @@ on_both_databases! {
         assert!(line.server.mails().is_empty());
     }
 
-    /// No STARTTLS: the channel waits, costs no attempt however long it lasts, says so once, and goes on by itself.
+    /// Without STARTTLS the channel is paused, no attempt is counted however long it lasts, it is reported once, and
+    /// sending resumes by itself.
     async fn a_channel_without_starttls_is_paused_and_resumes_by_itself(fixture) {
         make_certificate(fixture.dir.path());
         let line = Line::start(fixture.dir.path()).await;
@@ -229,8 +231,8 @@ on_both_databases! {
         assert_eq!(post.send().await.sent, 1);
         assert_eq!((post.row(id).await.state, line.server.mails().len()), (State::Sent, 1));
         let name = Subject::channel("mail");
-        let told = fixture.db.read(move |tx| event::list_about(tx, &name, 10)).await.unwrap();
-        assert!(told.iter().all(|event| event.code == "no_encryption") && !told.is_empty(), "{told:?}");
+        let events = fixture.db.read(move |tx| event::list_about(tx, &name, 10)).await.unwrap();
+        assert!(events.iter().all(|event| event.code == "no_encryption") && !events.is_empty(), "{events:?}");
     }
 }
 
@@ -253,7 +255,7 @@ fn an_answer_without_an_end_is_cut_off_while_it_is_read() {
                 row.last_error.as_ref().is_some_and(|why| why.to_string().contains("too long")),
                 "{what}: {row:?}"
             );
-            // What the kernels of both sides hold on the way is not ours.
+            // Data in the kernel's buffers on both sides is not counted.
             let taken = line.taken.load(Ordering::SeqCst);
             assert!(taken < 16 << 20, "{what}: {taken} bytes");
             fixture.clock.advance(Duration::from_secs(3600));
@@ -261,7 +263,7 @@ fn an_answer_without_an_end_is_cut_off_while_it_is_read() {
     });
 }
 
-/// Encrypted or not, an answer that nobody asked for must not be taken for the answer to the next command.
+/// Encrypted or not, an unexpected answer must not be taken for that to the next command.
 #[test]
 fn an_answer_too_many_ends_the_connection() {
     databases::run(Dialect::Sqlite, async |fixture: Fixture| {

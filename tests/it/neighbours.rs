@@ -1,4 +1,4 @@
-//! Other processes beside ours: one that stalls in the middle of a write, and one that takes the database away.
+//! Other processes: one that stalls in the middle of a write, and one that replaces the database.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::test_env::{Daemon, Stopped, TestEnv, ends_with};
 
-/// A config with `count` jobs that reach nobody.
+/// A config with `count` jobs whose sources cannot be reached.
 fn jobs(count: usize) -> String {
     let job = |n| {
         format!(
@@ -27,14 +27,14 @@ fn a_neighbour_that_stalls_in_a_write_is_waited_for_once_and_named() {
     let stalled = Stopped::at("runner.begun", &mut test_env.command(&["run-due", "--job", "b0"]));
 
     let began = Instant::now();
-    let said = ends_with(&waiting.wake(), 1);
+    let printed = ends_with(&waiting.wake(), 1);
     let waited = began.elapsed();
-    assert!(waited >= patience && waited < patience * 5, "{waited:?}, 12 jobs: {said}");
+    assert!(waited >= patience && waited < patience * 5, "{waited:?}, 12 jobs: {printed}");
     let words = format!("process {} (tsuzuki, stopped) keeps the database locked", stalled.pid());
-    assert_eq!(said.matches(&words).count(), 12, "every job: {said}");
+    assert_eq!(printed.matches(&words).count(), 12, "every job: {printed}");
     stalled.wake();
-    let said = test_env.ends("run-due --force", 1);
-    assert!(!said.contains("locked"), "{said}");
+    let printed = test_env.ends("run-due --force", 1);
+    assert!(!printed.contains("locked"), "{printed}");
 }
 
 #[test]
@@ -43,8 +43,8 @@ fn a_command_that_finds_the_database_locked_says_by_whom() {
     test_env.ends("db migrate", 0);
     let stalled = Stopped::at("runner.begun", &mut test_env.command(&["run-due"]));
     let mut command = test_env.command(&["job", "pause", "b0"]);
-    let said = ends_with(&command.env("TSUZUKI_BUSY_MS", "300").output().unwrap(), 1);
-    assert!(said.contains(&format!("process {} (tsuzuki, stopped)", stalled.pid())), "{said}");
+    let printed = ends_with(&command.env("TSUZUKI_BUSY_MS", "300").output().unwrap(), 1);
+    assert!(printed.contains(&format!("process {} (tsuzuki, stopped)", stalled.pid())), "{printed}");
 }
 
 #[test]
@@ -61,9 +61,9 @@ fn serve_ends_with_an_error_when_its_database_is_replaced() {
     let (file, aside) = (test_env.file("tsuzuki.db"), test_env.file("aside.db"));
     std::fs::rename(&file, &aside).unwrap();
     std::fs::copy(&aside, &file).unwrap();
-    let mut said = String::new();
-    lines.read_to_string(&mut said).unwrap();
-    assert_eq!(daemon.0.wait().unwrap().code(), Some(1), "{said}");
-    assert!(said.contains("was removed or replaced; nothing more is run or sent"), "{said}");
-    assert!(said.contains("error: ") && !said.contains("everything is saved"), "{said}");
+    let mut printed = String::new();
+    lines.read_to_string(&mut printed).unwrap();
+    assert_eq!(daemon.0.wait().unwrap().code(), Some(1), "{printed}");
+    assert!(printed.contains("was removed or replaced; nothing more is run or sent"), "{printed}");
+    assert!(printed.contains("error: ") && !printed.contains("everything is saved"), "{printed}");
 }

@@ -1,4 +1,4 @@
-//! The outbox on both databases: what is added, sent, put off, held and told.
+//! The outbox on both databases: adding, sending, deferring, holding and notifying owners.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +27,7 @@ pub(crate) fn channels(text: &str) -> Arc<ChannelSet> {
     channels_at(std::path::Path::new("tsuzuki.toml"), text)
 }
 
-/// The same from a file that stands there.
+/// The same from an existing file.
 pub(crate) fn channels_at(path: &std::path::Path, text: &str) -> Arc<ChannelSet> {
     let config = config::parse(text, path, tsuzuki::app::kinds(), &Env::of([]))
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)));
@@ -41,7 +41,7 @@ pub(crate) fn clients() -> Clients {
     Clients::new(ClientConfig { user_agent: "tsuzuki-test".into(), ..ClientConfig::default() }).unwrap()
 }
 
-/// Adds what a channel has made of news; answers its number, also when it was known.
+/// Adds a rendered notice; returns its number, also if it was known.
 pub(crate) fn add_rendered(tx: &mut Tx<'_>, one: &Rendered, subject: &str) -> tsuzuki::db::Result<i64> {
     let message = NewMessage {
         job: &"press".parse().unwrap(),
@@ -66,14 +66,14 @@ struct World {
     db: Db,
     sender: Sender,
     topics: Topics,
-    told: Arc<AtomicU32>,
+    notified: Arc<AtomicU32>,
 }
 
 async fn world(fixture: &Fixture, more: &str) -> World {
     let server = WebhookServer::start().await.unwrap();
     let channels = channels(&(hook("hook", &server) + more));
-    let told = Arc::new(AtomicU32::new(0));
-    let count = Arc::clone(&told);
+    let notified = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&notified);
     let topics = Topics::new().on("test", move |tx, row, outcome| {
         count.fetch_add(1, Ordering::SeqCst);
         let code = match outcome {
@@ -91,7 +91,7 @@ async fn world(fixture: &Fixture, more: &str) -> World {
         )
     });
     let sender = Sender::new(fixture.db.clone(), channels, clients(), fixture.clock.clone(), topics.clone());
-    World { server, db: fixture.db.clone(), sender, topics, told }
+    World { server, db: fixture.db.clone(), sender, topics, notified }
 }
 
 /// The config of a channel that posts to `server`.
@@ -190,7 +190,7 @@ on_both_databases! {
         assert_eq!((row.state, row.attempts), (State::Sent, 1));
         assert_eq!(row.settled_at, Some(fixture.clock.now()));
         assert_eq!(world.owner_story("a").await, ["owner_sent"]);
-        assert_eq!(world.told.load(Ordering::SeqCst), 1);
+        assert_eq!(world.notified.load(Ordering::SeqCst), 1);
     }
 
     async fn a_message_that_failed_is_ready_again_when_its_owner_adds_it_again(fixture) {
@@ -291,14 +291,14 @@ on_both_databases! {
             fixture.clock.advance(HOUR);
         }
         assert_eq!(first.row(messages[0]).await.attempts, 0);
-        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::channel("hook"), 10)).await.unwrap();
-        assert_eq!(told.iter().map(|event| event.code.as_str()).collect::<Vec<_>>(), ["credentials_rejected"]);
+        let recorded = fixture.db.read(|tx| event::list_about(tx, &Subject::channel("hook"), 10)).await.unwrap();
+        assert_eq!(recorded.iter().map(|event| event.code.as_str()).collect::<Vec<_>>(), ["credentials_rejected"]);
         assert_eq!(first.send().await.locked, ["hook"]);
         // The operator corrects the token; nothing else is needed.
         let second = world(&fixture, "token = \"new\"").await;
         assert_eq!(second.send().await.sent, 2);
-        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::channel("hook"), 10)).await.unwrap();
-        assert_eq!(told.last().unwrap().code, "credentials_changed");
+        let recorded = fixture.db.read(|tx| event::list_about(tx, &Subject::channel("hook"), 10)).await.unwrap();
+        assert_eq!(recorded.last().unwrap().code, "credentials_changed");
     }
 
     async fn a_held_message_waits_for_approve_or_skip(fixture) {
@@ -401,7 +401,7 @@ on_both_databases! {
             tokio::task::yield_now().await;
         }
         assert_eq!(world.row(message).await.state, State::Sending);
-        // While it hangs, its lease ends and another sender finds the row.
+        // While it hangs, its lease expires and another sender finds the row.
         fixture.clock.advance(Duration::from_secs(46));
         let report = world.send().await;
         assert_eq!(report.sent, 0, "nothing is sent again before twice the time-out");
@@ -414,7 +414,7 @@ on_both_databases! {
         assert_eq!(posts[0].headers["webhook-id"], posts[1].headers["webhook-id"], "and its key says so");
     }
 
-    /// The server has it; a disk that is full for a while, or a clock that jumps meanwhile, must not make us forget that.
+    /// The server has it; a disk that is full for a while, or a clock that jumps meanwhile, must not lose that.
     async fn what_was_accepted_is_written_down_however_long_that_takes(fixture) {
         let world = world(&fixture, "").await;
         let message = id(world.add("a").await);
@@ -508,12 +508,12 @@ on_both_databases! {
         assert_eq!(world.send().await.held, 1);
         assert!(world.server.posts().is_empty());
         assert!(world.row(message).await.last_error.unwrap().to_string().contains("may have been sent"));
-        // What is decided after the restore is news.
+        // Messages decided after the restore are news.
         world.add("b").await;
         assert_eq!(world.send().await.sent, 1);
     }
 
-    /// A flood of the evening is approved in the morning, and nothing else was queued meanwhile.
+    /// Messages held in the evening are approved in the morning, and nothing else was queued meanwhile.
     async fn what_a_person_lets_go_is_not_doubted_because_the_outbox_was_quiet(fixture) {
         let world = world(&fixture, "on_unknown = \"hold\"").await;
         world.add("before").await;
@@ -551,7 +551,7 @@ on_both_databases! {
         let switch = Arc::clone(&broken);
         let topics = Topics::new().on("test", move |tx, row, _| match switch.load(Ordering::SeqCst) {
             0 => event::add(tx, None, &Subject::verbatim(format!("owner:{}", row.subject)), "owner_sent", &serde_json::Value::Null, tx.now()),
-            // What a defect in a pipeline looks like.
+            // As after a bug in a pipeline.
             _ => Err(tsuzuki::db::Error::Constraint("no".into())),
         });
         let sender = Sender::new(fixture.db.clone(), channels(&hook("hook", &world.server)), clients(), fixture.clock.clone(), topics);
@@ -581,7 +581,7 @@ on_both_databases! {
         assert_eq!(world.owner_story("a").await, ["owner_sent"], "what was under way is finished and told");
     }
 
-    /// Otherwise a pass over a channel whose time always comes again would never end.
+    /// Otherwise a pass over a channel with ever new due messages would never end.
     async fn a_pass_takes_only_what_was_due_when_it_began(fixture) {
         let server = WebhookServer::start().await.unwrap();
         let clock = fixture.clock.clone();
@@ -607,7 +607,7 @@ on_both_databases! {
         while silent.posts().is_empty() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        // What comes now finds a sender that has turned to a channel which says nothing.
+        // A new message finds a sender that waits for a channel that does not answer.
         world.add_to("other", "b", false, 0).await;
         while fine.posts().is_empty() {
             assert_eq!(world.row(message).await.state, State::Sending, "the other message waited for the end of this one");
@@ -617,7 +617,7 @@ on_both_databases! {
         running.abort();
     }
 
-    /// The clock said 2037 for a while: nobody waits until then.
+    /// The clock was set to 2037 for a while: nothing waits until then.
     async fn times_from_a_clock_that_was_ahead_do_not_block_for_years(fixture) {
         let now = fixture.clock.now();
         let ahead: tsuzuki::time::Timestamp = "2037-01-15T00:02:00Z".parse().unwrap();
@@ -695,7 +695,7 @@ on_both_databases! {
     }
 }
 
-/// A disk that is full refuses the claim, and the claim comes first: nothing is sent whose result could not be kept.
+/// A full disk makes the claim fail, and the claim comes first: nothing is sent if its outcome could not be recorded.
 #[test]
 fn nothing_is_sent_from_a_file_that_was_removed_or_replaced() {
     crate::databases::run(tsuzuki::db::Dialect::Sqlite, |fixture| async move {

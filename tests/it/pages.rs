@@ -33,16 +33,16 @@ kind = "books"
 queries = ["x"]
 "#;
 
-/// Clicks a button, and answers what the page it leads to says in English.
+/// Clicks a button; returns the message on the page that follows, in English.
 async fn act(site: &Site, form: &str) -> String {
     let answer = site.ask("POST", "/act", FORM, form).await;
     assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{form}: {}", answer.text());
     let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap();
     let page = site.ask("GET", "/", &format!("Accept-Language: en\r\nCookie: {cookie}\r\n"), "").await;
     assert!(page.header("set-cookie").unwrap().starts_with("flash=;"), "it is said once: {}", page.head);
-    let (_, said) =
+    let (_, message) =
         page.text().split_once("<p class=\"flash\" role=\"status\">").expect("what was done is said");
-    plain(said.split_once("</p>").unwrap().0)
+    plain(message.split_once("</p>").unwrap().0)
 }
 
 /// The words of a page without its markup.
@@ -66,10 +66,10 @@ async fn fill(fixture: &Fixture) -> i64 {
         .db
         .write(|tx| {
             let (now, job): (_, JobName) = (tx.now(), "feeds".parse().unwrap());
-            let said = Phrase::verbatim(HOSTILE);
+            let message = Phrase::verbatim(HOSTILE);
             jobs::mark_begun(tx, "feeds", now)?;
-            jobs::mark_ended(tx, "feeds", RunOutcome::Failed, &said, None, now)?;
-            let run = RunEvent { code: RunOutcome::Failed, message: said, began_at: Some(now), new_count: 2 };
+            jobs::mark_ended(tx, "feeds", RunOutcome::Failed, &message, None, now)?;
+            let run = RunEvent { code: RunOutcome::Failed, message, began_at: Some(now), new_count: 2 };
             event::record(tx, Some(&job), &Subject::job("feeds"), &run, now)?;
             event::add(tx, Some(&job), &Subject::new("blog", HOSTILE), HOSTILE, &serde_json::json!({}), now)?;
             cursor::add(
@@ -169,7 +169,7 @@ on_both_databases! {
         let requests = site.requests.take().unwrap();
         let (_jobs, list) = watch::channel(Arc::new(site.app.jobs.clone()));
         let runner = Runner::new(fixture.db.clone(), Progress::default());
-        // Nothing is due by itself, so that what runs was asked for.
+        // Nothing is scheduled, so everything that runs was requested.
         let now = fixture.clock.now();
         fixture.db.write(move |tx| {
             for job in ["feeds", "reading"] {

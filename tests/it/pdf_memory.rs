@@ -1,4 +1,4 @@
-//! What hostile PDFs cost in memory, measured in a process that does nothing else.
+//! The memory cost of hostile PDFs, measured in a process that does nothing else.
 
 use std::process::{Command, Stdio};
 
@@ -42,7 +42,7 @@ fn pages_that_share_resources() -> Pdf {
     pages.fold(pdf, |pdf, number| pdf.put(number, "<</Contents 7 0 R/Resources 6 0 R>>"))
 }
 
-/// Many pages, each with resources of its own in its own dictionary.
+/// Many pages, each with its own resources.
 fn pages_with_resources() -> Pdf {
     let pages = 10..4000;
     let kids: String = pages.clone().map(|number| format!("{number} 0 R ")).collect();
@@ -79,9 +79,9 @@ fn hostile_pdfs_cost_little_memory() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let told =
+    let printed =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn the_process_that_is_measured() {
     ];
     for (name, file) in files {
         let file = file().0;
-        // Making the file took memory too: from here on the peak counts anew.
+        // Creating the file took memory, too: reset the peak here.
         std::fs::write("/proc/self/clear_refs", "5").unwrap();
         let before = peak_kib();
         let found = text(file.as_bytes(), Limit::default()).unwrap();
@@ -106,7 +106,7 @@ fn the_process_that_is_measured() {
     }
 }
 
-/// The most memory this process had since that was last asked to count anew.
+/// The peak memory of this process since the last reset.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

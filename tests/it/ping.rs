@@ -1,4 +1,4 @@
-//! Heartbeats: an address that hears how every run ended, and whose silence hurts nobody.
+//! Heartbeats: an address that is requested after every run, and whose failures have no effect.
 
 use crate::test_env::{TestEnv, code, err};
 use tsuzuki::demo::site::{Content, Site};

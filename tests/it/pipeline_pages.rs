@@ -48,7 +48,7 @@ on_both_databases! {
     }
 
     async fn a_press_item_that_was_posted_is_not_offered_for_a_retry(fixture) {
-        // Its first post failed, so that it was put off; the post was sent by hand.
+        // Its first post failed and was deferred; then it was sent by a command.
         fixture.db.write(|tx| {
             add_item(tx, 1, 1, 5, Some("summary"))?;
             tx.execute(
@@ -148,7 +148,7 @@ on_both_databases! {
         assert!(!html.contains("/why/blog/left"), "the config does not name it any more:\n{html}");
         assert!(site.read("/job/watch", "ja").await.contains("確認できないブログ"));
         assert!(site.read("/why/blog/site", "ja").await.contains("href=\"https://site.example/\""));
-        // What the page of all blogs says of it is what `blog ls` says.
+        // The page of all blogs shows the same as `blog ls`.
         let until = fixture.clock.now().plus(std::time::Duration::from_secs(600));
         fixture.db.write(move |tx| tx.execute(sql!("UPDATE blog_state SET not_before = ?1"), params![until])).await.unwrap();
         assert!(site.read("/changes", "en").await.contains("is-waiting"));

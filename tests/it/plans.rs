@@ -20,7 +20,7 @@ const GROWING: [&str; 13] = [
     "prompt_tokens",
 ];
 
-/// Statements that read or sort more than they answer, by a piece of their text, and why that is right.
+/// Statements that read or sort more rows than they return, by a part of their text, and why that is right.
 const EXCUSED: [(&str, &str); 12] = [
     ("FROM commits WHERE unreachable_since IS NULL", "statistics read what they count"),
     ("GROUP BY author_email, author_name", "statistics read what they count"),
@@ -47,14 +47,14 @@ fn plan(connection: &rusqlite::Connection, statement: &Sql) -> Vec<String> {
     explained.query_map(nulls, |row| row.get(3)).unwrap().map(Result::unwrap).collect()
 }
 
-/// The table that `name` stands for in a statement: itself, or what it is an alias of.
+/// The table of `name` in a statement: itself, or the one it is an alias of.
 pub(crate) fn table_of<'a>(text: &'a str, name: &'a str) -> &'a str {
     let words: Vec<&str> = text.split([' ', '\n', '(', ')', ',']).filter(|word| !word.is_empty()).collect();
     let named = words.windows(3).find(|three| matches!(three[0], "FROM" | "JOIN") && three[2] == name);
     named.map_or(name, |three| three[1])
 }
 
-/// What is wrong with a plan, if anything.
+/// The problem of a query plan, if any.
 fn fault(text: &str, plan: &[String]) -> Option<String> {
     let sorts =
         plan.iter().find(|line| line.ends_with("B-TREE FOR ORDER BY") || line.ends_with("FOR GROUP BY"));
@@ -73,7 +73,7 @@ fn no_statement_reads_or_sorts_a_growing_table() {
     crate::databases::run(Dialect::Sqlite, |fixture| async move {
         let DbUrl::File(path) = &fixture.place else { panic!("not a file") };
         let connection = rusqlite::Connection::open(path).unwrap();
-        // The demo's own questions are about a database of some minutes.
+        // The demo's own queries run on a database of some minutes.
         let is_ours = |at: &str| at.starts_with("src/") && !at.starts_with("src/demo/");
         let (mut faults, mut unused) = (Vec::new(), EXCUSED.map(|(piece, _)| piece).to_vec());
         for statement in STATEMENTS.iter().filter(|statement| is_ours(statement.at())) {
@@ -92,7 +92,7 @@ fn no_statement_reads_or_sorts_a_growing_table() {
 
 #[test]
 fn a_pick_among_years_of_finished_work_reads_what_is_open() {
-    // Statements whose conditions fit two indexes, with the one that knows how few rows are meant.
+    // Statements with two possible indexes, and the more selective one.
     let wanted = [
         ("settled_at IS NULL AND state IN", "idx_outbox_untold"),
         ("state = 'held' AND state IN", "idx_outbox_open"),

@@ -15,7 +15,7 @@ const FILLED: [&str; 9] = [
     "prompt_tokens",
 ];
 
-/// Statements that read more than they answer, by a piece of their text, and why that is right.
+/// Statements that read more rows than they return, by a part of their text, and why that is right.
 const EXCUSED: [(&str, &str); 9] = [
     ("FROM commits WHERE unreachable_since IS NULL", "statistics read what they count"),
     ("GROUP BY author_email, author_name", "statistics read what they count"),
@@ -114,7 +114,7 @@ fn sqlite_goes_along_indexes_with_the_statistics_of_years() {
 fn postgresql_goes_along_indexes_with_the_statistics_of_years() {
     crate::databases::run(Dialect::Postgres, |fixture| async move {
         let DbUrl::Server(url) = fixture.place.clone() else { panic!("not a server") };
-        // The client blocks, and blocks in its drop: it lives on a thread of its own.
+        // The client blocks, also when it is dropped, so it has its own thread.
         let faults = std::thread::spawn(move || {
             let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
             client.batch_execute(&fill(Dialect::Postgres)).unwrap();

@@ -1,4 +1,4 @@
-//! The two READMEs say the same things, and their configs are good.
+//! The two READMEs have the same content, and their configs are valid.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn shape(page: &str) -> Vec<String> {
     shape
 }
 
-/// What is the same in every language: configs, and commands without their comments. What they print is not.
+/// The parts that are equal in every language: configs, and commands without their comments, but not their output.
 fn list_code(page: &str) -> Vec<(String, String)> {
     let without_comment =
         |line: &str| line.split("  # ").next().unwrap_or_default().trim_end().to_owned() + "\n";

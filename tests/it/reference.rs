@@ -1,4 +1,4 @@
-//! The generated reference pages are up to date. `UPDATE_FIXTURES=1 cargo test --test it reference` writes them anew.
+//! The generated reference pages are up to date. `UPDATE_FIXTURES=1 cargo test --test it reference` writes them.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn compare(path: &str, wanted: &str) {
     );
 }
 
-/// What the program says of its own commands.
+/// The program's own description of its commands.
 pub(crate) fn command_line() -> String {
     let program = std::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
         .args(["man", "--markdown"])

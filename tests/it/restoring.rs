@@ -1,4 +1,4 @@
-//! A backup that is put back: what was told since it was made is not told again, and what is new is.
+//! A restored backup: what was sent since it was made is not sent again, and new things are.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::test_env::{TestEnv, ends_with, out, output_beside};
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// The program in a directory of its own, at a time that moves on with every command.
+/// The program in its own directory, at a time that advances with every command.
 struct Office {
     test_env: TestEnv,
     clock: Clock,
 }
 
-/// How a backup comes into its place.
+/// How a backup is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Command,
@@ -49,7 +49,7 @@ impl Office {
         serde_json::from_str(&out(&output_beside(command).await)).unwrap()
     }
 
-    /// What is said of the newest message that tells something new.
+    /// `why` about the newest message that announces something.
     async fn newest(&self) -> serde_json::Value {
         let all = self.json(&["delivery", "ls"]).await;
         let id = all[0]["id"].to_string();
@@ -93,11 +93,11 @@ async fn posts_that_were_made_after_the_backup_are_found_and_not_made_again() {
         run().await;
         office.run(&["db", "backup", "b.db"], 0).await;
         publish("found");
-        let mut told = String::new();
+        let mut printed = String::new();
         for _ in 0..3 {
-            told += &run().await;
+            printed += &run().await;
         }
-        assert_eq!(mastodon.toots().len(), 2, "{way:?}: {told} {}", office.run(&["item", "ls"], 0).await);
+        assert_eq!(mastodon.toots().len(), 2, "{way:?}: {printed} {}", office.run(&["item", "ls"], 0).await);
         office.restore(way).await;
         for _ in 0..4 {
             run().await;
@@ -118,7 +118,7 @@ async fn posts_that_were_made_after_the_backup_are_found_and_not_made_again() {
             assert_eq!(message["state"], "sent");
             assert_eq!(message["remote_id"], toot.id.to_string(), "{way:?} {slug}");
             let shown = office.run(&["delivery", "show", &message["id"].to_string()], 0).await;
-            assert!(shown.contains("told between the backup and its restore"), "{shown}");
+            assert!(shown.contains("sent between the backup and its restore"), "{shown}");
         }
         publish("new");
         for _ in 0..2 {
@@ -213,15 +213,15 @@ async fn a_digest_never_gets_the_name_of_another_however_often_a_backup_is_put_b
         let office = Office { clock: clock.clone(), ..Office::new(&config) };
         office.run(&["run", "blogs"], 0).await;
         office.run(&["db", "backup", "b.db"], 0).await;
-        // By hand there is nothing that could tell how far a copy that is gone had counted.
+        // Restored without the command, nothing shows the last number of the lost copy.
         let times = if way == Way::Command { 3 } else { 1 };
         let mut names = std::collections::BTreeSet::new();
         for number in 0..=times {
             site.edit(|content| content.publish(&format!("n{number}"), "news", clock.now()));
             office.run(&["run", "blogs"], 0).await;
-            let told = office.newest().await;
-            let subject = told["subject"].as_str().unwrap().to_owned();
-            assert!(names.insert(subject), "{way:?}: {told} has the name of another; known: {names:?}");
+            let message = office.newest().await;
+            let subject = message["subject"].as_str().unwrap().to_owned();
+            assert!(names.insert(subject), "{way:?}: {message} has the name of another; known: {names:?}");
             if number < times {
                 office.restore(way).await;
             }
@@ -274,7 +274,7 @@ on_both_databases! {
                 payload: "{}", hold: true, not_before: None, found: outbox::Provenance::Since(Some(now)),
             };
             let outbox::Added::Added(id) = outbox::add(tx, &message, now)? else { panic!("it is new") };
-            // As a backup says it that is put back.
+            // As written by a restored backup.
             tx.execute(tsuzuki::sql!("INSERT INTO restores (made_at) VALUES (?1)"), tsuzuki::params![now])?;
             Ok(id)
         }).await.unwrap();

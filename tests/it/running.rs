@@ -1,4 +1,4 @@
-//! The runner: what is due runs once, under a lease, and its end is remembered.
+//! The runner: due jobs run once, under a lease, and their end is recorded.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -22,7 +22,7 @@ use tsuzuki::time::Timestamp;
 use crate::databases::Fixture;
 use crate::test_env::{TestEnv, ends_with, send_signal};
 
-/// A job whose runs are counted, and end as they are told to.
+/// A job that counts its runs and ends them as given.
 pub(crate) struct Counted {
     runs: AtomicU32,
     end: fn(&RunContext) -> Result<Report, Failure>,
@@ -145,25 +145,25 @@ on_both_databases! {
         run(&fixture, &[&job]).await;
         fixture.clock.advance(Duration::from_secs(3600));
         run(&fixture, &[&job]).await;
-        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::job("a"), 10)).await.unwrap();
-        let codes: Vec<&str> = told.iter().map(|event| event.code.as_str()).collect();
+        let events = fixture.db.read(|tx| event::list_about(tx, &Subject::job("a"), 10)).await.unwrap();
+        let codes: Vec<&str> = events.iter().map(|event| event.code.as_str()).collect();
         assert_eq!(codes, ["success", "success"]);
-        assert_eq!(told[0].detail, serde_json::json!({ "message": "all done", "began_at": began_at, "new_count": 0 }));
+        assert_eq!(events[0].detail, serde_json::json!({ "message": "all done", "began_at": began_at, "new_count": 0 }));
         assert!(fixture.db.read(|tx| event::list_work_of_job(tx, "a", 10)).await.unwrap().is_empty());
     }
 
     async fn each_job_is_told_when_it_ends_and_all_of_them_in_their_order(fixture) {
-        // It ends when the other was told, however slow the machine is.
+        // It ends after the other was reported, however slow the machine is.
         let (slow, _) = job("slow", well, Duration::from_secs(3600));
         let (quick, _) = job("quick", well, Duration::ZERO);
         let runner = Runner::new(fixture.db.clone(), Progress::default());
-        let (stop, mut told) = (CancellationToken::new(), Vec::new());
-        let hear = |job: &JobName, _: &Finished| {
-            told.push(job.to_string());
+        let (stop, mut ended) = (CancellationToken::new(), Vec::new());
+        let on_end = |job: &JobName, _: &Finished| {
+            ended.push(job.to_string());
             stop.cancel();
         };
-        let finished = runner.run_reporting(vec![slow, quick], Selection::Due, &stop, hear).await;
-        assert_eq!(told, ["quick", "slow"]);
+        let finished = runner.run_reporting(vec![slow, quick], Selection::Due, &stop, on_end).await;
+        assert_eq!(ended, ["quick", "slow"]);
         let names: Vec<&str> = finished.iter().map(|(job, _)| job.as_str()).collect();
         assert_eq!(names, ["slow", "quick"]);
     }
@@ -216,7 +216,7 @@ on_both_databases! {
     async fn a_run_that_died_is_due_when_its_lease_is_over(fixture) {
         let (job, _) = job("a", well, Duration::ZERO);
         let name = job.name.clone();
-        // What a process leaves that was killed in the middle: begun, leased, no end.
+        // The rows of a process killed in the middle of a run: begun, leased, no end.
         let now = fixture.clock.now();
         fixture.db.write(move |tx| {
             let owner = tsuzuki::id::Owner::this_process();

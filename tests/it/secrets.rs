@@ -1,4 +1,4 @@
-//! What other programs repeat of our secrets is nowhere to be seen: not in logs, listings, exports or the database.
+//! Secrets repeated by other programs appear nowhere: not in logs, listings, exports or the database.
 
 use axum::http::{HeaderMap, StatusCode, Uri};
 use tsuzuki::channel::Rendered;
@@ -7,12 +7,12 @@ use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble, USER};
 use tsuzuki::time::Clock;
 
 use crate::outbox::add_rendered;
-use crate::test_env::{TestEnv, output_beside, said};
+use crate::test_env::{TestEnv, output_beside, output_text};
 
 const PATH: &str = "/hooks/T0SECRET/B0SECRET/xyzSECRET";
 const TOKEN: &str = "tok-0SECRET-en";
 
-/// A server that answers every post as Express does, and tells the token, too.
+/// A server that answers like Express, but repeats the token.
 async fn parrot() -> std::net::SocketAddr {
     let answer = async |uri: Uri, headers: HeaderMap| {
         let token = headers.get("authorization").map(|value| value.to_str().unwrap().to_owned());
@@ -37,8 +37,8 @@ async fn queue(test_env: &TestEnv, channels: &[(&'static str, &'static str, &'st
     }
 }
 
-/// Looks for `secrets` wherever a person, or somebody with the database, might.
-fn look_everywhere(test_env: &TestEnv, secrets: &[&str]) {
+/// Searches for `secrets` everywhere in the directory.
+fn check_all_files(test_env: &TestEnv, secrets: &[&str]) {
     let hides = |what: &str, bytes: &[u8]| {
         for secret in secrets {
             let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
@@ -55,9 +55,9 @@ fn look_everywhere(test_env: &TestEnv, secrets: &[&str]) {
         "export messages --format csv",
         "export messages --format json",
     ] {
-        // This process does not know the secrets, so it cannot hide them: they must not be there.
+        // This process does not know the secrets, so it cannot redact them: they must not be there.
         let output = test_env.run(&args.split(' ').collect::<Vec<_>>());
-        hides(args, said(&output).as_bytes());
+        hides(args, output_text(&output).as_bytes());
     }
     let files = test_env.files();
     assert!(files.iter().any(|name| name == "tsuzuki.db"), "{files:?}");
@@ -77,15 +77,15 @@ async fn an_address_that_a_receiver_repeats_is_shown_and_kept_nowhere() {
     queue(&test_env, &[("hook", "webhook", "{}"), ("slack", "webhook", "{}")]).await;
     let mut sending = test_env.command(&["run-due", "-v"]);
     sending.env("HOOK", format!("http://{address}{PATH}")).env("TOKEN", TOKEN);
-    let log = said(&output_beside(sending).await);
+    let log = output_text(&output_beside(sending).await);
     let quoted = ": <pre>Cannot POST /[redacted]</pre>";
     for receiver in ["the webhook", "Slack"] {
         assert!(log.contains(&format!("HTTP 404 from {receiver}{quoted}")), "{log}");
     }
     assert!(!log.contains("SECRET"), "{log}");
-    let shown = said(&test_env.run(&["delivery", "show", "1"]));
+    let shown = output_text(&test_env.run(&["delivery", "show", "1"]));
     assert!(shown.contains(quoted), "{shown}");
-    look_everywhere(&test_env, &["T0SECRET", "B0SECRET", "xyzSECRET", "0SECRET-en"]);
+    check_all_files(&test_env, &["T0SECRET", "B0SECRET", "xyzSECRET", "0SECRET-en"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,7 +106,7 @@ async fn a_password_that_a_mail_server_repeats_is_shown_and_kept_nowhere() {
         queue(&test_env, &[("mail", "b@example.com", body)]).await;
         server.next(phase, Trouble::Say(words));
         let mut sending = test_env.command(&["run-due", "-v"]);
-        let log = said(
+        let log = output_text(
             &output_beside({
                 sending.env("PASSWORD", password);
                 sending
@@ -114,11 +114,11 @@ async fn a_password_that_a_mail_server_repeats_is_shown_and_kept_nowhere() {
             .await,
         );
         assert!(!log.contains(password), "{log}");
-        let shown = said(&test_env.run(&["delivery", "show", "1", "--json"]));
+        let shown = output_text(&test_env.run(&["delivery", "show", "1", "--json"]));
         assert!(shown.contains(expected), "{shown}{log}");
-        look_everywhere(&test_env, &[password]);
+        check_all_files(&test_env, &[password]);
         let resumed = test_env.run(&["delivery", "retry", "--channel", "mail"]);
-        assert!(resumed.status.success(), "{}", said(&resumed));
+        assert!(resumed.status.success(), "{}", output_text(&resumed));
     }
 }
 
@@ -132,7 +132,7 @@ fn headers_of_a_blog_are_not_in_the_config_that_is_shown() {
          [[job.blog]]\nid = \"c\"\nurl = \"https://c.example\"\n[job.blog.headers]\nX-Api = \"table-SECRET\"\n\
          X-Named = \"${NAMED}\"\n",
     );
-    let shown = said(&test_env.run(&["config", "show"]));
+    let shown = output_text(&test_env.run(&["config", "show"]));
     assert!(!shown.contains("SECRET") && shown.contains("${NAMED}"), "{shown}");
     assert!(shown.contains("url = \"https://c.example\""), "{shown}");
 }

@@ -1,4 +1,4 @@
-//! The live schema of both databases, compared with what the seed documents say.
+//! The live schema of both databases, compared with the seed documents.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ fn seeds() -> Schema {
     schema
 }
 
-/// A live database, asked in its own words.
+/// A live database, queried in its own dialect.
 struct Live {
     schema: Schema,
     indexes: Vec<String>,
@@ -122,7 +122,7 @@ fn plain_default(text: Option<String>) -> Option<String> {
     if text.contains("strftime") || text.contains("clock_timestamp") {
         return Some("now".into());
     }
-    // SQLite gives the text as written, PostgreSQL may add a cast.
+    // SQLite returns the text as written, PostgreSQL may add a cast.
     Some(text.split("::").next().unwrap_or_default().trim_matches(['(', ')', '\'']).to_owned())
 }
 
@@ -273,7 +273,7 @@ fn compare(live: &Live, kind_of: impl Fn(&str) -> String) {
             wanted.kind = kind_of(&wanted.kind);
             let mut column = found.get(&name).unwrap_or_else(|| panic!("{table}.{name} is missing")).clone();
             if (table.as_str(), name.as_str()) == ("commits", "project_id") {
-                // The seed does not say; it must be a project all the same.
+                // The seed does not say; it has to be a project in any case.
                 column.not_null = wanted.not_null;
             }
             assert_eq!(column, wanted, "{table}.{name}");

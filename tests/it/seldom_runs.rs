@@ -1,4 +1,5 @@
-//! Runs that are a day apart, and copies of the database: time is no evidence that somebody else has sent, a copy is.
+//! Runs that are a day apart, and copies of the database: elapsed time does not prove that another process has sent, a
+//! copy does.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::outbox::{channels, clients, hook};
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 on_both_databases! {
-    /// Two temporary refusals, one run a day: the third run delivers, on every channel, and asks nobody.
+    /// Two temporary refusals, one run a day: the third run delivers, on every channel, without a person.
     async fn temporary_refusals_cost_days_but_no_message(fixture) {
         for on_unknown in ["resend", "hold"] {
             let toots = MastodonServer::start(fixture.clock.clone()).await.unwrap();
@@ -43,7 +44,7 @@ on_both_databases! {
                 }
                 smtp.next(Phase::Rcpt, Trouble::Say("451 4.7.1 greylisted"));
                 let report = post.send().await;
-                // An instance that answers 503 may have the post all the same, so it is looked for before the next attempt.
+                // An instance that answers 503 may have accepted the post, so it is searched before the next attempt.
                 assert_eq!(
                     (report.sent, report.deferred, report.unknown, report.held),
                     (0, 3, 1, 0),
@@ -61,7 +62,7 @@ on_both_databases! {
         }
     }
 
-    /// What waits for its day has not failed, and nobody else has sent it.
+    /// A message that waits for its day has not failed, and no other process has sent it.
     async fn mails_that_wait_for_their_day_are_sent_on_it(fixture) {
         let smtp = SmtpServer::start().await.unwrap();
         let more = format!("{TO_ONE}\non_unknown = \"hold\"\nmax_per_day = 1\n");
@@ -76,7 +77,7 @@ on_both_databases! {
         }
     }
 
-    /// No answer came twice: a look finds nothing, and the post leaves in the same pass, however long ago that was.
+    /// No answer twice: a check finds nothing, and the post is sent in the same pass, however long ago that was.
     async fn a_look_that_finds_nothing_is_followed_by_the_send(fixture) {
         let toots = MastodonServer::start(fixture.clock.clone()).await.unwrap();
         let post = post_office(&fixture, &mastodon(&toots, ""));
@@ -92,7 +93,7 @@ on_both_databases! {
     }
 }
 
-/// A sender over a database that was opened anew.
+/// A sender over a database that was opened again.
 fn hook_sender(db: &Db, fixture: &Fixture, server: &WebhookServer) -> Sender {
     Sender::new(db.clone(), channels(&hook("hook", server)), clients(), fixture.clock.clone(), Topics::new())
 }
@@ -102,7 +103,7 @@ async fn pass(sender: &Sender) -> (u64, u64) {
     (report.sent, report.held)
 }
 
-/// The counter beside the file has seen what an old copy of the file does not know of.
+/// The counter beside the file is ahead of an old copy of the file.
 #[test]
 fn an_old_copy_of_a_sqlite_file_is_recognised() {
     databases::run(Dialect::Sqlite, async |fixture: Fixture| {
@@ -127,7 +128,7 @@ fn an_old_copy_of_a_sqlite_file_is_recognised() {
         let db = open().await.unwrap();
         assert_eq!(pass(&hook_sender(&db, &fixture, &server)).await, (0, 1));
         assert_eq!(server.posts().len(), 1, "it is not sent a second time");
-        // Known once, it goes on like any other.
+        // Once that is known, it is used like any other.
         fixture.clock.advance(DAY);
         add(&db, "b").await;
         db.close().await;
@@ -142,7 +143,7 @@ fn an_old_copy_of_a_sqlite_file_is_recognised() {
     });
 }
 
-/// A dump that was read into another cluster, a recovery to an earlier moment, a table that was made anew.
+/// A dump loaded into another cluster, a point-in-time recovery, a table that was created again.
 #[test]
 fn rows_that_were_put_into_another_postgres_are_recognised() {
     for part in 0..3 {

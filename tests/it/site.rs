@@ -24,7 +24,7 @@ pub(crate) const CONFIG: &str = "[web]\nlisten = \"127.0.0.1:0\"\n\
     [[job]]\nname = \"shelf\"\nkind = \"books\"\nqueries = [\"x\"]\n\
     [[job]]\nname = \"code\"\nkind = \"commits\"\ngitlab = \"https://gitlab.example\"\ntoken = \"t\"\nprojects = [\"team/app\"]\n\
     exclude_authors = [\"*[bot]*\"]\n";
-/// What a stranger may write anywhere: markup, a sign that turns the text around, and the syntax of templates.
+/// Possible text from outside: markup, a character that reverses the text, and template syntax.
 pub(crate) const HOSTILE: &str =
     "</title><script>alert(1)</script><img src=x onerror=alert(2)>\u{202e}{{ 7*7 }}{% raw %}\"'&";
 pub(crate) const FORM: &str =
@@ -34,13 +34,13 @@ pub(crate) const NOW: &str = "2026-01-14T20:00:00.000Z";
 /// Pages that are served as long as this value lives.
 pub(crate) struct Site {
     pub(crate) app: App,
-    /// What readers ask a daemon for.
+    /// The requests of readers to a daemon.
     pub(crate) requests: Option<StartRequests>,
     address: SocketAddr,
     _stop: DropGuard,
 }
 
-/// An answer over HTTP.
+/// An HTTP answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
@@ -62,7 +62,7 @@ impl Site {
         Self::serve_with(fixture, CONFIG).await
     }
 
-    /// The same with another config, in a file of its own.
+    /// The same with another config, in its own file.
     pub(crate) async fn serve_with(fixture: &Fixture, text: &str) -> Self {
         let path = fixture.dir.path().join("tsuzuki.toml");
         std::fs::write(&path, text).unwrap();
@@ -97,7 +97,7 @@ impl Site {
         self.ask("GET", path, &format!("Accept-Language: {language}\r\n"), "").await
     }
 
-    /// A page that is there, in a language; what every page keeps to is checked.
+    /// A page in a language; checks what every page has to fulfil.
     pub(crate) async fn read(&self, path: &str, language: &str) -> String {
         let page = self.get(path, language).await;
         let html = page.text();
@@ -188,7 +188,7 @@ pub(crate) fn add_message(tx: &mut Tx<'_>, number: i64, state: &str) -> tsuzuki:
     Ok(())
 }
 
-/// Everything that stands between `before` and the next point on a page, however many pages there are.
+/// Everything between `before` and the next full stop on a page, over all pages.
 pub(crate) async fn read_all(site: &Site, path: &str, before: &str) -> Vec<String> {
     let (mut found, mut next) = (Vec::new(), path.to_owned());
     for _ in 0..20 {

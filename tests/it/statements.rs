@@ -4,7 +4,7 @@ use tsuzuki::db::STATEMENTS;
 
 on_both_databases! {
     async fn every_statement_can_be_prepared(fixture) {
-        // Tests may ask one database something special; the program may not.
+        // Tests may use their own SQL; the program may not.
         let ours: Vec<_> = STATEMENTS.iter().filter(|statement| statement.at().starts_with("src/")).collect();
         assert!(ours.len() > 20, "only {} statements were gathered", ours.len());
         let mut failures = Vec::new();

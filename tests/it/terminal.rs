@@ -14,7 +14,7 @@ use crate::test_env::{TestEnv, send_signal};
 /// Wider than any line of a run; a bar fills it.
 const COLUMNS: usize = 250;
 
-/// Runs a command of the shell in a pseudo-terminal of `COLUMNS`; what it wrote is in the file `typescript`.
+/// Runs a shell command in a pseudo-terminal of `COLUMNS`; its output is in the file `typescript`.
 fn on_terminal(test_env: &TestEnv, command: &str) -> Command {
     on_terminal_of(COLUMNS, test_env, command)
 }
@@ -36,7 +36,7 @@ pub(crate) fn on_terminal_of(columns: usize, test_env: &TestEnv, command: &str) 
     script
 }
 
-/// What was written, without the lines that `script` adds.
+/// The output, without the lines that `script` adds.
 pub(crate) fn written(test_env: &TestEnv) -> String {
     let text = test_env.read("typescript");
     let text = text.split_once('\n').map_or("", |(_, rest)| rest);
@@ -95,7 +95,7 @@ fn screen(text: &str) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// All counts that a bar ever showed.
+/// All counts that a bar has shown.
 fn counts(text: &str) -> Vec<(u64, u64)> {
     let pairs = text.split_ascii_whitespace().filter_map(|word| word.split_once('/'));
     pairs.filter_map(|(done, total)| Some((done.parse().ok()?, total.parse().ok()?))).collect()
@@ -125,7 +125,7 @@ async fn bars_count_to_their_total_and_leave_every_line_of_a_run() {
     let (_sites, _google, config) = blogs_and_books().await;
     let (watched, unwatched) = (TestEnv::new(&config), TestEnv::new(&config));
     let expected = unwatched.run_beside(&["run-due"]).await;
-    let expected = crate::test_env::said(&expected);
+    let expected = crate::test_env::output_text(&expected);
     let mut command = on_terminal(&watched, "run-due");
     let status = tokio::task::spawn_blocking(move || command.status().unwrap()).await.unwrap();
     assert!(status.success(), "{}", written(&watched));
@@ -134,11 +134,11 @@ async fn bars_count_to_their_total_and_leave_every_line_of_a_run() {
     assert!(counts.iter().any(|(_, total)| *total == 100), "a bar was drawn: {text:?}");
     assert!(counts.iter().all(|(done, total)| done <= total), "{counts:?}");
     assert!(!text.contains(" 0/s "), "nothing is said of a speed that is not known: {text:?}");
-    let (mut shown, mut said) = (screen(&text), Vec::from_iter(expected.lines().map(str::to_owned)));
-    // Jobs end in any order, and off a terminal lines and messages come separately.
+    let (mut shown, mut printed) = (screen(&text), Vec::from_iter(expected.lines().map(str::to_owned)));
+    // Jobs end in any order, and without a terminal lines and messages are separate.
     shown.sort();
-    said.sort();
-    assert_eq!(shown, said, "{text:?}");
+    printed.sort();
+    assert_eq!(shown, printed, "{text:?}");
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ const THREE_JOBS: &str = "[app]\nlanguage = \"en\"\n\
     [[job]]\nname = \"books-about-everything\"\nkind = \"books\"\nqueries = [\"x\"]\nenabled = false\n\
     [[job]]\nname = \"近所のブログ\"\nkind = \"blogs\"\nblog = [{ id = \"b\", url = \"http://127.0.0.1:9/\" }]\n";
 
-/// What a command writes in a terminal of so many columns, as lines.
+/// The output of a command in a terminal of so many columns, as lines.
 fn shown_in(columns: usize, test_env: &TestEnv, command: &str, term: &str) -> Vec<String> {
     let mut script = on_terminal_of(columns, test_env, command);
     script.env_remove("NO_COLOR").env("TERM", term);
@@ -233,7 +233,7 @@ fn help_fits_the_terminal_in_both_languages() {
                 assert!(tsuzuki::text::width(line) <= columns, "{lang} at {columns}: {line}");
             }
             assert!(lines.iter().any(|line| line == heading), "{lines:#?}");
-            // What goes on stands behind the names of the commands.
+            // Continued lines are indented below the description of commands.
             let doctor = lines.iter().position(|line| line.starts_with("  doctor ")).unwrap();
             let goes_on = lines[doctor + 1].strip_prefix(&" ".repeat(15)).is_some();
             assert!(goes_on || columns > 40, "{lines:#?}");
@@ -305,7 +305,7 @@ async fn watching_redraws_in_place_and_follows_a_new_size() {
     let tty = test_env.read("tty");
     assert!(Command::new("stty").args(["cols", "40", "-F", tty.trim()]).status().unwrap().success());
     wait_until_written(&test_env, "\u{1b}[Hthe-first-job-of-all").await;
-    // What needs somebody stays, and the table says that it goes on.
+    // Rows that need a person stay, and the table says that there is more.
     assert!(
         Command::new("stty").args(["cols", "120", "rows", "6", "-F", tty.trim()]).status().unwrap().success()
     );

@@ -1,4 +1,4 @@
-//! A directory with a config file in which the real program is run, and what it said.
+//! A directory with a config file in which the real program is run, and its output.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ impl TestEnv {
         names
     }
 
-    /// The program in this directory, with nothing of our own environment.
+    /// The program in this directory, without the environment of the tests.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
         command
@@ -83,16 +83,16 @@ impl TestEnv {
         self.command(args).output().unwrap()
     }
 
-    /// What the command of this line says, whose words stand between blanks, and which ends with `code`.
+    /// The output of the command in this line, split at blanks, which ends with `code`.
     #[track_caller]
     pub(crate) fn ends(&self, line: &str, code: i32) -> String {
         let output = self.run(&line.split(' ').collect::<Vec<_>>());
-        let said = said(&output);
-        assert_eq!(output.status.code(), Some(code), "{line}: {said}");
-        said
+        let printed = output_text(&output);
+        assert_eq!(output.status.code(), Some(code), "{line}: {printed}");
+        printed
     }
 
-    /// What the command of this line, which ends well, prints for programs.
+    /// The output for programs of the command in this line, which succeeds.
     #[track_caller]
     pub(crate) fn json(&self, line: &str) -> serde_json::Value {
         let output = self.run(&line.split(' ').chain(["--json"]).collect::<Vec<_>>());
@@ -100,12 +100,12 @@ impl TestEnv {
         serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{line}: {why}: {}", out(&output)))
     }
 
-    /// The same as `run` while the servers of a test go on answering that runs on one thread.
+    /// The same as `run` while the test's servers on the same thread keep answering.
     pub(crate) async fn run_beside(&self, args: &[&str]) -> Output {
         output_beside(self.command(args)).await
     }
 
-    /// The same with the store at another place.
+    /// The same with another store.
     pub(crate) fn run_on(&self, store: &str, args: &[&str]) -> Output {
         self.command(args).env("TSUZUKI_STORE_URL", store).output().unwrap()
     }
@@ -119,13 +119,13 @@ impl TestEnv {
     }
 }
 
-/// Reads a config file, or says what is wrong with it.
+/// Reads a config file, or returns what is wrong with it.
 pub(crate) fn read_config(text: &str) -> Config {
     config::parse(text, Path::new("tsuzuki.toml"), tsuzuki::app::kinds(), &Env::of([]))
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
-/// Runs a command while the servers of a test go on answering.
+/// Runs a command while the test's servers keep answering.
 pub(crate) async fn output_beside(mut command: Command) -> Output {
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
@@ -142,17 +142,17 @@ pub(crate) fn code(output: &Output) -> i32 {
     output.status.code().unwrap_or(-1)
 }
 
-/// Everything that was said.
-pub(crate) fn said(output: &Output) -> String {
+/// What a command printed, on stdout and stderr.
+pub(crate) fn output_text(output: &Output) -> String {
     out(output) + &err(output)
 }
 
 /// The same, by a command that ended with `code`.
 #[track_caller]
 pub(crate) fn ends_with(output: &Output, code: i32) -> String {
-    let said = said(output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    said
+    let printed = output_text(output);
+    assert_eq!(output.status.code(), Some(code), "{printed}");
+    printed
 }
 
 /// Sends a signal to a process of ours.
@@ -191,7 +191,7 @@ impl Stopped {
         self.0.as_ref().unwrap().id()
     }
 
-    /// Lets it go on to its end.
+    /// Lets it continue to its end.
     pub(crate) fn wake(mut self) -> Output {
         let child = self.0.take().unwrap();
         send_signal(child.id(), rustix::process::Signal::CONT);

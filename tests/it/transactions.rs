@@ -1,4 +1,4 @@
-//! What `Db` promises: all or nothing, answers after COMMIT, group commit, healing, and clear refusals.
+//! The guarantees of `Db`: all or nothing, results after COMMIT, group commit, reconnecting, and clear errors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -230,14 +230,14 @@ async fn closing_after_reads_tidies_the_wal_away_every_time() {
     }
 }
 
-/// A file-size limit stands in for a full disk: writes fail, nothing is torn, and work goes on when there is room.
+/// A file-size limit simulates a full disk: writes fail, nothing is torn, and work continues when there is space.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_is_reported_and_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tsuzuki.db");
     let db = Db::open(DbUrl::File(path), Open::Create, Clock::system()).await.unwrap();
     db.write(|tx| add_event(tx, "first")).await.unwrap();
-    // SQLite's own page limit raises the same error as a full disk does.
+    // SQLite's own page limit causes the same error as a full disk.
     db.write(|tx| tx.find(sql!("PRAGMA max_page_count = 1"), params![], |row| row.get::<i64>(0)))
         .await
         .unwrap();
@@ -271,7 +271,7 @@ fn a_write_that_takes_its_transaction_along_costs_nobody_else_theirs() {
         }));
         let mut doomed = Box::pin(db.write(|tx| add_event(tx, "doomed")));
         let mut behind = Box::pin(join_all((0..3).map(|_| db.write(|tx| add_event(tx, "behind")))));
-        // Polled once, they stand in the queue, behind one that keeps the writer busy.
+        // Once polled they are in the queue, behind one that keeps the writer busy.
         std::future::poll_fn(|cx| {
             assert!(first.as_mut().poll(cx).is_pending());
             begun.recv().unwrap();

@@ -1,18 +1,18 @@
-//! `why` and the results of runs, as people read them: words, times of their zone, and what to do next.
+//! `why` and the results of runs, as people read them: words, local times, and what to do next.
 
 use tsuzuki::demo::site::{Content, Site};
 use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::ledger::{Subject, event, lease, pause};
 use tsuzuki::{params, sql};
 
-use crate::test_env::{TestEnv, code, said};
+use crate::test_env::{TestEnv, code, output_text};
 
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
 
-/// Runs the program; answers its exit code and what it said.
+/// Runs the program; returns its exit code and output.
 async fn tsuzuki(test_env: &TestEnv, args: &[&str]) -> (i32, String) {
     let output = test_env.run_beside(args).await;
-    (code(&output), said(&output))
+    (code(&output), output_text(&output))
 }
 
 #[track_caller]
@@ -23,7 +23,7 @@ fn has(text: &str, env: &[&str]) {
     assert!(!text.contains("{\"") && !text.contains("Z,") && !text.contains(".000Z"), "raw:\n{text}");
 }
 
-/// An address at which nobody listens.
+/// An address without a listener.
 fn dead_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}/", listener.local_addr().unwrap())
@@ -43,9 +43,9 @@ on_both_databases! {
         has(&never, &["job mine: blogs, every 3 h\n", "delivers to     hook", "last run        never", "due: `run-due` or `serve` starts it"]);
 
         assert_eq!(tsuzuki(&test_env, &["run-due", "-q"]).await.0, 0);
-        let (_, told) = tsuzuki(&test_env, &["why", "mine"]).await;
+        let (_, printed) = tsuzuki(&test_env, &["why", "mine"]).await;
         // 09:02 in Tokyo; the grid of three hours has its next point at noon.
-        has(&told, &[
+        has(&printed, &[
             "last run        2026-01-15 09:02 +09:00",
             "last success    2026-01-15 09:02 +09:00",
             "not running: it is not due before 2026-01-15 12:00 +09:00",
@@ -77,8 +77,8 @@ on_both_databases! {
         }).await.unwrap();
         fixture.clock.advance(std::time::Duration::from_secs(3 * 3600));
         fixture.db.write(|tx| tx.execute(sql!("UPDATE leases SET expires_at = '2999-01-01T00:00:00.000Z'"), params![])).await.unwrap();
-        let (_, told) = tsuzuki(&test_env, &["why", "mine"]).await;
-        has(&told, &[
+        let (_, printed) = tsuzuki(&test_env, &["why", "mine"]).await;
+        has(&printed, &[
             "now             already running (process ",
             "since 2026-01-15 ",
             "paused          blog site until it is resumed: it is gone",
@@ -91,7 +91,7 @@ on_both_databases! {
             "tsuzuki delivery retry ",
             "tsuzuki delivery approve --job mine  # send what needs approval",
         ]);
-        assert!(!told.contains("not ours"), "{told}");
+        assert!(!printed.contains("not ours"), "{printed}");
         let (_, json) = tsuzuki(&test_env, &["why", "mine", "--json"]).await;
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json[0]["job"]["config"]["schedule"], "every 3h");
@@ -104,17 +104,17 @@ on_both_databases! {
         let test_env = TestEnv::on(&fixture, &format!(
             "[[job]]\nname = \"twin\"\nkind = \"blogs\"\n{ALLOW}\nblog = [{{ id = \"twin\", url = \"{}\" }}]\n", site.url
         ));
-        let (code, told) = tsuzuki(&test_env, &["run", "twin"]).await;
-        assert_eq!(code, 0, "{told}");
-        let (code, told) = tsuzuki(&test_env, &["why", "twin"]).await;
+        let (code, printed) = tsuzuki(&test_env, &["run", "twin"]).await;
+        assert_eq!(code, 0, "{printed}");
+        let (code, printed) = tsuzuki(&test_env, &["why", "twin"]).await;
         assert_eq!(code, 2);
-        has(&told, &["`twin` can be 2 things", "hint: `tsuzuki why blog:twin`", "hint: `tsuzuki why job:twin`"]);
+        has(&printed, &["`twin` can be 2 things", "hint: `tsuzuki why blog:twin`", "hint: `tsuzuki why job:twin`"]);
         has(&tsuzuki(&test_env, &["why", "job:twin"]).await.1, &["job twin: blogs"]);
         let blog = tsuzuki(&test_env, &["why", "blog:twin"]).await.1;
         has(&blog, &["blog twin\n", "read by         feed", "checks\n", "nothing new (HTTP 200)", "feed found: http"]);
-        let (code, told) = tsuzuki(&test_env, &["why", "twn"]).await;
+        let (code, printed) = tsuzuki(&test_env, &["why", "twn"]).await;
         assert_eq!(code, 1);
-        has(&told, &["nothing is known about `twn`", "did you mean `twin`?"]);
+        has(&printed, &["nothing is known about `twn`", "did you mean `twin`?"]);
     }
 
     async fn what_a_job_without_a_channel_found_was_not_sent(fixture) {
@@ -151,15 +151,15 @@ on_both_databases! {
             assert_eq!(tsuzuki(&test_env, &["run", "mine"]).await.0, 0);
         }
 
-        let (code, told) = why("n00?utm_source=mail").await;
-        assert_eq!(code, 0, "{told}");
-        has(&told, &["entry of blog alpha: New", "first seen      2026-01-16 09:02 +09:00", "sent            yes", "change 1: ", "delivery 1 to hook: sent"]);
+        let (code, printed) = why("n00?utm_source=mail").await;
+        assert_eq!(code, 0, "{printed}");
+        has(&printed, &["entry of blog alpha: New", "first seen      2026-01-16 09:02 +09:00", "sent            yes", "change 1: ", "delivery 1 to hook: sent"]);
         has(&why("n13").await.1, &["sent            needs approval", "change 2: ", "delivery 2 to hook: needs approval", "tsuzuki delivery approve 2  # send it"]);
         has(&why("article-2").await.1, &["sent            no: it was not new", "first run: 3 existing entries recorded, no notification"]);
         has(&why("").await.1, &["blog alpha\n", "checks\n"]);
-        let (code, told) = why("never-seen").await;
+        let (code, printed) = why("never-seen").await;
         assert_eq!(code, 1);
-        has(&told, &["nothing is known about `http://"]);
+        has(&printed, &["nothing is known about `http://"]);
         has(&tsuzuki(&test_env, &["why", "alpa"]).await.1, &["did you mean `alpha`?"]);
         let (_, json) = tsuzuki(&test_env, &["why", &format!("{}n00", site.url), "--json"]).await;
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -191,9 +191,9 @@ on_both_databases! {
         for thing in ["lib", "project:other/lib", "project:lib"] {
             has(&tsuzuki(&test_env, &["why", thing]).await.1, &["project other/lib (2) on b.example"]);
         }
-        let (code, told) = tsuzuki(&test_env, &["why", "1"]).await;
-        assert_eq!(code, 0, "a project and a message have this number, and both are shown: {told}");
-        has(&told, &["project team/app (1) on a.example", "▲ delivery 1: s\n"]);
+        let (code, printed) = tsuzuki(&test_env, &["why", "1"]).await;
+        assert_eq!(code, 0, "a project and a message have this number, and both are shown: {printed}");
+        has(&printed, &["project team/app (1) on a.example", "▲ delivery 1: s\n"]);
         has(&tsuzuki(&test_env, &["why", "delivery:1"]).await.1, &["▲ delivery 1: s\n", "state           failed", "last error      refused", "tsuzuki delivery retry 1  # try again"]);
     }
 
@@ -206,19 +206,19 @@ on_both_databases! {
         let (dead, alive) = (dead_address(), site.url.to_string());
         let config = job("dead", &[&dead]) + &job("half", &[&dead, &alive]) + &job("alive", &[&alive]);
         let test_env = TestEnv::on(&fixture, &config);
-        let (code, told) = tsuzuki(&test_env, &["run", "dead"]).await;
-        assert_eq!(code, 1, "{told}");
-        assert!(told.starts_with("dead: failed: checked 1 of 1 blog") && told.contains("\n  dead0: "), "{told}");
+        let (code, printed) = tsuzuki(&test_env, &["run", "dead"]).await;
+        assert_eq!(code, 1, "{printed}");
+        assert!(printed.starts_with("dead: failed: checked 1 of 1 blog") && printed.contains("\n  dead0: "), "{printed}");
         has(&tsuzuki(&test_env, &["why", "dead0"]).await.1, &["failures in a row  1\n"]);
-        let (code, told) = tsuzuki(&test_env, &["run", "half"]).await;
-        assert_eq!(code, 3, "{told}");
-        assert!(told.starts_with("half: partly failed: "), "{told}");
-        let (code, told) = tsuzuki(&test_env, &["run-due", "--force"]).await;
-        assert_eq!(code, 3, "{told}");
-        has(&told, &["3 jobs: 1 success, 1 partly failed, 1 failed."]);
-        let (code, told) = tsuzuki(&test_env, &["run-due"]).await;
-        assert_eq!(code, 0, "{told}");
-        has(&told, &["Nothing is due; the next is `", " +09:00."]);
+        let (code, printed) = tsuzuki(&test_env, &["run", "half"]).await;
+        assert_eq!(code, 3, "{printed}");
+        assert!(printed.starts_with("half: partly failed: "), "{printed}");
+        let (code, printed) = tsuzuki(&test_env, &["run-due", "--force"]).await;
+        assert_eq!(code, 3, "{printed}");
+        has(&printed, &["3 jobs: 1 success, 1 partly failed, 1 failed."]);
+        let (code, printed) = tsuzuki(&test_env, &["run-due"]).await;
+        assert_eq!(code, 0, "{printed}");
+        has(&printed, &["Nothing is due; the next is `", " +09:00."]);
         has(&tsuzuki(&test_env, &["why", "dead"]).await.1, &["failures in a row  2", "failed: dead0: "]);
     }
 }

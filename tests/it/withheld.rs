@@ -1,4 +1,5 @@
-//! `--no-deliver`, for all four kinds: what is found is saved and stays untold, and the next ordinary run tells it once.
+//! `--no-deliver`, for all four kinds: findings are saved and not announced, and the next ordinary run announces them
+//! once.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use crate::test_env::TestEnv;
 
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
 
-/// One of each kind of source, and somebody who is told.
+/// One source of each kind, and a receiver.
 struct World {
     google: GoogleBooks,
     ministry: Ministry,
@@ -70,7 +71,7 @@ fn day(number: u32) -> Timestamp {
     format!("2026-01-{number:02}T00:00:00Z").parse().unwrap()
 }
 
-/// How many messages each job has, in whatever state.
+/// The number of messages of each job, in any state.
 async fn messages(fixture: &Fixture) -> BTreeMap<String, usize> {
     let rows = fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 100)).await.unwrap();
     let mut counts = BTreeMap::new();
@@ -94,26 +95,26 @@ on_both_databases! {
             world.site.edit(|content| content.publish(slug, &format!("Post {slug}"), day(3)));
         }
         for number in [4, 5] {
-            let said = run_on(number, "run shelf mic mine code --no-deliver");
-            assert!(said.contains("bottleneck: --no-deliver, 3 wait for a run that delivers"), "{said}");
-            assert!(said.contains("2 pending, not posted (--no-deliver)"), "{said}");
-            assert!(said.contains("1 change not sent (--no-deliver)"), "{said}");
-            assert_eq!(said.contains("12 new commits; not sent (--no-deliver)"), number == 4, "{said}");
+            let printed = run_on(number, "run shelf mic mine code --no-deliver");
+            assert!(printed.contains("bottleneck: --no-deliver, 3 wait for a run that delivers"), "{printed}");
+            assert!(printed.contains("2 pending, not posted (--no-deliver)"), "{printed}");
+            assert!(printed.contains("1 change not sent (--no-deliver)"), "{printed}");
+            assert_eq!(printed.contains("12 new commits; not sent (--no-deliver)"), number == 4, "{printed}");
             assert_eq!(messages(&fixture).await, BTreeMap::new());
         }
         assert_eq!(world.gemini.questions().len(), 2, "two screenings, and no summary that nobody may read");
         assert_eq!(world.reader.posts().len(), 0);
 
         run_on(6, "run shelf mic mine code");
-        let told: BTreeMap<String, usize> =
+        let expected: BTreeMap<String, usize> =
             [("shelf", 1), ("mic", 2), ("mine", 1), ("code", 1)].map(|(job, count)| (job.to_owned(), count)).into();
-        assert_eq!(messages(&fixture).await, told);
+        assert_eq!(messages(&fixture).await, expected);
         let posts: Vec<String> = world.reader.posts().iter().map(|post| post.body.clone()).collect();
         for words in ["headline\":\"Release one", "headline\":\"Release two", "Post one", "Post two", "12 new"] {
             assert_eq!(posts.iter().map(|post| post.matches(words).count()).sum::<usize>(), 1, "{words}: {posts:?}");
         }
         run_on(7, "run shelf mic mine code");
-        assert_eq!(messages(&fixture).await, told);
+        assert_eq!(messages(&fixture).await, expected);
         assert_eq!(world.reader.posts().len(), 5);
     }
 }

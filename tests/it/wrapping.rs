@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::terminal::{on_terminal_of, written};
-use crate::test_env::{TestEnv, said};
+use crate::test_env::{TestEnv, output_text};
 
 const REFUSED: &str = "[[job]]\nname = \"a-blog-that-cannot-be-read\"\nkind = \"blogs\"\n\
     blog = [{ id = \"a\", url = \"http://127.0.0.1:9/\" }]\n";
@@ -13,7 +13,7 @@ fn runs_warnings_and_hints_break_between_words() {
     let test_env = TestEnv::new(REFUSED);
     for (command, code) in [("run a-blog-that-cannot-be-read", 1), ("job show one-that-is-not-there", 2)] {
         for columns in [40, 60] {
-            let piped = said(&test_env.run(&command.split(' ').collect::<Vec<_>>()));
+            let piped = output_text(&test_env.run(&command.split(' ').collect::<Vec<_>>()));
             let words: BTreeSet<&str> = piped.split_whitespace().collect();
             let ended = on_terminal_of(columns, &test_env, command).status().unwrap();
             assert_eq!(ended.code(), Some(code));

@@ -1,4 +1,4 @@
-//! What is wrong with a config file, where, and how to put it right.
+//! Problems of a config file, with their position and advice.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,27 +15,27 @@ use super::kind::Kind;
 use super::mask;
 use super::schema::list_secret_keys;
 
-/// What Windows puts before a text.
+/// Windows programs put it at the start of a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
-/// Problems of one file that are told at once, at most.
+/// Problems to report of one file.
 const MOST_PROBLEMS: usize = 500;
 
-/// The text of a config file, shared by everything that points into it.
+/// The text of a config file, shared by everything that refers to positions in it.
 #[derive(Clone)]
 pub struct ConfigSource {
     path: PathBuf,
     text: Arc<str>,
-    /// The kinds say which of their keys are secrets.
+    /// The kinds define which keys are secrets.
     kinds: &'static [Kind],
 }
 
 impl ConfigSource {
-    /// A text and the name that messages give it.
+    /// A text, and its name in messages.
     pub fn new(path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> Self {
         Self { path: path.into(), text: text.into(), kinds: &[] }
     }
 
-    /// The same text, whose tables are of these kinds.
+    /// The same text with the kinds of its tables.
     pub(super) fn with_kinds(self, kinds: &'static [Kind]) -> Self {
         Self { kinds, ..self }
     }
@@ -45,27 +45,27 @@ impl ConfigSource {
         &self.path
     }
 
-    /// The whole text, secrets and all: not for printing.
+    /// The whole text including secrets: do not print it.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text with literal secrets blotted out; every byte keeps its place.
+    /// The text with literal secrets masked; no byte is moved.
     pub fn masked(&self) -> String {
         mask::blot_secrets_of(&self.text, &list_secret_keys(self.kinds))
     }
 
-    /// The `text` of the value at `span`, or `***` if `masked`, which is [`ConfigSource::masked`], blots it out.
+    /// The `text` of the value at `span`, or `***` if `masked`, the text of [`ConfigSource::masked`], hides it.
     pub(super) fn shown(&self, masked: &str, span: &Range<usize>, text: &str) -> String {
         let is_secret = masked.get(span.clone()) != self.text.get(span.clone());
         if is_secret { "***".to_owned() } else { text.to_owned() }
     }
 
-    /// Line and column, counted from 1 in characters, of a place in the text.
+    /// Line and column in characters, counted from 1, of a position in the text.
     pub(super) fn line_and_column(&self, at: usize) -> (usize, usize) {
         let before = &self.text[..self.text.floor_char_boundary(at)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        // A byte order mark is no character of the first line.
+        // A byte order mark does not count as a character of the first line.
         let line = before[line_start..].trim_start_matches(BYTE_ORDER_MARK);
         (before.matches('\n').count() + 1, line.chars().count() + 1)
     }
@@ -77,30 +77,28 @@ impl fmt::Debug for ConfigSource {
     }
 }
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The file cannot be used.
     Error,
-    /// The file is right; what it names outside of itself is not there yet.
+    /// The file is valid, but something outside of it that it needs is missing.
     Setup,
-    /// The file can be used, but not as it should be.
+    /// The file can be used, but should be improved.
     Warning,
 }
 
-/// One thing that is wrong, with its place.
+/// A problem and its position.
 #[derive(Clone, Debug)]
 pub struct Problem {
     source: ConfigSource,
     span: Option<Range<usize>>,
-    /// Whether the file can still be used.
     pub severity: Severity,
-    /// What is wrong, in one sentence without a full stop.
+    /// In one sentence without a full stop.
     pub message: Phrase,
-    /// What to say right under the place, often the correction.
+    /// A remark below the position, often the correction.
     pub label: Option<Phrase>,
-    /// What to do about it.
     pub hint: Option<Phrase>,
 }
 
@@ -117,25 +115,25 @@ impl Problem {
         Self { span: None, ..Self::at(&ConfigSource::new(path, ""), 0..0, message) }
     }
 
-    /// The same problem, which only deserves a warning.
+    /// Turns it into a warning.
     pub fn as_warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self
     }
 
-    /// The same problem, which is none of the file: something that it names has to be set up.
+    /// Turns it into a problem outside of the file: something that it needs has to be set up.
     pub fn as_setup(mut self) -> Self {
         self.severity = Severity::Setup;
         self
     }
 
-    /// The same problem with a remark right under the place.
+    /// Adds a remark below the position.
     pub fn with_label(mut self, label: Phrase) -> Self {
         self.label = Some(label);
         self
     }
 
-    /// The same problem with advice.
+    /// Adds advice.
     pub fn with_hint(mut self, hint: Phrase) -> Self {
         self.hint = Some(hint);
         self
@@ -146,22 +144,22 @@ impl Problem {
         &self.source.path
     }
 
-    /// The line, from 1; 0 when the problem is of the file as a whole.
+    /// The line, from 1; 0 if the problem concerns the whole file.
     pub fn line(&self) -> usize {
         self.span.as_ref().map_or(0, |span| self.source.line_and_column(span.start).0)
     }
 
-    /// The column in characters, from 1; 0 when the problem is of the file as a whole.
+    /// The column in characters, from 1; 0 if the problem concerns the whole file.
     pub fn column(&self) -> usize {
         self.span.as_ref().map_or(0, |span| self.source.line_and_column(span.start).1)
     }
 
-    /// The problem in English as people read it, with the line of the file and the place underlined.
+    /// The problem in English, with the line of the file and the position underlined.
     pub fn render(&self, colour: Colour) -> String {
         self.render_shown(&self.source.masked(), Language::En, colour)
     }
 
-    /// The same with the text of its file as it may be shown.
+    /// The same, given the text of its file with secrets masked.
     fn render_shown(&self, shown: &str, language: Language, colour: Colour) -> String {
         let speech = Speech { language, zone: None };
         let level = match self.severity {
@@ -174,8 +172,8 @@ impl Problem {
         let title = level.primary_title(speech.phrase(&self.message));
         let mut group = match &self.span {
             Some(span) => {
-                // Only the lines in question go to the renderer: a long file costs nothing, and what
-                // stands elsewhere in it cannot be printed.
+                // Only the affected lines are passed to the renderer: that is fast for a long file, and other lines
+                // cannot be printed.
                 let lines = self.lines_around(span);
                 let mark = AnnotationKind::Primary
                     .span(span.start - lines.start..span.end - lines.start)
@@ -200,7 +198,7 @@ impl Problem {
         super::redact::redact(&renderer.render(&[group])).into_owned()
     }
 
-    /// The whole lines that `span` touches.
+    /// The whole lines of `span`.
     fn lines_around(&self, span: &Range<usize>) -> Range<usize> {
         let text = &self.source.text;
         let mark = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
@@ -242,7 +240,7 @@ pub enum Colour {
     Always,
 }
 
-/// Everything that is wrong with a file, in the order of the file.
+/// All problems of a file, in the order of the file.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 #[serde(transparent)]
 pub struct Problems(Vec<Problem>);
@@ -258,12 +256,12 @@ impl Problems {
         self.0.len()
     }
 
-    /// The problems, in the order of the file.
+    /// In the order of the file.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()
     }
 
-    /// Keeps as many as anybody reads, and says that there are more; each costs a look at the file.
+    /// Limits the number of problems, with a note that there are more; rendering each one scans the file.
     pub(super) fn bounded(mut self) -> Self {
         if let Some(first_left_out) = self.0.get(MOST_PROBLEMS).cloned() {
             self.truncate(MOST_PROBLEMS);
@@ -277,7 +275,7 @@ impl Problems {
         self
     }
 
-    /// Drops all but the first problem of each line.
+    /// Keeps only the first problem of each line.
     pub(super) fn keep_first_of_each_line(&mut self) {
         self.0.dedup_by_key(|problem| problem.line());
     }
@@ -292,7 +290,7 @@ impl Problems {
         self.0.push(problem);
     }
 
-    /// Notes the problems of a step that failed and carries on.
+    /// Adds the problems of a failed step and continues.
     pub fn note<T>(&mut self, step: Result<T, impl Into<Problems>>) -> Option<T> {
         match step {
             Ok(value) => Some(value),
@@ -303,7 +301,7 @@ impl Problems {
         }
     }
 
-    /// Both values, or what is wrong with either.
+    /// Both values, or the problems of both.
     pub fn both<A, B>(
         one: Result<A, impl Into<Problems>>,
         other: Result<B, impl Into<Problems>>,
@@ -315,19 +313,19 @@ impl Problems {
         }
     }
 
-    /// The value, unless something is wrong.
+    /// The value, if there are no problems.
     pub fn unless_any<T>(self, value: T) -> Result<T, Problems> {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }
 
-    /// All problems in English as people read them.
+    /// All problems in English.
     pub fn render(&self, colour: Colour) -> String {
         self.render_in(Language::En, colour)
     }
 
-    /// All problems as people read them in `language`.
+    /// All problems in `language`.
     pub fn render_in(&self, language: Language, colour: Colour) -> String {
-        // Blotting out secrets takes a look at the whole file, so it is done once and not for each problem.
+        // Masking secrets scans the whole file, so do it once and not for each problem.
         let mut masked: Option<(&Arc<str>, String)> = None;
         let mut rendered = Vec::new();
         for problem in &self.0 {
@@ -342,7 +340,7 @@ impl Problems {
         rendered.join("\n\n")
     }
 
-    /// Sorted by place, each said once.
+    /// Sorted by position, without duplicates.
     pub fn in_order(mut self) -> Self {
         let place = |problem: &Problem| problem.span.as_ref().map(|span| (span.start, span.end));
         self.0.sort_by_key(|problem| place(problem));

@@ -1,4 +1,4 @@
-//! The environment as the config sees it: handed in, so that tests need no global variables.
+//! The environment of the config: passed in, so that tests need no global variables.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,7 +39,7 @@ impl Env {
         value.filter(|value| !value.is_empty())
     }
 
-    /// The time zone that `TZ` or, for the environment of this process, the machine names.
+    /// The time zone given by `TZ` or, for the environment of this process, by the system.
     pub fn find_zone(&self) -> Option<Zone> {
         let named = self.find("TZ").map(|name| name.trim_start_matches(':').to_owned());
         let of_machine = || {
@@ -47,7 +47,7 @@ impl Env {
             Some(file.to_str()?.rsplit_once("zoneinfo/")?.1.to_owned())
         };
         match self.0 {
-            // A machine that was told nothing has UTC.
+            // A system without a time zone uses UTC.
             Variables::OfProcess => {
                 let zone = named.or_else(of_machine).and_then(|name| name.parse::<Zone>().ok());
                 Some(zone.filter(|zone| zone.name() != "Etc/UTC").unwrap_or_else(Zone::utc))
@@ -56,7 +56,7 @@ impl Env {
         }
     }
 
-    /// The language that the locale names, if it names one.
+    /// The language of the locale, if it is set.
     pub fn find_language(&self) -> Option<Language> {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| self.find(name))?;
         match locale.split(['.', '_', '@']).next()? {

@@ -1,4 +1,4 @@
-//! Turns what serde says about a table into what a person can act on.
+//! Turns serde's errors about a table into advice.
 
 use std::ops::Range;
 
@@ -14,15 +14,15 @@ use stdx::phrase;
 use stdx::phrase::{Phrase, Value};
 use stdx::text::nearest;
 
-/// What is known about the table that an error comes from.
+/// The table that an error comes from.
 pub(super) struct Explainer<'a> {
     pub(super) section: &'a Section,
     pub(super) table: &'a TomlTable,
-    /// Keys that someone else reads.
+    /// Keys that are read elsewhere.
     pub(super) taken: &'static [&'static str],
 }
 
-/// The problem behind a deserialisation error, with a suggestion where one can be made.
+/// The problem for a deserialisation error, with a suggestion if possible.
 pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
     let span = err.span().unwrap_or_else(|| about.section.span.clone());
     let problem = |message: Phrase| Problem::at(&about.section.file.source, span.clone(), message);
@@ -65,12 +65,12 @@ pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
     bad.hint().cloned().map_or(problem.clone(), |hint| problem.with_hint(hint))
 }
 
-/// What is wrong with a key that nobody reads.
+/// The message for an unknown key.
 pub(super) fn unknown_key_phrase(key: &str) -> Phrase {
     phrase!("unknown key `{key}`", "不明なキー `{key}`")
 }
 
-/// The problem of a table at `span` that lacks a key.
+/// The problem of a missing key in the table at `span`.
 pub(super) fn missing_key(section: &Section, span: &Range<usize>, key: &str) -> Problem {
     let message = phrase!("the key `{key}` is missing", "キー `{key}` がありません");
     let label = phrase!("`{key}` belongs here", "ここに `{key}` が必要です");
@@ -117,19 +117,19 @@ fn unknown_key(
     }
 }
 
-/// Where a key belongs.
+/// The tables to which a key belongs.
 pub(super) fn belongs_in(key: &str, homes: &[String]) -> Phrase {
     let homes = either(homes.iter().cloned());
     phrase!("`{key}` belongs in {homes}", "`{key}` は {homes} に書きます")
 }
 
-/// One of several.
+/// A list joined with "or".
 fn either(words: impl Iterator<Item = String>) -> Phrase {
     let more = |before, word: String| phrase!("{before} or {word}", "{before} または {word}");
     words.map(Phrase::verbatim).reduce(|before, word| more(before, word.to_string())).unwrap_or("".into())
 }
 
-/// The headers of the tables that have `key`, at most three.
+/// The headers of at most three tables that have `key`.
 pub(super) fn list_homes(key: &str, kinds: &[Kind]) -> Vec<String> {
     let mut generator = schemars::SchemaGenerator::default();
     let mut has_key = |place: &TableKind| {
@@ -154,7 +154,7 @@ fn list_keys(keys: &[&str]) -> Phrase {
     }
 }
 
-/// serde's words for what was wanted, in TOML's words.
+/// serde's description of the expected type, in TOML's terms.
 fn plain_expected(expected: &str) -> Phrase {
     match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => phrase!("a whole number, not negative", "0 以上の整数"),
@@ -169,7 +169,7 @@ fn plain_expected(expected: &str) -> Phrase {
     }
 }
 
-/// serde's words for what was found, in TOML's words.
+/// serde's description of the found type, in TOML's terms.
 fn plain_found(found: &str) -> Phrase {
     let number = |number: &str| phrase!("the number {number}", "数値 {number} ");
     match found {

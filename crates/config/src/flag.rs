@@ -7,17 +7,15 @@ use super::lookup::is_variable_name;
 
 /// An option of `job add` or `channel add`.
 pub struct Flag {
-    /// Its name, without the dashes.
+    /// Without the dashes.
     pub name: &'static str,
-    /// What stands for its value in the help text.
+    /// The placeholder of its value in the help text.
     pub value: &'static str,
-    /// What it is for.
     pub help: fn() -> Phrase,
-    /// The key that it writes.
     pub key: &'static str,
-    /// What it writes there.
+    /// How its value is written.
     pub shape: FlagShape,
-    /// Whether the table cannot do without the key.
+    /// Whether the table needs the key.
     pub is_required: bool,
 }
 
@@ -27,19 +25,19 @@ pub enum FlagShape {
     Text,
     /// As a list of texts; the flag may be repeated.
     List,
-    /// As a reference to the environment variable of that name; this is what it is usually called.
+    /// A reference to the environment variable of that name; the usual name of the variable.
     Variable(&'static str),
-    /// As this makes of it; the flag may be repeated.
+    /// The result of this function; the flag may be repeated.
     Made(fn(&[String]) -> Result<toml::Value, Phrase>),
 }
 
 impl Flag {
-    /// One that may be left out and writes text under the key of its own name.
+    /// An optional flag with a text value, for the key of the same name.
     pub const fn new(name: &'static str, value: &'static str, help: fn() -> Phrase) -> Self {
         Self { name, value, help, key: name, shape: FlagShape::Text, is_required: false }
     }
 
-    /// One that names the environment variable of a secret, which is usually called `usual`.
+    /// A flag that takes the environment variable of a secret, usually called `usual`.
     pub const fn variable(
         name: &'static str,
         key: &'static str,
@@ -49,17 +47,17 @@ impl Flag {
         Self::new(name, "VARIABLE", help).writes(key).shaped(FlagShape::Variable(usual))
     }
 
-    /// The same for another key than that of its name.
+    /// Sets another key than the flag's name.
     pub const fn writes(self, key: &'static str) -> Self {
         Self { key, ..self }
     }
 
-    /// The same with a value of another sort.
+    /// Sets another form of the value.
     pub const fn shaped(self, shape: FlagShape) -> Self {
         Self { shape, ..self }
     }
 
-    /// The same for a key that the table cannot do without.
+    /// Makes the key required.
     pub const fn required(self) -> Self {
         Self { is_required: true, ..self }
     }
@@ -69,7 +67,7 @@ impl Flag {
         matches!(self.shape, FlagShape::List | FlagShape::Made(_))
     }
 
-    /// What is written when nothing was given: a secret that the table needs is looked for under its usual name.
+    /// The value if the flag is not given: the usual variable, for a secret that the table needs.
     pub fn usual(&self) -> Option<&'static str> {
         match self.shape {
             FlagShape::Variable(usual) if self.is_required => Some(usual),
@@ -85,7 +83,8 @@ impl Flag {
             FlagShape::Variable(_) if is_variable_name(last()) => {
                 toml::Value::from(format!("${{{}}}", last()))
             }
-            // Not repeated: it may be the secret itself. And a form on a page must not name a file of this machine.
+            // Do not repeat the value, which may be the secret itself; and a form on a page must not name a file of
+            // this machine.
             FlagShape::Variable(usual) => {
                 return Err(phrase!(
                     "`{flag}` takes the name of an environment variable, such as {usual}",
@@ -97,7 +96,7 @@ impl Flag {
         })
     }
 
-    /// The keys that `flags` write, in their order; `given` has the values of those that were named.
+    /// The keys that `flags` write, in order; `given` has the values of the flags that were used.
     pub fn keys(
         flags: &[Flag],
         given: &[(&Flag, Vec<String>)],

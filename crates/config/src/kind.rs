@@ -1,4 +1,4 @@
-//! The kinds of jobs, channels and LLMs that exist, each with the struct that its owner reads.
+//! The kinds of jobs, channels and LLMs, each with the struct of its table.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ word_enum! {
 }
 
 impl TableKind {
-    /// The keys that are not the owner's.
+    /// The keys that are read by `config` itself.
     pub(super) fn taken(self) -> &'static [&'static str] {
         match self {
             TableKind::Job => HEAD_KEYS,
@@ -49,7 +49,7 @@ impl TableKind {
         }
     }
 
-    /// The word for one of them.
+    /// The word for such a table.
     pub fn noun(self) -> Phrase {
         match self {
             TableKind::Llm => phrase!("LLM", "LLM "),
@@ -62,7 +62,7 @@ impl TableKind {
         }
     }
 
-    /// How a header is written: `[[job]]`, `[channel.mail]`.
+    /// Its header: `[[job]]`, `[channel.mail]`.
     pub fn header(self, name: &str) -> String {
         match self {
             TableKind::Job => "[[job]]".to_owned(),
@@ -72,35 +72,34 @@ impl TableKind {
     }
 }
 
-/// In place of the name of an LLM: none is asked. Whether a kind can do without is its own business.
+/// Used instead of the name of an LLM if none should be used. Whether a kind allows that is its own decision.
 pub const NO_LLM: &str = "none";
 
-/// A key that means nothing to a kind, and why.
+/// A key without effect for a kind, and why.
 pub type UnusedKey = (&'static str, fn() -> Phrase);
 
-/// A kind of job, channel or LLM: its name, and the struct that its owner reads the table into.
+/// A kind of job, channel or LLM: its name, and the struct of its table.
 #[derive(Clone, Copy)]
 pub struct Kind {
-    /// Where it stands.
     pub place: TableKind,
     /// The value of `kind`; empty for `[web]`.
     pub name: &'static str,
-    /// Keys that all tables of its place have and that mean nothing to it, each with the reason.
+    /// Common keys of such tables without effect for this kind, each with the reason.
     pub unused: &'static [UnusedKey],
-    /// Variables of the environment that stand above its keys.
+    /// Environment variables that override its keys.
     pub(super) env: &'static [EnvOverride],
     schema: fn(&mut SchemaGenerator) -> Schema,
     read: fn(&Section, &TomlTable) -> Lenient<Keys>,
     check: Option<fn(&Section) -> Problems>,
-    /// Keys that name another table of the file.
+    /// Keys whose value is the name of another table.
     pub(super) names: &'static [(&'static str, TableKind)],
-    /// A quota that is there without a table of its own.
+    /// A quota that exists without a table in the file.
     pub(super) quota: Option<&'static str>,
 }
 
 type Keys = Arc<dyn Any + Send + Sync>;
 
-/// What a struct must be for the keys of a kind.
+/// The requirements for the struct of a kind.
 pub trait KeysOfKind: DeserializeOwned + JsonSchema + Send + Sync + 'static {}
 
 impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> KeysOfKind for T {}
@@ -140,52 +139,50 @@ impl Kind {
         }
     }
 
-    /// The schema of the struct.
     pub(super) fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
         (self.schema)(generator)
     }
 
-    /// Whether the struct has that key.
     pub(super) fn has_key(&self, key: &str) -> bool {
         let schema = (self.schema)(&mut SchemaGenerator::default());
         schema.get("properties").and_then(|properties| properties.get(key)).is_some()
     }
 
-    /// The same kind with a check of what serde cannot know, such as two keys that do not go together.
+    /// Adds a check that serde cannot do, such as two keys that exclude each other.
     ///
-    /// It is asked about every table of the kind, also about one that has other problems and so no [`Section::keys`].
+    /// It is called for every table of the kind, including those with other problems, which have no [`Section::keys`].
     pub const fn with_check(mut self, check: fn(&Section) -> Problems) -> Self {
         self.check = Some(check);
         self
     }
 
-    /// The same kind, which makes no use of these common keys: the key, and why it means nothing here.
+    /// Declares common keys without effect for this kind, each with the reason.
     ///
-    /// A table that sets one itself is refused; one that has it from `[defaults]` is not.
+    /// A table that sets one itself is rejected; one that has it from `[defaults]` is not.
     pub const fn without(mut self, unused: &'static [UnusedKey]) -> Self {
         self.unused = unused;
         self
     }
 
-    /// The same kind, above whose keys these variables of the environment stand.
+    /// Adds environment variables that override keys.
     pub const fn with_env(mut self, env: &'static [EnvOverride]) -> Self {
         self.env = env;
         self
     }
 
-    /// The same kind, some keys of which name another table: the key, and where that table stands.
+    /// Declares keys whose value is the name of another table, and its place.
     pub const fn naming(mut self, names: &'static [(&'static str, TableKind)]) -> Self {
         self.names = names;
         self
     }
 
-    /// The same kind, which has a quota of that name even if the file has no table for it.
+    /// Adds a quota that exists even without a table in the file.
     pub const fn with_quota(mut self, quota: &'static str) -> Self {
         self.quota = Some(quota);
         self
     }
 
-    /// An error for each key of `own`, the table as it is written, that means nothing to this kind.
+    /// An error for each key in `own`, the table as written, without effect for this kind.
     pub(super) fn list_unused(&self, section: &Section, own: &TomlTable) -> Vec<Problem> {
         let set = self.unused.iter().filter(|(key, _)| own.find(key).is_some());
         set.map(|(key, why)| {
@@ -203,7 +200,7 @@ impl Kind {
         .collect()
     }
 
-    /// Reads `table` for its owner into `section`; answers the secrets in it, and what is wrong.
+    /// Parses `table` into `section`; returns the secrets in it, and the problems.
     pub(super) fn read(&self, section: &mut Section, table: &TomlTable) -> (Vec<SecretUse>, Problems) {
         let Lenient { value, is_shifted, secrets, mut problems } = (self.read)(section, table);
         section.keys = value.filter(|_| !is_shifted);

@@ -1,4 +1,4 @@
-//! Reads a table as far as it can be read: what is wrong is told and passed over, and the rest is read on.
+//! Parses a table as far as possible: problems are reported and skipped, and the rest is parsed.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -15,21 +15,20 @@ use super::section::Section;
 use super::tree::TomlTable;
 use stdx::phrase;
 
-/// After this many problems in one table, the rest can wait: each costs another reading.
+/// The most problems of one table: each requires parsing it again.
 const MOST_PROBLEMS: usize = 100;
 
-/// What came of reading a table.
+/// The result of parsing a table.
 pub(super) struct Lenient<T> {
-    /// The value without what is wrong; `None` when it cannot do without.
+    /// The value without the wrong parts; `None` if a required part is wrong.
     pub(super) value: Option<T>,
-    /// Whether a list in the value lacks an item, so that those after it no longer have their numbers.
+    /// Whether a list in the value lacks an item, so that the indexes of later ones have changed.
     pub(super) is_shifted: bool,
     pub(super) secrets: Vec<SecretUse>,
-    /// Everything that is wrong with it.
     pub(super) problems: Problems,
 }
 
-/// Reads the keys of `table`, which is that of `section`, but for those that are `taken` by someone else.
+/// Parses the keys of `table`, which is that of `section`, except for those in `taken`.
 pub(super) fn read_lenient<T: DeserializeOwned + JsonSchema>(
     section: &Section,
     table: &TomlTable,
@@ -75,7 +74,7 @@ pub(super) fn read_lenient<T: DeserializeOwned + JsonSchema>(
     }
 }
 
-/// What a misfit tells: all keys that its table lacks, or the one thing that does not fit.
+/// The problems of a misfit: all missing keys of its table, or the one wrong value.
 fn list_problems<T: JsonSchema>(misfit: &Misfit, about: &Explainer<'_>) -> Vec<Problem> {
     let Some(of) = misfit.lacking() else { return vec![explain(misfit, about)] };
     let span = misfit.span().unwrap_or_else(|| about.section.span.clone());
@@ -87,19 +86,19 @@ fn list_problems<T: JsonSchema>(misfit: &Misfit, about: &Explainer<'_>) -> Vec<P
     };
     let required = schema.and_then(|schema| schema["required"].as_array()).into_iter().flatten();
     let has = |key: &str| table.is_some_and(|table| table.find(key).is_some());
-    // One that is there but wrong has been told already.
+    // A key that is present but wrong has been reported already.
     let missing = required.filter_map(|key| key.as_str()).filter(|key| !has(key));
     missing.map(|key| missing_key(about.section, &span, key)).collect()
 }
 
-/// Keys that name a file, which may be written as `${file:path}`: their schema says `x-file`.
+/// Keys of files, which may be written as `${file:path}`: they have `x-file` in the schema.
 fn list_file_keys<T: JsonSchema>() -> Vec<String> {
     let schema = T::json_schema(&mut SchemaGenerator::default()).to_value();
     let properties = schema["properties"].as_object().into_iter().flatten();
     properties.filter(|(_, property)| property["x-file"] == true).map(|(key, _)| key.clone()).collect()
 }
 
-/// References in keys that are no secrets. They are not filled in; saying so beats using `${NAME}` as it stands.
+/// References in keys that are not secrets. They are not replaced, so report them instead of using `${NAME}` literally.
 fn list_stray_references(
     about: &Explainer<'_>,
     files: &[String],

@@ -1,4 +1,4 @@
-//! The config file: TOML in, typed tables out, and for every mistake its place and a suggestion.
+//! The config file: parses TOML into typed tables, and reports every mistake with its position and a suggestion.
 //!
 //! ```text
 //! tsuzuki.toml ──parse──▶ spanned tables ──┬─ [app] [store] [quota.*] [defaults]  read here
@@ -7,8 +7,8 @@
 //!                                          └─ [llm.*] [web]                                ┘ see `Section::keys`
 //! ```
 //!
-//! Nothing here knows a pipeline. The kinds that exist are handed in as a list of [`Kind`]s; with it the
-//! whole file is checked at once, and every problem is reported, not only the first.
+//! This crate knows no pipeline. The kinds are passed in as a list of [`Kind`]s; with it the whole file is checked at
+//! once, and every problem is reported, not only the first.
 //!
 //! ```
 //! use std::path::Path;
@@ -64,22 +64,21 @@ pub use secret_url::{BadLocation, Location, SecretUrl};
 pub use section::{Section, did_you_mean};
 pub use web::{Web, WebAuth};
 
-/// The largest config file that is read: thousands of blogs fit, and what is larger is something else.
+/// The largest config file: enough for thousands of blogs; a larger one is something else.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// The name of the config file.
 pub const FILE_NAME: &str = "tsuzuki.toml";
 
-/// A config file, read and checked.
+/// A parsed and validated config file.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where it stands.
     pub path: PathBuf,
     /// `[app]`
     pub app: App,
     /// `[store]`
     pub store: Store,
-    /// `[web]`; empty when the file has none.
+    /// Empty if the file has no `[web]`.
     pub web: Section,
     /// `[quota.NAME]`
     pub quotas: BTreeMap<String, Quota>,
@@ -87,56 +86,53 @@ pub struct Config {
     pub llms: Vec<Section>,
     /// `[channel.NAME]`
     pub channels: Vec<Section>,
-    /// `[[job]]`, in the order of the file.
+    /// In the order of the file.
     pub jobs: Vec<Job>,
-    /// Whether every `[[job]]` is among `jobs`: one without a name or a kind cannot be.
+    /// Whether `jobs` has every `[[job]]`: those without a name or a kind are missing.
     pub has_all_jobs: bool,
-    /// What should be better, though the file can be used.
+    /// Possible improvements.
     pub warnings: Problems,
     secrets: Vec<SecretUse>,
     source: ConfigSource,
 }
 
-/// A secret and the place that names it.
+/// A secret and its position.
 #[derive(Clone, Debug)]
 struct SecretUse {
     span: Range<usize>,
-    /// Whether it stands in the file itself.
+    /// Whether it is written in the file itself.
     literal: bool,
     secret: Secret,
-    /// Where the table that names it stands, its kind, its name, and the key.
+    /// Place, kind and name of its table, and its key.
     place: TableKind,
     kind: String,
     owner: String,
     key: String,
 }
 
-/// A secret that cannot be had.
+/// A missing secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingAt {
-    /// The part of the file that names it.
+    /// The place of its table.
     pub place: TableKind,
-    /// The kind of the table that names it, such as `gemini`; empty for `[app]`, `[store]` and `[web]`.
+    /// The kind of its table, such as `gemini`; empty for `[app]`, `[store]` and `[web]`.
     pub kind: String,
-    /// The name of the table.
     pub owner: String,
-    /// The key; below a table without a kind, with all that stands before it: `store.url`, `web.auth.password`.
+    /// The key; in tables without a kind, the full path: `store.url`, `web.auth.password`.
     pub key: String,
-    /// Its line in the file.
     pub line: usize,
-    /// What is missing.
     pub why: Phrase,
 }
 
 impl Config {
-    /// Hides every secret that the file names and that can be had, from now on; those that are missing are passed over.
+    /// Redacts every available secret of the file from now on.
     pub fn hide_secrets(&self) {
         for used in &self.secrets {
             let _ = used.secret.reveal();
         }
     }
 
-    /// Where the file names a secret that cannot be had; `None` when it does not, because an override does.
+    /// The problem at the position of a missing secret; `None` if it does not come from the file but from an override.
     pub fn find_missing(&self, missing: &MissingSecret) -> Option<Problem> {
         let in_file = |used: &&SecretUse| !used.span.is_empty();
         let used = self
@@ -147,12 +143,12 @@ impl Config {
         Some(Problem::at(&self.source, used.span.clone(), missing.phrase()))
     }
 
-    /// Every secret that cannot be had, with the key that names it and the kind of its table.
+    /// Every missing secret, with its key and the kind of its table.
     pub fn list_missing_secrets(&self) -> Vec<MissingAt> {
         self.list_needed_setup().into_iter().map(|(missing, _)| missing).collect()
     }
 
-    /// The same, each with its place as a problem that is not the file's own.
+    /// The same, each as a problem outside of the file.
     pub fn list_needed_setup(&self) -> Vec<(MissingAt, Problem)> {
         let of_one = |used: &SecretUse| {
             let SecretUse { span, secret, place, kind, owner, key, .. } = used.clone();
@@ -168,7 +164,7 @@ impl Config {
         self.secrets.iter().flat_map(of_one).collect()
     }
 
-    /// What should be better about how secrets are kept.
+    /// Warnings about how secrets are stored.
     pub fn list_secret_warnings(&self) -> Vec<Phrase> {
         let mut warnings: Vec<Phrase> =
             self.secrets.iter().flat_map(|used| used.secret.list_warnings()).collect();
@@ -176,12 +172,12 @@ impl Config {
         warnings
     }
 
-    /// The text of the file with literal secrets blotted out.
+    /// The text of the file with literal secrets masked.
     pub fn masked_text(&self) -> String {
         self.source.masked()
     }
 
-    /// The file as JSON with literal secrets blotted out; the environment and defaults are not in it.
+    /// The file as JSON with literal secrets masked, without environment and defaults.
     pub fn masked_json(&self) -> serde_json::Value {
         let masked = self.source.masked();
         let shown = |span: &Range<usize>, text: &str| self.source.shown(&masked, span, text);
@@ -194,15 +190,15 @@ impl Config {
     }
 }
 
-/// The variables that are set and replace a key, each with that key.
+/// Environment variables that are set and override a key, each with that key.
 pub fn list_overrides(kinds: &[Kind], env: &Env) -> Vec<(&'static str, String)> {
     overrides::list_keys(kinds).filter(|(variable, _)| env.find(variable).is_some()).collect()
 }
 
-/// Where the config file is: as the command line says, `$TSUZUKI_CONFIG`, the working directory, the user's XDG directory, the
-/// system's.
+/// The path of the config file: from the command line, `$TSUZUKI_CONFIG`, the working directory, the user's XDG
+/// directory, or the system's.
 ///
-/// The first two are taken at their word; the others only if the file is there.
+/// The first two need not exist; the others are used only if they do.
 pub fn find_path(from_command_line: Option<&Path>, env: &Env) -> Option<PathBuf> {
     if let Some(path) = from_command_line {
         return Some(path.to_owned());
@@ -214,7 +210,7 @@ pub fn find_path(from_command_line: Option<&Path>, env: &Env) -> Option<PathBuf>
     std::iter::once(here).chain(xdg_path(env)).chain(system_paths(env)).find(|path| path.is_file())
 }
 
-/// The place for a config file that belongs to no directory: `~/.config/tsuzuki/tsuzuki.toml`.
+/// The path of a config file for a user: `~/.config/tsuzuki/tsuzuki.toml`.
 pub fn xdg_path(env: &Env) -> Option<PathBuf> {
     // The specification says to ignore a relative path.
     let configured = env.find("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -222,7 +218,7 @@ pub fn xdg_path(env: &Env) -> Option<PathBuf> {
     Some(directory.join("tsuzuki").join(FILE_NAME))
 }
 
-/// Places for the config file of a service: `/etc/tsuzuki/tsuzuki.toml`, unless `$XDG_CONFIG_DIRS` names others.
+/// Paths of the config file of a service: `/etc/tsuzuki/tsuzuki.toml`, or those in `$XDG_CONFIG_DIRS`.
 fn system_paths(env: &Env) -> Vec<PathBuf> {
     let directories = env.find("XDG_CONFIG_DIRS").unwrap_or_else(|| "/etc".to_owned());
     let is_absolute = |directory: &&str| Path::new(directory).is_absolute();
@@ -230,16 +226,16 @@ fn system_paths(env: &Env) -> Vec<PathBuf> {
     directories.split(':').filter(is_absolute).map(path).collect()
 }
 
-/// Reads and checks the file at `path`.
+/// Loads and validates the file at `path`.
 ///
-/// An empty list of `kinds` accepts every kind and leaves the kinds' own keys unread.
+/// An empty list of `kinds` accepts every kind and does not parse their keys.
 pub fn load(path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
     parse(&load_text(path, kinds)?, path, kinds, env)
 }
 
-/// Everything that is wrong with the file at `path`, and the config as it would be were that mended.
-///
-/// What is wrong is left out, and a table that lacks a required key has no [`Section::keys`]: enough to see how the rest
+/// All problems of the file at `path`, and the config without the wrong parts.
+/// Wrong parts are left out, and a table without a required key has no [`Section::keys`]: enough to check how tables
+/// refer to each other, but not to run it. A file that is not TOML has no config.
 /// fits together, nothing to run. A file that is not TOML has no config.
 pub fn survey(path: &Path, kinds: &'static [Kind], env: &Env) -> (Option<Config>, Problems) {
     match load_text(path, kinds) {
@@ -274,7 +270,7 @@ fn load_text(path: &Path, kinds: &'static [Kind]) -> Result<String, Problems> {
     }
 }
 
-/// Where a file stops being UTF-8.
+/// The problem of a file that is not UTF-8.
 fn not_utf8(path: &Path, kinds: &'static [Kind], err: &std::string::FromUtf8Error) -> Problem {
     let (bytes, at) = (err.as_bytes(), err.utf8_error().valid_up_to());
     let problem = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -287,7 +283,7 @@ fn not_utf8(path: &Path, kinds: &'static [Kind], err: &std::string::FromUtf8Erro
     problem.with_hint(phrase!("save it as UTF-8", "UTF-8 で保存してください"))
 }
 
-/// The bytes of a config file; one that is too large is refused before anybody tries to make sense of it.
+/// The bytes of a config file; a file that is too large is rejected before it is parsed.
 fn load_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
@@ -295,7 +291,7 @@ fn load_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     if bytes.len() as u64 > MAX_BYTES { Err(std::io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
-/// Checks `text`, which stands or would stand at `path`.
+/// Validates `text` as the content of `path`.
 pub fn parse(text: &str, path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
     match read::read_file(ConfigSource::new(path, text).with_kinds(kinds), kinds, env) {
         (Some(config), problems) if problems.is_empty() => Ok(config),

@@ -1,4 +1,4 @@
-//! References such as `${NAME}`, `${file:path}` and `${cred:name}`: how they are written and where they lead.
+//! References such as `${NAME}`, `${file:path}` and `${cred:name}`: parsing and resolving.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use super::env::Env;
 use super::secret::MissingSecret;
 use super::value::BadValue;
 
-/// The longest secret we read from a file.
+/// The longest secret in a file.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
-/// Where secrets are looked up: beside the config file and in the environment.
+/// Where secrets are resolved: relative to the config file and in the environment.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     /// The directory that `${file:path}` is relative to.
@@ -23,7 +23,7 @@ pub struct Surroundings {
     pub env: Env,
 }
 
-/// A piece of a secret's text: words, or the name of something to be filled in and where it leads.
+/// A part of a secret's text: literal text, or a reference.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SecretPart {
     Text(String),
@@ -44,13 +44,13 @@ impl SecretPart {
     }
 }
 
-/// A `${…}` that names nothing we know.
+/// An invalid `${…}`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadReference(Phrase);
 
 impl BadReference {
-    /// What is wrong, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> &Phrase {
         &self.0
     }
@@ -130,7 +130,7 @@ pub(super) fn is_variable_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether a text names something to be filled in.
+/// Whether a text contains a reference.
 pub(super) fn has_reference(text: &str) -> bool {
     let nowhere = || Surroundings { directory: PathBuf::new(), env: Env::of([]) };
     let is_reference = |part: &SecretPart| !matches!(part, SecretPart::Text(_));

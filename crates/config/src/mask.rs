@@ -1,21 +1,21 @@
-//! Blots out secrets that stand literally in a config text, so that its lines can be shown.
+//! Masks literal secrets in a config text, so that its lines can be shown.
 
-/// How the names of keys end whose values are secrets.
+/// Suffixes of keys whose values are secrets.
 const SECRET_WORDS: [&str; 9] =
     ["secret", "password", "passwd", "passphrase", "token", "credentials", "key", "webhook", "webhook_url"];
 
-/// As [`blot_secrets_of`], for a text whose keys are not known.
+/// Like [`blot_secrets_of`], for a text with unknown keys.
 pub(super) fn blot_secrets(text: &str) -> String {
     blot_secrets_of(text, &[])
 }
 
-/// `text` with the values of `secret_keys`, of keys that sound secret, and passwords inside addresses replaced by `*`.
+/// Replaces by `*`: the values of `secret_keys` and of keys that sound secret, and passwords in addresses.
 ///
-/// Works on the text alone, since it must also work on a file that does not parse. Every byte keeps its
-/// place. References such as `${NAME}` are kept: they are no secret, and the reader needs them.
+/// It uses only the text, because it must also work for a file that is not valid TOML. No byte is moved. References
+/// such as `${NAME}` are kept: they are not secret, and the reader needs them.
 pub(super) fn blot_secrets_of(text: &str, secret_keys: &[String]) -> String {
     let mut out = text.as_bytes().to_vec();
-    // Line by line, so that each is looked at once however long the text is.
+    // Line by line, so that each line is scanned once, however long the text is.
     let (mut start, mut is_plain, mut is_secret) = (0, false, false);
     for line in text.split_inclusive('\n') {
         let header = line.trim_start();
@@ -36,7 +36,7 @@ pub(super) fn blot_secrets_of(text: &str, secret_keys: &[String]) -> String {
     String::from_utf8(out).unwrap_or_else(|_| text.chars().map(|c| if c == '\n' { c } else { '*' }).collect())
 }
 
-/// Whether the key that ends right before a `=` of a line names a secret.
+/// Whether the key before a `=` is that of a secret.
 fn is_secret_key(before: &str, is_plain: bool, secret_keys: &[String]) -> bool {
     let key = before.trim_end().trim_end_matches(['"', '\'']);
     let start = key
@@ -46,7 +46,7 @@ fn is_secret_key(before: &str, is_plain: bool, secret_keys: &[String]) -> bool {
         .map_or(0, |(at, c)| at + c.len_utf8());
     let key = &key[start..];
     let plain = key.to_lowercase().replace('-', "_");
-    // A channel's `url` is a secret; that of a blog or the database is what the reader has to see.
+    // A channel's `url` is a secret; that of a blog or the database must stay visible.
     if key == "url" && is_plain {
         return false;
     }
@@ -56,18 +56,18 @@ fn is_secret_key(before: &str, is_plain: bool, secret_keys: &[String]) -> bool {
         || SECRET_WORDS.iter().any(|word| plain.ends_with(word))
 }
 
-/// Whether a part of a dotted name is a key that holds secrets: what stands below it is one, whatever its own name.
+/// Whether a part of a dotted name is a key of secrets: then everything below it is secret.
 fn names_secret(name: &str, secret_keys: &[String]) -> bool {
     let mut parts = name.split('.').map(|part| part.trim().trim_matches(['[', '"', '\'']));
     parts.any(|part| secret_keys.iter().any(|one| one == part))
 }
 
-/// Whether a header begins a table whose addresses hold no more secrets than a password.
+/// Whether a header begins a table whose addresses contain no secrets except passwords.
 fn is_plain_header(header: &str) -> bool {
     ["[[job]]", "[[job.", "[store]"].iter().any(|plain| header.starts_with(plain))
 }
 
-/// Blots the value that starts at or after `at`; of an array or a table, every value inside.
+/// Masks the value that starts at or after `at`; in an array or a table, every value.
 fn blot_value(text: &str, at: usize, out: &mut [u8]) {
     let mut at = at;
     let mut depth = 0_usize;
@@ -93,7 +93,7 @@ fn blot_value(text: &str, at: usize, out: &mut [u8]) {
     }
 }
 
-/// Blots a string in any of TOML's quotes, or a bare word; answers where it ends.
+/// Masks a string in any of TOML's quotes, or a bare word; returns its end.
 fn blot_one(text: &str, start: usize, out: &mut [u8]) -> usize {
     let rest = &text[start..];
     let (open, close): (usize, &str) = if rest.starts_with("\"\"\"") {
@@ -110,7 +110,7 @@ fn blot_one(text: &str, start: usize, out: &mut [u8]) -> usize {
         if word != "true" && word != "false" {
             blot(&mut out[start..start + word.len()]);
         }
-        // A comment inside an array would have no end of its own.
+        // A comment inside an array would not end by itself.
         return if rest.starts_with('#') {
             start + rest.find('\n').unwrap_or(rest.len())
         } else {
@@ -127,7 +127,7 @@ fn blot_one(text: &str, start: usize, out: &mut [u8]) -> usize {
     (end + open).min(text.len())
 }
 
-/// The length of the string up to its closing quotes, minding backslashes in the kind that has them.
+/// The length of the string up to its closing quotes, considering backslashes where they escape.
 fn find_close(text: &str, close: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -144,7 +144,7 @@ fn find_close(text: &str, close: &str) -> Option<usize> {
     None
 }
 
-/// Blots the password of `user:password@host` that starts at `at`.
+/// Masks the password of `user:password@host` at `at`.
 fn blot_password(text: &str, at: usize, out: &mut [u8]) {
     let end = text[at..].find(['"', '\'', '\n', ' ', '/', '?']).map_or(text.len(), |length| at + length);
     let authority = &text[at..end];

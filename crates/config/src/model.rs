@@ -36,8 +36,8 @@ pub struct App {
     pub locale: Option<Language>,
     /// What we call ourselves in requests; when not set, the name and version of this program.
     pub user_agent: Option<String>,
-    /// The channels that hear of trouble: a job that keeps failing, a source that is gone or silent, a channel or provider
-    /// that is locked or used up, messages that wait for approval. Each is told once, and once when it is over; without
+    /// The channels that are notified of trouble: a job that keeps failing, a source that is gone or silent, a channel or provider
+    /// that is locked or used up, messages that wait for approval. Each is reported once, and once when it is over; without
     /// `alert`, `status` shows them.
     pub alert: Vec<String>,
     /// A page or mail address that the operator of a site can turn to; added to the user agent.
@@ -161,8 +161,8 @@ pub(super) const HEAD_KEYS: &[&str] = &[
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JobHead {
-    /// The name: letters, digits, `-`, `_` and `.`; unique in the file. What the job remembers stands under it: a job
-    /// that is renamed begins anew.
+    /// The name: letters, digits, `-`, `_` and `.`; unique in the file. What the job has saved is
+    /// kept under it: a renamed job starts from the beginning.
     #[schemars(with = "String", required)]
     pub(super) name: Option<JobName>,
     /// What the job does.
@@ -178,10 +178,10 @@ pub(super) struct JobHead {
     /// Whether it runs at all.
     #[serde(default = "yes")]
     pub(super) enabled: bool,
-    /// The names of the channels that it tells.
+    /// The names of the channels that it notifies.
     #[serde(default)]
     pub(super) deliver: Vec<String>,
-    /// What the first run tells: "baseline" (nothing), "latest:N" or "all". Default: all for books, baseline for others.
+    /// What the first run sends: "baseline" (nothing), "latest:N" or "all". Default: all for books, baseline for others.
     pub(super) first_run: Option<FirstRun>,
     /// More new things than this at once, of one feed or blog, are held until someone approves them.
     #[serde(default = "hold_above")]
@@ -210,9 +210,9 @@ pub(super) struct Defaults {
     pub(super) timezone: Option<Zone>,
     /// Whether jobs run at all.
     pub(super) enabled: Option<bool>,
-    /// The channels that jobs tell.
+    /// The channels that jobs notify.
     pub(super) deliver: Option<Vec<String>>,
-    /// What first runs tell.
+    /// What first runs send.
     pub(super) first_run: Option<FirstRun>,
     /// More new things than this at once, of one feed or blog, are held.
     pub(super) hold_above: Option<u32>,

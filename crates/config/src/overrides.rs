@@ -1,4 +1,4 @@
-//! Variables of the environment that stand above keys of the file, each declared by the owner of its key.
+//! Environment variables that override keys of the file, each declared by the owner of its key.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::tree::{Data, TomlEntry, TomlTable, TomlValue};
 use super::value::{BadValue, Zone};
 use stdx::phrase;
 
-/// A variable that replaces a key of the file.
+/// An environment variable that overrides a key.
 #[derive(Clone, Copy)]
 pub struct EnvOverride {
     pub env: &'static str,
@@ -21,23 +21,24 @@ pub struct EnvOverride {
     value: Option<MakeValue>,
 }
 
-/// What to write for a variable's value, given the text that the key has now.
+/// Converts the value of a variable, given the present text of the key.
 type MakeValue = fn(&str, Option<&str>) -> Result<toml::Value, BadValue>;
 
 impl EnvOverride {
-    /// `env` replaces `key` in the tables of a kind: in every job, in the only channel or LLM of that kind, in `[web]`.
+    /// `env` overrides `key` in the tables of a kind: in every job, in the only channel or LLM of that kind, in
+    /// `[web]`.
     ///
-    /// With several channels of the kind nobody could say which one is meant, so none is.
+    /// With several channels of the kind it is ambiguous and overrides none.
     pub const fn new(env: &'static str, key: &'static str, value: MakeValue) -> Self {
         Self { env, key, from_top: false, value: Some(value) }
     }
 
-    /// The same for a secret: only the variable's name is written, its value stays outside.
+    /// The same for a secret: a reference to the variable is written, not its value.
     pub const fn secret(env: &'static str, key: &'static str) -> Self {
         Self { env, key, from_top: false, value: None }
     }
 
-    /// The same variable, whose key is a path from the top of the file such as `quota.NAME.per_day`.
+    /// The same with a key that is a path from the top of the file, such as `quota.NAME.per_day`.
     pub const fn from_top(mut self) -> Self {
         self.from_top = true;
         self
@@ -51,7 +52,7 @@ impl EnvOverride {
     }
 }
 
-/// The variables that belong to no kind.
+/// Variables without a kind.
 const OF_ALL: &[EnvOverride] = &[
     EnvOverride::new("APP_TZ", "app.timezone", |value, _| value.parse().map(|_: Zone| value.into()))
         .from_top(),
@@ -64,13 +65,13 @@ const OF_ALL: &[EnvOverride] = &[
     .from_top(),
 ];
 
-/// Every variable that replaces a key, with the kind that it belongs to; there are no others.
+/// Every variable that overrides a key, with its kind.
 fn list(kinds: &[Kind]) -> impl Iterator<Item = (Option<&Kind>, &'static EnvOverride)> {
     let of_kinds = kinds.iter().flat_map(|kind| kind.env.iter().map(move |over| (Some(kind), over)));
     OF_ALL.iter().map(|over| (None, over)).chain(of_kinds)
 }
 
-/// Every variable and the key that it replaces, as people write it.
+/// Every variable and the key that it overrides, for people.
 pub(super) fn list_keys(kinds: &[Kind]) -> impl Iterator<Item = (&'static str, String)> {
     list(kinds).map(|(kind, over)| {
         let key = match kind.filter(|_| !over.from_top).map(|kind| kind.place) {
@@ -84,7 +85,7 @@ pub(super) fn list_keys(kinds: &[Kind]) -> impl Iterator<Item = (&'static str, S
     })
 }
 
-/// Writes what the environment says into the tables of the file, before their owners read them.
+/// Writes the overrides into the tables of the file before they are parsed.
 pub(super) fn write(root: &mut TomlTable, kinds: &[Kind], env: &Env) -> Problems {
     let mut problems = Problems::default();
     for ((kind, over), (_, key)) in list(kinds).zip(list_keys(kinds)) {
@@ -140,7 +141,7 @@ fn write_one(
     let (above, last) =
         over.key.rsplit_once('.').map_or((None, over.key), |(above, last)| (Some(above), last));
     let mut steps = above.into_iter().flat_map(|above| above.split('.'));
-    // What is no table where one belongs is told elsewhere.
+    // A wrong type is reported elsewhere.
     let Some(table) = steps.try_fold(table, |table, step| inner_table(table, step, span)) else {
         return Ok(());
     };
@@ -160,7 +161,7 @@ fn data_of(value: toml::Value, span: &Range<usize>) -> Data {
     }
 }
 
-/// The table at `key`, made if it is missing.
+/// The table at `key`, created if it is missing.
 fn inner_table<'a>(table: &'a mut TomlTable, key: &str, span: &Range<usize>) -> Option<&'a mut TomlTable> {
     if table.find(key).is_none() {
         put(table, key, Data::TomlTable(TomlTable::default()), span);

@@ -1,4 +1,4 @@
-//! Lets serde read a table of the tree where it stands, without a copy, and keeps the place of what does not fit.
+//! Deserialises a table of the tree without copying it, and records the positions of wrong values.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -15,14 +15,14 @@ use super::mask;
 use super::secret::{Hides, SECRET, SECRET_URL, Secret, SecretParts};
 use super::tree::{Data, TomlEntry, TomlTable, TomlValue};
 
-/// What serde says about a value that does not fit, and where that value stands.
+/// serde's error about a value, and its position.
 #[derive(Debug)]
 pub(super) struct Misfit {
     message: String,
     span: Option<Range<usize>>,
-    /// The place of the key, or of the item of a list, without which the rest can be read on.
+    /// The position of the key or list item that has to be skipped in order to parse the rest.
     skip: Option<Range<usize>>,
-    /// The struct that it stands in; `None` for the table itself.
+    /// The struct that contains it; `None` for the table itself.
     of: Option<&'static str>,
 }
 
@@ -40,18 +40,18 @@ impl Misfit {
         self.span.clone()
     }
 
-    /// What to pass over for the rest to be read; `None` when the table cannot be read at all.
+    /// What to skip in order to parse the rest; `None` if the table cannot be parsed at all.
     pub(super) fn skip(self) -> Option<Range<usize>> {
         self.skip
     }
 
-    /// The same, standing at `span` unless a place inside it is known.
+    /// Sets the position to `span` unless a more precise one is known.
     fn within(mut self, span: &Range<usize>) -> Self {
         self.span.get_or_insert_with(|| span.clone());
         self
     }
 
-    /// The same, to be got past without what stands at `skip` unless something inside it will do.
+    /// Sets what to skip to `skip` unless something inside it is enough.
     fn without(mut self, skip: &Range<usize>) -> Self {
         self.skip.get_or_insert_with(|| skip.clone());
         self
@@ -72,20 +72,20 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// What a table is read with, and the secrets that were met in it.
+/// The state of parsing a table, with the secrets found in it.
 pub(super) struct Reading<'a> {
     pub(super) context: &'a Surroundings,
-    /// The places of keys and items of lists that are passed over: what is wrong with them has been told.
+    /// The positions of keys and list items that are skipped: they were reported already.
     pub(super) skipped: &'a [Range<usize>],
     pub(super) secrets: RefCell<Vec<SeenSecret>>,
-    /// Whether an item of a list was passed over, so that those after it no longer have their numbers.
+    /// Whether a list item was skipped, so that the indexes of later ones have changed.
     pub(super) is_shifted: Cell<bool>,
 }
 
-/// A secret and its place.
+/// A secret and its position.
 pub(super) struct SeenSecret {
     pub(super) span: Range<usize>,
-    /// Whether it stands in the file itself.
+    /// Whether it is written in the file itself.
     pub(super) literal: bool,
     pub(super) secret: Secret,
 }
@@ -95,7 +95,7 @@ impl Reading<'_> {
         self.skipped.contains(span)
     }
 
-    /// The secret that `value` names, noted.
+    /// Parses and records the secret in `value`.
     fn find_secret(&self, value: &TomlValue, name: &str) -> Result<SecretParts, Misfit> {
         let text = match &value.data {
             Data::Text(text) => text,
@@ -129,7 +129,7 @@ impl Reading<'_> {
     }
 }
 
-/// The pairs of a table, one after the other, but for those that someone else reads.
+/// The pairs of a table in order, without those that are read elsewhere.
 pub(super) struct Pairs<'a> {
     rest: std::slice::Iter<'a, TomlEntry>,
     taken: &'a [&'a str],
@@ -192,7 +192,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     }
 }
 
-/// A value as serde sees it.
+/// A value for serde.
 #[derive(Clone, Copy)]
 struct ValueAt<'a> {
     value: &'a TomlValue,
@@ -210,7 +210,7 @@ impl<'de> Deserializer<'de> for ValueAt<'de> {
             Data::Text(text) => visitor.visit_borrowed_str(text),
             Data::Plain(text) => {
                 let value = DeValue::parse(text).map_err(|err| Misfit::custom(err.message()))?;
-                // Days and moments are texts to every key; TOML has a type of its own for those without quotes.
+                // Dates and times are texts for every key; without quotes TOML has its own type for them.
                 if matches!(value.get_ref(), DeValue::Datetime(_)) {
                     return visitor.visit_str(text);
                 }

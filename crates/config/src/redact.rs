@@ -1,4 +1,4 @@
-//! Keeps every secret that was looked up out of logs and messages.
+//! Keeps all resolved secrets out of logs and messages.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,15 +12,15 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use super::secret::REDACTED;
 use stdx::text::escape_html;
 
-/// Shorter secrets are not looked for: `abc` stands in half of all lines, and hiding it there would tell what it is.
+/// Shorter secrets are not redacted: `abc` occurs in half of all lines, and hiding it there would reveal it.
 pub(super) const SHORTEST: usize = 4;
-/// Shorter pieces of base64 are not looked for, since they occur by chance.
+/// Shorter base64 texts are not redacted, since they occur by chance.
 const SHORTEST_BASE64: usize = 6;
 
-/// What most programs escape in a part of an address.
+/// Characters that most programs do not escape in a part of an address.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Every text to hide, longest first, so that a secret inside another does not leave a remainder.
+/// All texts to redact, longest first, so that a secret inside another leaves no remainder.
 static NEEDLES: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
 /// Makes [`redact`] hide `secret` and its usual encodings.
@@ -50,7 +50,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     out
 }
 
-/// The forms in which a secret turns up: as it is, percent-encoded, escaped for JSON, Rust and HTML, base64 at any offset.
+/// The forms of a secret: plain, percent-encoded, escaped for JSON, Rust and HTML, base64 at any offset.
 fn list_forms(secret: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::from([secret.to_owned()]);
     let encoded = percent_encode(secret.as_bytes(), NON_ALPHANUMERIC).to_string();
@@ -76,15 +76,15 @@ fn list_forms(secret: &str) -> BTreeSet<String> {
     for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
         forms.extend((0..3).filter_map(|offset| base64_core(&engine, secret.as_bytes(), offset)));
     }
-    // A key in PEM is often printed line by line.
+    // A PEM key is often printed line by line.
     forms.extend(secret.lines().filter(|line| line.len() >= 16).map(str::to_owned));
     forms.retain(|form| form.chars().count() >= SHORTEST);
     forms
 }
 
-/// The characters of base64 that depend on nothing but `secret`, when `offset` bytes (mod 3) stand before it.
+/// The base64 characters that depend only on `secret`, with `offset` bytes (mod 3) before it.
 ///
-/// `user:secret` of basic authentication is found this way whatever the user is.
+/// This finds `user:secret` of basic authentication for any user.
 fn base64_core(engine: &impl Engine, secret: &[u8], offset: usize) -> Option<String> {
     let mut padded = vec![0; offset];
     padded.extend_from_slice(secret);
@@ -105,7 +105,7 @@ fn lowercase_escapes(encoded: &str) -> String {
     out
 }
 
-/// A writer that hides secrets, line by line; for logs.
+/// A writer that redacts secrets line by line, for logs.
 ///
 /// A line is written when it is complete, on `flush`, and at the end.
 pub struct Redacting<W: Write> {
@@ -142,7 +142,7 @@ impl<W: Write> Write for Redacting<W> {
 
 impl<W: Write> Drop for Redacting<W> {
     fn drop(&mut self) {
-        // Nobody is left to tell: a log that cannot be written is not a reason to stop.
+        // Ignore errors: a failing log is not a reason to stop.
         let _ = self.flush();
     }
 }

@@ -1,4 +1,4 @@
-//! The reference page of the config file, made from the same structs that read it.
+//! Generates the reference page of the config file from the structs of its tables.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ pub fn render_reference(kinds: &[Kind]) -> String {
             if let Some(kind) = table.kind {
                 page.add(format_args!("\n### {} with `kind = \"{kind}\"`\n", place.header("NAME")));
             }
-            // What all jobs share stands once, above.
+            // The common keys of jobs are listed once, above.
             let hide_head = place == TableKind::Job;
             page.add_table(&table.schema, hide_head);
             for (key, why) in table.unused {
@@ -84,9 +84,9 @@ impl ReferencePage {
             TableKind::App => "What holds for everything.",
             TableKind::Store => "Where everything is kept.",
             TableKind::Web => "The pages that `serve` shows.",
-            TableKind::Quota => "How much may be asked of a provider in a day.",
+            TableKind::Quota => "How many requests a provider may receive in a day.",
             TableKind::Llm => "Models that jobs may ask.",
-            TableKind::Channel => "Places that jobs tell what is new.",
+            TableKind::Channel => "Where messages are sent.",
             TableKind::Defaults => "Keys that hold for every job that does not set them itself.",
             TableKind::Job => {
                 "What is collected. These keys are the same for every kind; the kind's own follow below."
@@ -128,7 +128,7 @@ impl ReferencePage {
             let (meaning, default) = split_default(property["description"].as_str().unwrap_or_default());
             let default = match &property["default"] {
                 Value::Null if required(key) => "required".to_owned(),
-                // What is found out when it runs is said in words.
+                // Defaults that depend on the environment are described in words.
                 _ if !default.is_empty() => default,
                 Value::Null => default,
                 default => format!("`{default}`"),
@@ -145,7 +145,7 @@ impl ReferencePage {
         }
     }
 
-    /// The schema behind a reference.
+    /// Resolves a `$ref`.
     fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let reference = schema["$ref"].as_str().or_else(|| schema["allOf"][0]["$ref"].as_str());
         match reference.and_then(|path| path.rsplit('/').next()) {
@@ -155,14 +155,14 @@ impl ReferencePage {
         }
     }
 
-    /// What the value of a key is, in a few words.
+    /// The type of a key's value, in a few words.
     fn describe(&self, property: &Value) -> String {
         let schema = self.resolve(property);
         if let Some(choices) = list_choices(schema) {
             return choices;
         }
         match schema["type"].as_str() {
-            // A value type of ours says itself what it is; a plain text has the key's meaning there.
+            // Our own value types have a description; that of a plain text is the meaning of its key.
             Some("string") if !std::ptr::eq(schema, property) => {
                 let about = schema["description"].as_str().unwrap_or("text");
                 about
@@ -187,7 +187,7 @@ impl ReferencePage {
     }
 }
 
-/// Takes the sentence "Default: …." out of a description.
+/// Splits the sentence "Default: …." off a description.
 fn split_default(about: &str) -> (String, String) {
     let Some((before, rest)) = about.split_once("Default: ") else {
         return (about.to_owned(), String::new());
@@ -196,7 +196,7 @@ fn split_default(about: &str) -> (String, String) {
     (format!("{before}{after}").trim().to_owned(), default.trim_end_matches('.').to_owned())
 }
 
-/// The words that an enumeration takes.
+/// The words of an enumeration.
 fn list_choices(schema: &Value) -> Option<String> {
     let words: Vec<&Value> = match (&schema["enum"], &schema["oneOf"]) {
         (Value::Array(words), _) => words.iter().collect(),

@@ -9,7 +9,7 @@ use super::model::{App, Defaults, JobHead, QuotaTable, StoreTable};
 
 /// The schema of a config file with these kinds.
 pub fn schema(kinds: &[Kind]) -> Value {
-    // Editors for TOML read draft 7 without exception, later drafts with some.
+    // All TOML editors support draft 7, and only some of them later drafts.
     let mut generator = SchemaSettings::draft07().into_generator();
     let mut properties = Map::new();
     for place in TableKind::ALL.iter().copied() {
@@ -39,15 +39,15 @@ pub fn schema(kinds: &[Kind]) -> Value {
     schema
 }
 
-/// A table of the file: its kind, if the place has kinds, and the schema of all its keys.
+/// A table of the file: its kind, if it has one, and the schema of all its keys.
 pub(super) struct TableSchema {
     pub(super) kind: Option<&'static str>,
     pub(super) schema: Value,
-    /// Common keys that it does not have, and why.
+    /// Common keys without effect, and why.
     pub(super) unused: &'static [super::kind::UnusedKey],
 }
 
-/// The tables that may stand at `place`.
+/// The possible tables at `place`.
 pub(super) fn list_tables(
     place: TableKind,
     kinds: &[Kind],
@@ -88,7 +88,7 @@ fn plain<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     Value::from(T::json_schema(generator))
 }
 
-/// Puts the keys that every table of a place has beside those of the kind.
+/// Adds the common keys of a place to those of a kind.
 fn add_head(schema: &mut Value, head: &Value) {
     if let (Value::Object(own), Value::Object(head)) = (&mut schema["properties"], &head["properties"]) {
         for (key, value) in head {
@@ -102,7 +102,7 @@ fn add_head(schema: &mut Value, head: &Value) {
     schema["required"] = Value::Array(required);
 }
 
-/// Whether a value is a secret, a list or a table of them, or one that may be absent.
+/// Whether a value is a secret, or a list or table of secrets, or an optional one.
 fn is_secret(property: &Value) -> bool {
     property["$ref"].as_str().is_some_and(|path| path.ends_with("/Secret"))
         || ["items", "additionalProperties"].iter().any(|key| property.get(key).is_some_and(is_secret))
@@ -132,7 +132,7 @@ pub(super) fn list_secret_keys(kinds: &[Kind]) -> Vec<String> {
     keys
 }
 
-/// TOML has no null: a key that may be absent is simply not required.
+/// TOML has no null: optional keys are simply not required.
 pub(super) fn drop_null(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(drop_null),
@@ -150,7 +150,7 @@ pub(super) fn drop_null(schema: &mut Value) {
             if let Some(Value::Array(choices)) = object.get_mut("anyOf") {
                 choices.retain(|one| one.get("type").is_none_or(|kind| kind != "null"));
                 if let [one] = choices.as_slice() {
-                    // Beside a `$ref`, draft 7 ignores other keys: `allOf` keeps the description.
+                    // Draft 7 ignores other keys beside a `$ref`; with `allOf` the description is used.
                     let one = one.clone();
                     object.remove("anyOf");
                     object.insert("allOf".to_owned(), json!([one]));

@@ -1,4 +1,4 @@
-//! Secrets: named in the config file, looked up when needed, never printed.
+//! Secrets: named in the config file, resolved when needed, never printed.
 
 use std::fmt;
 
@@ -10,30 +10,30 @@ use stdx::phrase::Phrase;
 use super::lookup::{BadReference, SecretPart, Surroundings, is_world_readable, parse_parts};
 use super::redact;
 
-/// What stands where a secret would.
+/// Printed instead of a secret.
 pub(super) const REDACTED: &str = "[redacted]";
 
-/// Shorter pieces of a secret address are not hidden by themselves.
+/// Shorter parts of a secret address are not redacted separately.
 const SHORTEST_PIECE: usize = 8;
-/// No word of an address is so long.
+/// Longer parts of an address are certainly not ordinary words.
 const SURELY_REVEALING: usize = 16;
 
-/// A secret that the config file names: `"${ENV}"`, `"${file:path}"`, `"${cred:name}"`, text around such
-/// references, or the secret itself.
+/// A secret in the config file: `"${ENV}"`, `"${file:path}"`, `"${cred:name}"`, text around such references, or the
+/// secret itself.
 ///
-/// It is looked up only by [`Secret::reveal`], so commands that do not need it work without it.
+/// It is resolved only by [`Secret::reveal`], so commands that do not need it work without it.
 #[derive(Clone)]
 pub struct Secret {
     parts: Vec<SecretPart>,
     hides: Hides,
 }
 
-/// How a secret, and an address with one, asks the reader of a table for its [`SecretParts`]: by the name of a newtype,
-/// for serde hands no context to a value.
+/// The name of a newtype by which a secret, or an address with one, requests its [`SecretParts`] during
+/// deserialisation, as serde passes no context to a value.
 pub(super) const SECRET: &str = "$secret";
 pub(super) const SECRET_URL: &str = "$secret-url";
 
-/// The text of a secret, and where its parts lead.
+/// The text of a secret, and its references.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct SecretParts {
     pub(super) text: String,
@@ -46,36 +46,31 @@ impl SecretParts {
     }
 }
 
-/// What of a text must not be seen.
+/// Which part of a text is secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hides {
-    /// All of it.
     Whole,
-    /// The password in an address; host and database may be seen.
+    /// The password in an address; host and database may be shown.
     Password,
 }
 
-/// A secret that was looked up; it prints as `[redacted]`, and so does every log line that contains it.
+/// A resolved secret; it prints as `[redacted]`, and is redacted in log lines.
 #[derive(Clone)]
 pub struct Revealed(SecretString);
 
-/// A secret that is named but cannot be had.
+/// Why a secret is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingSecret {
-    /// The environment lacks a variable.
+    /// An environment variable is not set.
     Env(String),
     /// A file cannot be read.
-    File {
-        /// The file, as looked for.
-        path: String,
-        why: Phrase,
-    },
-    /// We were not started by systemd with credentials.
+    File { path: String, why: Phrase },
+    /// The process was not started by systemd with credentials.
     NoCredentials(String),
 }
 
 impl MissingSecret {
-    /// What is missing, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             Self::Env(name) => phrase!("{name} is not set", "{name} が設定されていません"),
@@ -94,7 +89,7 @@ impl MissingSecret {
 stdx::error_in_english!(MissingSecret);
 
 impl Secret {
-    /// A secret from its text in the config file.
+    /// Parses a secret in the config file.
     pub fn parse(text: &str, secret_context: &Surroundings) -> Result<Self, BadReference> {
         SecretParts::parse(text, secret_context).map(|found| Self::of(found.parts, Hides::Whole))
     }
@@ -103,12 +98,12 @@ impl Secret {
         Self { parts, hides }
     }
 
-    /// Whether the secret itself stands in the file.
+    /// Whether it is written in the file itself.
     pub fn is_literal(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, SecretPart::Text(_)))
     }
 
-    /// Looks the secret up and makes every log writer hide it from now on.
+    /// Resolves the secret and redacts it in logs from now on.
     pub fn reveal(&self) -> Result<Revealed, MissingSecret> {
         let values = self.parts.iter().map(SecretPart::load).collect::<Result<Vec<_>, _>>()?;
         let whole = values.concat();
@@ -130,7 +125,7 @@ impl Secret {
         Ok(Revealed(whole.into()))
     }
 
-    /// Everything that it names and that cannot be had; [`Secret::reveal`] stops at the first.
+    /// All references that cannot be resolved; [`Secret::reveal`] stops at the first.
     pub fn list_missing(&self) -> Vec<MissingSecret> {
         let mut missing: Vec<MissingSecret> =
             self.parts.iter().filter_map(|part| part.load().err()).collect();
@@ -138,7 +133,7 @@ impl Secret {
         missing
     }
 
-    /// What `check` should say about how the secret is kept; does not complain about its absence.
+    /// Warnings of `check` about how the secret is stored; a missing one is not reported here.
     pub fn list_warnings(&self) -> Vec<Phrase> {
         let mut warnings = Vec::new();
         for part in &self.parts {
@@ -170,7 +165,7 @@ impl Secret {
         warnings
     }
 
-    /// The text as it may be shown: references as written, everything else hidden.
+    /// The text for messages: references as written, everything else hidden.
     fn shown(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
             SecretPart::Text(_) => REDACTED.to_owned(),
@@ -183,7 +178,7 @@ impl Secret {
 }
 
 impl Revealed {
-    /// The secret itself: for the request that needs it, nothing else.
+    /// The secret itself: only for the request that needs it.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
@@ -241,8 +236,7 @@ impl JsonSchema for Secret {
     }
 }
 
-/// Hides what follows the host of an address that is a secret as a whole: others repeat its path without its host, or
-/// a part of it.
+/// Redacts the parts of a secret address after its host: others may repeat its path without the host, or a part of it.
 fn register_pieces(address: &url::Url) {
     let path = address.path().trim_matches('/');
     let with_query = address.query().map(|query| format!("{path}?{query}"));
@@ -255,8 +249,8 @@ fn register_pieces(address: &url::Url) {
     }
 }
 
-/// Whether a piece of an address may be what makes it secret: `services`, `v2` and `2016-06-01` are not, and hiding them
-/// would blot out half of what we say.
+/// Whether a part of an address may be the secret: `services`, `v2` and `2016-06-01` are not, and redacting them would
+/// hide much of the output.
 fn is_revealing(piece: &str) -> bool {
     let has = |is: fn(&char) -> bool| piece.chars().any(|c| is(&c));
     let is_mixed =
@@ -294,7 +288,7 @@ mod tests {
             ("piece/of ten", "[redacted]"),
             ("sig q_PIECES-value", "sig [redacted]"),
             ("pw-of-pieces", "[redacted]"),
-            // Words that stand in many addresses, and in what people read.
+            // Words that occur in many addresses and in ordinary text.
             ("services since 2016-06-01", "services since 2016-06-01"),
             ("hooks.example.com answered", "hooks.example.com answered"),
         ] {

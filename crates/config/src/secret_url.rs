@@ -1,4 +1,4 @@
-//! A database address, in which only the password is secret.
+//! A database address, of which only the password is secret.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::secret::{Hides, MissingSecret, Revealed, Secret, SecretParts};
 
 /// An address such as `postgres://u:${PGPASS}@h/db` or `sqlite:tsuzuki.db`.
 ///
-/// It may be printed: references stand as written, and a literal password is blotted out.
+/// It can be printed: references are shown as written, and a literal password is masked.
 #[derive(Clone)]
 pub struct SecretUrl {
     text: String,
@@ -25,28 +25,26 @@ pub struct SecretUrl {
 /// Where the database is.
 #[derive(Debug)]
 pub enum Location {
-    /// A file.
     Sqlite(PathBuf),
-    /// A server, by an address that may carry a password.
+    /// A server, with an address that may contain a password.
     Postgres(Revealed),
 }
 
-/// A database address that cannot be used.
+/// Why a database address cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadLocation {
-    /// A secret inside it cannot be had.
+    /// A secret in it is missing.
     Secret(MissingSecret),
-    /// It names no database that we know.
+    /// It is not the address of a supported database.
     Address {
-        /// The address without its password.
+        /// Without its password.
         shown: String,
-        /// What is wrong.
         why: Phrase,
     },
 }
 
 impl BadLocation {
-    /// What is wrong, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             Self::Secret(missing) => missing.phrase(),
@@ -67,7 +65,7 @@ impl From<MissingSecret> for BadLocation {
 }
 
 impl SecretUrl {
-    /// An address from its text in the config file.
+    /// Parses an address in the config file.
     pub fn parse(text: &str, secret_context: &Surroundings) -> Result<Self, BadReference> {
         SecretParts::parse(text, secret_context).map(Self::of)
     }
@@ -76,17 +74,17 @@ impl SecretUrl {
         Self { text: found.text, secret: Secret::of(found.parts, Hides::Password) }
     }
 
-    /// The address with its secrets filled in; the password is hidden in logs from now on.
+    /// The address with resolved secrets; the password is redacted in logs from now on.
     pub fn reveal(&self) -> Result<Revealed, MissingSecret> {
         self.secret.reveal()
     }
 
-    /// Whether a password stands in the file itself.
+    /// Whether a password is written in the file itself.
     pub fn has_literal_password(&self) -> bool {
         mask::blot_secrets(&self.text) != self.text
     }
 
-    /// Says at once what is wrong with an address that needs no secret to be judged.
+    /// Checks an address without secrets right away.
     pub(super) fn check(&self) -> Result<(), BadLocation> {
         let scheme_known = self.text.find("${").is_none_or(|at| self.text[..at].contains(':'));
         if scheme_known { locate(&self.text, Path::new("."), &self.to_string()).map(drop) } else { Ok(()) }
@@ -94,7 +92,7 @@ impl SecretUrl {
 }
 
 impl Store {
-    /// Where the database is, with secrets filled in and a relative path resolved.
+    /// The location of the database, with resolved secrets and an absolute path.
     pub fn location(&self) -> Result<Location, BadLocation> {
         let revealed = self.url.reveal()?;
         Ok(match locate(revealed.expose(), &self.directory, &self.url.to_string())? {
@@ -105,8 +103,8 @@ impl Store {
 }
 
 impl SecretUrl {
-    /// The database that a person names on the command line, as an address or as the path of a file, and its place;
-    /// relative paths start from the working directory.
+    /// A database given on the command line, as an address or as a path, and its location; paths are relative to the
+    /// working directory.
     pub fn named(text: &str, env: &Env) -> Result<(Self, Location), Phrase> {
         let is_address =
             ["sqlite:", "postgres://", "postgresql://"].iter().any(|word| text.starts_with(word));
@@ -120,7 +118,7 @@ impl SecretUrl {
         Ok((store.url, location))
     }
 
-    /// How it is written into the config file in `directory`; a file gets the shortest path that holds from there.
+    /// Its form in the config file of `directory`; a file gets the shortest path relative to it.
     pub fn written_for(&self, location: &Location, directory: &Path) -> String {
         match location {
             Location::Postgres(_) => self.text.clone(),

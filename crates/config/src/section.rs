@@ -1,4 +1,4 @@
-//! A table of the config file, handed to its owner with everything needed for good messages.
+//! A table of the config file, passed to its owner with everything needed for good messages.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -18,12 +18,13 @@ use super::value::BadValue;
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-/// The file that sections are tables of.
+/// The file of the sections.
 pub(super) struct File {
     pub(super) source: ConfigSource,
     pub(super) kinds: &'static [Kind],
     pub(super) secret_context: Surroundings,
-    /// The parsed file while it is read. Afterwards only messages need it, and a long file takes less room as text.
+    /// The parsed file, while it is being read. Later it is only needed for messages, and a long file needs less memory
+    /// as text.
     tree: Mutex<Option<Arc<TomlTable>>>,
 }
 
@@ -50,23 +51,24 @@ impl File {
 
 /// One table of the file: a job, a channel, an LLM, or `[web]`.
 ///
-/// The owner finds what it says with [`Section::keys`] and reports what serde cannot know with [`Section::problem`].
+/// The owner gets its keys with [`Section::keys`] and reports problems that serde cannot detect with
+/// [`Section::problem`].
 #[derive(Clone)]
 pub struct Section {
-    /// The name: of a job its `name`, of `[channel.NAME]` and `[llm.NAME]` the last part of the header.
+    /// Its name: `name` of a job, the last part of the header of `[channel.NAME]` and `[llm.NAME]`.
     pub name: String,
-    /// The value of `kind`; empty for tables that have no kinds.
+    /// The value of `kind`; empty for tables without kinds.
     pub kind: String,
     pub(super) place: TableKind,
     pub(super) file: Arc<File>,
-    /// The header line, for what is missing.
+    /// The header line, for problems about missing keys.
     pub(super) span: Range<usize>,
-    /// The owner's struct; `None` when it cannot be made.
+    /// The owner's struct; `None` if the table has problems.
     pub(super) keys: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Section {
-    /// The owner's keys, as its kind has read them. Of a table with problems, which have been told, there may be none.
+    /// The owner's keys, parsed by its kind. Fails for a table with problems, which have been reported.
     ///
     /// # Panics
     ///
@@ -81,7 +83,7 @@ impl Section {
         self.keys.is_some()
     }
 
-    /// The place of the value at a path; what a job does not say itself, `[defaults]` may.
+    /// The position of the value at a path, which for a job may be in `[defaults]`.
     fn find_span(&self, path: &str) -> Option<Range<usize>> {
         let root = self.file.tree();
         let own = self.find_table(&root).and_then(|table| table.find_span(path));
@@ -106,25 +108,25 @@ impl Section {
 
     /// An error about the value of `key`, which may be a path such as `deliver.0` or `blog.2.url`.
     ///
-    /// Points at the header when there is no such key.
+    /// Points at the header if there is no such key.
     pub fn problem(&self, key: &str, message: Phrase) -> Problem {
         let span = self.find_span(key).unwrap_or_else(|| self.span.clone());
         Problem::at(&self.file.source, span, message)
     }
 
-    /// An error about a value of `key` that cannot be read.
+    /// An error about an invalid value of `key`.
     pub fn bad_value(&self, key: &str, bad: &BadValue) -> Problem {
         let mut problem = self.problem(key, bad.message().clone());
         problem.hint = bad.hint().cloned();
         problem
     }
 
-    /// An error about the section as a whole.
+    /// An error about the whole section.
     pub fn header_problem(&self, message: Phrase) -> Problem {
         Problem::at(&self.file.source, self.span.clone(), message)
     }
 
-    /// An error about a name that stands at `key` but is not among `known`, with the nearest one suggested.
+    /// An error about a name in `key` that is not among `known`, with the most similar one suggested.
     pub fn unknown_name<'a>(
         &self,
         key: &str,
@@ -147,8 +149,8 @@ impl Section {
         }
     }
 
-    /// The tables of the list `list` that say the same at `key` as one before: the text, and the numbers of both. Works
-    /// on tables with problems, too.
+    /// The tables of the list `list` with the same text at `key` as an earlier one: the text, and the indexes of both.
+    /// Includes tables with problems.
     pub fn list_repeats(&self, list: &str, key: &str) -> Vec<(String, [usize; 2])> {
         let root = self.file.tree();
         let items = self.find_table(&root).and_then(|own| own.find(list)).map_or(&[][..], TomlValue::items);
@@ -160,7 +162,7 @@ impl Section {
         repeats.collect()
     }
 
-    /// The owner's keys as the file has them, with literal secrets blotted out.
+    /// The owner's keys as written, with literal secrets masked.
     pub fn to_json(&self) -> serde_json::Value {
         let masked = self.file.source.masked();
         let shown = |span: &Range<usize>, text: &str| self.file.source.shown(&masked, span, text);
@@ -169,7 +171,7 @@ impl Section {
         own.unwrap_or_default().to_json(&shown)
     }
 
-    /// A path that the file names: a relative one begins in the directory of the file.
+    /// A path in the file, which is relative to the directory of the file.
     pub fn resolve(&self, path: &Path) -> PathBuf {
         self.file.secret_context.directory.join(path)
     }
@@ -179,7 +181,7 @@ impl Section {
         self.find_table(&self.file.tree()).is_some_and(|table| table.find(key).is_some())
     }
 
-    /// The header as it stands in the file: `[[job]]`, `[channel.mail]`.
+    /// The header in the file: `[[job]]`, `[channel.mail]`.
     pub fn header(&self) -> String {
         self.place.header(&self.name)
     }
@@ -198,7 +200,7 @@ impl Section {
     }
 }
 
-/// The word that is meant, probably.
+/// A suggestion.
 pub fn did_you_mean(word: &str) -> Phrase {
     phrase!("did you mean `{word}`?", "`{word}` ではありませんか？")
 }

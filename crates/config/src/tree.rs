@@ -1,4 +1,4 @@
-//! The parsed file as a tree that owns its text and knows where each key and value stands.
+//! The parsed file as a tree that owns its text and has the positions of keys and values.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use stdx::phrase::Phrase;
 use toml::de::DeTable;
 use toml_spanner::{Arena, ArrayStyle, Item, Key, Span, Table, TableStyle, Value};
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Clone)]
 pub(super) struct TomlValue {
     pub(super) span: Range<usize>,
@@ -19,15 +19,15 @@ pub(super) struct TomlValue {
 #[derive(Clone)]
 pub(super) enum Data {
     Text(Box<str>),
-    /// A number, boolean or date as it is written.
+    /// A number, boolean or date as written.
     Plain(Box<str>),
     Array(Vec<TomlValue>),
     TomlTable(TomlTable),
 }
 
-/// Keys with their places and values, in the order of the keys.
+/// Keys with their positions and values, sorted by key.
 ///
-/// A sorted list and not a map: a file may hold ten thousand small tables, and a map takes a kilobyte for each.
+/// A sorted list and not a map: a file may contain ten thousand small tables, and a map takes a kilobyte for each.
 #[derive(Clone, Default)]
 pub(super) struct TomlTable {
     entries: Vec<TomlEntry>,
@@ -41,7 +41,7 @@ pub(super) struct TomlEntry {
 }
 
 impl TomlEntry {
-    /// Whether its key stands at one of these places.
+    /// Whether its key is at one of these positions.
     pub(super) fn is_at(&self, spans: &[Range<usize>]) -> bool {
         spans.contains(&self.key_span)
     }
@@ -59,10 +59,10 @@ impl TomlValue {
 }
 
 impl TomlTable {
-    /// The table that `text` is, or everything that is wrong with it.
+    /// Parses `text`, or returns all syntax errors.
     ///
-    /// `toml-spanner` needs a tenth of the memory and time that `toml` does, which ten thousand blogs feel; `toml` says more
-    /// about a broken file, so it is asked about those.
+    /// `toml-spanner` needs a tenth of the memory and time of `toml`, which matters with ten thousand blogs; `toml`
+    /// reports errors better, so it is used for invalid files.
     pub(super) fn parse(text: &str) -> Result<Self, Vec<toml::de::Error>> {
         toml_spanner::parse(text, &Arena::new())
             .map(|parsed| Self::from_parsed(parsed.table(), text))
@@ -83,22 +83,21 @@ impl TomlTable {
         Self { entries }
     }
 
-    /// The path of keys to the text that stands at `span`: `url`, `auth.password`.
+    /// The path of the text at `span`: `url`, `auth.password`.
     pub(super) fn find_path_at(&self, span: &Range<usize>) -> Option<String> {
         self.entries.iter().find_map(|entry| entry.value.find_path_at(&entry.key, span))
     }
 
-    /// The entries whose keys are wanted.
+    /// The entries with selected keys.
     pub(super) fn only(&self, wanted: impl Fn(&str) -> bool) -> Self {
         Self { entries: self.entries.iter().filter(|entry| wanted(&entry.key)).cloned().collect() }
     }
 
-    /// All entries.
     pub(super) fn list(&self) -> &[TomlEntry] {
         &self.entries
     }
 
-    /// All values, to be changed.
+    /// All values, mutably.
     pub(super) fn list_mut(&mut self) -> impl Iterator<Item = &mut TomlValue> {
         self.entries.iter_mut().map(|entry| &mut entry.value)
     }
@@ -107,17 +106,16 @@ impl TomlTable {
         self.entries.binary_search_by(|entry| (*entry.key).cmp(key))
     }
 
-    /// The entry of a key.
     pub(super) fn find_entry(&self, key: &str) -> Option<&TomlEntry> {
         self.place_of(key).ok().map(|place| &self.entries[place])
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, mutably.
     pub(super) fn find_mut(&mut self, key: &str) -> Option<&mut TomlValue> {
         self.place_of(key).ok().map(|place| &mut self.entries[place].value)
     }
 
-    /// Sets a key, in place of what it had.
+    /// Sets or replaces a key.
     pub(super) fn put(&mut self, entry: TomlEntry) {
         match self.place_of(&entry.key) {
             Ok(place) => self.entries[place] = entry,
@@ -125,17 +123,16 @@ impl TomlTable {
         }
     }
 
-    /// The value of a key.
     pub(super) fn find(&self, key: &str) -> Option<&TomlValue> {
         self.find_entry(key).map(|entry| &entry.value)
     }
 
-    /// The place of a key.
+    /// The position of a key.
     pub(super) fn find_key_span(&self, key: &str) -> Option<Range<usize>> {
         self.find_entry(key).map(|entry| entry.key_span.clone())
     }
 
-    /// The place of the value at a path such as `deliver.0` or `blog.2.url`, or of what is nearest above it.
+    /// The position of the value at a path such as `deliver.0` or `blog.2.url`, or of its closest existing ancestor.
     pub(super) fn find_span(&self, path: &str) -> Option<Range<usize>> {
         let mut steps = path.split('.');
         let mut value = self.find(steps.next()?)?;
@@ -153,13 +150,14 @@ impl TomlTable {
         Some(value.span.clone())
     }
 
-    /// The table as JSON; `shown` says how a text at its place is written.
+    /// The table as JSON; `shown` converts the texts, given their positions.
     pub(super) fn to_json(&self, shown: &dyn Fn(&Range<usize>, &str) -> String) -> Json {
         let pair = |entry: &TomlEntry| (entry.key.to_string(), entry.value.to_json(shown));
         Json::Object(self.entries.iter().map(pair).collect())
     }
 
-    /// Hands every text in the table, at any depth, to `take`, with its place, but for entries that are `left_out`.
+    /// Calls `take` for every text in the table, at any depth, with its position, except for entries that are
+    /// `left_out`.
     pub(super) fn each_text(
         &self,
         left_out: &dyn Fn(&TomlEntry) -> bool,
@@ -169,17 +167,15 @@ impl TomlTable {
         taken.for_each(|entry| entry.value.each_text(left_out, take));
     }
 
-    /// The table that stands at `span` inside this one.
+    /// The table at `span` inside this one.
     pub(super) fn find_table_at(&self, span: &Range<usize>) -> Option<&TomlTable> {
         self.entries.iter().find_map(|entry| entry.value.find_table_at(span))
     }
 
-    /// The table at a key.
     pub(super) fn find_table(&self, key: &str) -> Option<&TomlTable> {
         self.find(key)?.as_table()
     }
 
-    /// The text at a key.
     pub(super) fn find_text(&self, key: &str) -> Option<&str> {
         match &self.find(key)?.data {
             Data::Text(text) => Some(text),
@@ -191,7 +187,7 @@ impl TomlTable {
 impl TomlValue {
     fn from_parsed(item: &Item<'_>, text: &str) -> Self {
         let span = item.span();
-        // A table that has a header stands where its header does.
+        // The position of a table with a header is that of its header.
         let header = |span: Span| span.extract_header_span(text.as_bytes());
         let (span, data) = match item.value() {
             Value::String(value) => (span, Data::Text((*value).into())),
@@ -217,7 +213,7 @@ impl TomlValue {
         }
     }
 
-    /// What this value is, in TOML's words.
+    /// The type of this value, in TOML's terms.
     pub(super) fn type_name(&self) -> Phrase {
         match &self.data {
             Data::Text(_) => phrase!("a text", "文字列"),
@@ -272,7 +268,7 @@ mod tests {
     use toml::Spanned;
     use toml::de::{DeTable, DeValue};
 
-    /// What `toml` says that a file holds: paths, places and texts.
+    /// The content of a file according to `toml`: paths, positions and texts.
     fn list_expected(path: &str, value: &Spanned<DeValue<'_>>, found: &mut Vec<String>) {
         let mut note = |text: &str| found.push(format!("{path} {:?} {text}", value.span()));
         match value.get_ref() {

@@ -49,7 +49,7 @@ pub struct WebAuth {
     pub password: Secret,
 }
 
-/// What does not go together.
+/// Problems of combined settings.
 fn check(section: &Section) -> Problems {
     let Ok(web) = section.keys::<Web>() else { return Problems::default() };
     let is_header = |name: &str| {
@@ -104,7 +104,7 @@ impl Web {
         })])
         .with_check(check);
 
-    /// Whether links to prompt pages work on this machine alone.
+    /// Whether links to prompt pages work on this machine only.
     pub fn links_are_local(&self) -> bool {
         let is_local = |ip: std::net::IpAddr| ip.to_canonical().is_loopback() || ip.is_unspecified();
         match self.public_url.as_ref().and_then(|base| base.host()) {

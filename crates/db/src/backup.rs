@@ -1,4 +1,4 @@
-//! Copies of a SQLite file while it is in use, and putting one back.
+//! Backup of a SQLite file while it is in use, and restore.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,43 +10,38 @@ use rusqlite::{Connection, OpenFlags};
 use super::{Db, DbUrl, Error, Open, Result, SchemaState, sqlite};
 use stdx::time::{Clock, Timestamp};
 
-/// What a backup wrote.
+/// The result of a backup or restore.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct BackupReport {
-    /// Size of the copy.
     pub bytes: u64,
-    /// Where the database is kept that stood in the copy's place.
+    /// Where the database that was replaced is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<PathBuf>,
 }
 
-/// Why a backup was not written or not put back; nothing was changed.
+/// Why a backup or a restore failed; nothing was changed.
 #[derive(Debug)]
 pub enum BackupError {
-    /// The file to write is there already.
+    /// The file to write exists already.
     Exists(PathBuf),
-    /// There is no directory for the file to write.
+    /// The directory of the file to write does not exist.
     NoDirectory(PathBuf),
-    /// The file to put back is not there.
+    /// The file to restore does not exist.
     NoBackup(PathBuf),
-    /// The file to put back is none that we can use.
-    NotABackup {
-        path: PathBuf,
-        /// What is wrong with it.
-        why: Error,
-    },
-    /// The file to put back is the database.
+    /// The file to restore cannot be used.
+    NotABackup { path: PathBuf, why: Error },
+    /// The file to restore is the database itself.
     Itself(PathBuf),
-    /// Somebody has the database open.
+    /// Another process has the database open.
     InUse(PathBuf),
     /// The database is not a file.
     NotAFile(String),
-    /// A database refused.
+    /// The database failed.
     Db(Error),
 }
 
 impl BackupError {
-    /// Why, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             BackupError::Exists(path) => {
@@ -85,10 +80,10 @@ impl From<Error> for BackupError {
 
 type BackupResult<T> = std::result::Result<T, BackupError>;
 
-/// Copies the database at `from` to the new file `to`, page by page, while others go on using it.
+/// Copies the database at `from` to the new file `to`, page by page, while it is in use.
 ///
-/// The copy is checked before it gets its name, so a half-written backup never looks like a good one. It carries the
-/// moment at which it was made, so that it is known for a copy wherever it is put.
+/// The copy is checked before it gets its name, so that an incomplete backup is never mistaken for a valid one. It
+/// contains the moment of the backup, so that it can be recognised as a copy wherever it is used.
 pub async fn backup(from: &DbUrl, to: &Path, clock: &Clock) -> BackupResult<BackupReport> {
     let (shown, from, to) = (from.to_string(), file_of(from)?.to_owned(), to.to_owned());
     let now = clock.now();
@@ -110,7 +105,7 @@ pub async fn backup(from: &DbUrl, to: &Path, clock: &Clock) -> BackupResult<Back
     .await
 }
 
-/// Keeps a copy of a file whose schema is about to change, as `NAME.before-vN`; one that is there already stays.
+/// Keeps a copy of a file whose schema is about to be migrated, as `NAME.before-vN`; an existing one is not replaced.
 pub(super) fn keep_before_migration(path: &Path, state: &SchemaState, clock: &Clock) -> Result<()> {
     let kept = with_ending(path, &format!(".before-v{}", state.known));
     if state.found == 0 || state.found == state.known || kept.exists() {
@@ -119,9 +114,10 @@ pub(super) fn keep_before_migration(path: &Path, state: &SchemaState, clock: &Cl
     copy_checked(path, &kept, Made::Now(clock.now()))?.put_at(&kept)
 }
 
-/// Deletes the oldest backups of a directory whose names begin with `prefix`, so that `keep` stay; answers those.
+/// Deletes the oldest backups of a directory whose names begin with `prefix` until `keep` are left; returns the deleted
+/// ones.
 ///
-/// The names end in the moment of the backup, so that their order is that of time.
+/// The names end in the moment of the backup, so they sort by time.
 pub fn prune_backups(directory: &Path, prefix: &str, keep: usize) -> std::io::Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = std::fs::read_dir(directory)?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -136,10 +132,10 @@ pub fn prune_backups(directory: &Path, prefix: &str, keep: usize) -> std::io::Re
     Ok(old)
 }
 
-/// Puts the backup `from` in the place of the database at `to`, which must not be in use.
+/// Replaces the database at `to`, which must not be in use, by the backup `from`.
 ///
-/// The database that stood there, sound or not, is kept beside it as `NAME.before-restore`, or with a number behind
-/// that if there is such a file already. Nothing is touched before the copy is whole.
+/// The replaced database, valid or not, is kept beside it as `NAME.before-restore`, with a number appended if that
+/// exists. Nothing is changed before the copy is complete.
 pub async fn restore(from: &Path, to: &DbUrl, clock: &Clock) -> BackupResult<BackupReport> {
     let (from, to) = (from.to_owned(), file_of(to)?.to_owned());
     if !from.is_file() {
@@ -148,7 +144,7 @@ pub async fn restore(from: &Path, to: &DbUrl, clock: &Clock) -> BackupResult<Bac
     if from.canonicalize().ok() == to.canonicalize().ok() {
         return Err(BackupError::Itself(from));
     }
-    // Opening it says at once whether it is a sound database of ours; an older one is brought up to date later.
+    // Opening it verifies that it is a valid database of ours; an older one is migrated later.
     match Db::open(DbUrl::File(from.clone()), Open::ReadOnly, clock.clone()).await {
         Ok(opened) => opened.close().await,
         Err(Error::Outdated { found: 1.., .. }) => {}
@@ -163,7 +159,7 @@ pub async fn restore(from: &Path, to: &DbUrl, clock: &Clock) -> BackupResult<Bac
     .await
 }
 
-/// Refuses a SQLite file that another process has open. Who uses a PostgreSQL, nobody can tell.
+/// Fails if another process has the SQLite file open. For PostgreSQL that cannot be found out.
 pub async fn refuse_if_open(place: &DbUrl) -> BackupResult<()> {
     match place {
         DbUrl::File(path) if path.exists() => {
@@ -181,21 +177,21 @@ fn refuse_others(path: &Path) -> BackupResult<()> {
     })
 }
 
-/// What SQLite keeps beside a database: none of it may meet another one of that name, or its pages would be laid over it.
+/// Files that SQLite keeps beside a database. They must never be left beside another one of that name, or their pages
+/// would overwrite its own.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Moves the database at `path` out of the way, with what belongs to it, or what is left of one that somebody removed;
-/// answers its new name.
+/// Renames the database at `path` with its associated files, or those of one that was removed; returns the new name.
 fn put_aside(path: &Path) -> BackupResult<Option<PathBuf>> {
     let exists = path.exists();
     let used = if exists { refuse_others(path) } else { Ok(()) };
     match used {
-        // Whether anybody uses a damaged file cannot be told; to be rid of it is why one restores.
+        // For a damaged file it is unknown whether it is in use; replacing it is what the restore is for.
         Ok(()) | Err(BackupError::Db(Error::Damaged(_) | Error::NotADatabase(_))) => {}
         Err(error) => return Err(error),
     }
     let aside = free_name(path);
-    // The database goes last: if we are cut off, what is left cannot be taken for a sound one.
+    // Rename the database last: after an interruption, the remaining files do not look like a valid database.
     for ending in BESIDE.into_iter().chain([""]) {
         let (old, new) = (with_ending(path, ending), with_ending(&aside, ending));
         if old.exists() {
@@ -224,7 +220,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A name beside `path` that no file has.
+/// An unused name beside `path`.
 fn free_name(path: &Path) -> PathBuf {
     let numbered = (2..).map(|number: u32| with_ending(path, &format!(".before-restore-{number}")));
     std::iter::once(with_ending(path, ".before-restore"))
@@ -233,7 +229,7 @@ fn free_name(path: &Path) -> PathBuf {
         .unwrap_or_default()
 }
 
-/// A copy on its way; it goes when nobody gives it its name.
+/// A draft of a copy; it is deleted unless it is renamed.
 struct Copied {
     draft: PathBuf,
     bytes: u64,
@@ -242,7 +238,7 @@ struct Copied {
 impl Copied {
     fn put_at(&self, to: &Path) -> Result<()> {
         std::fs::rename(&self.draft, to).map_err(|error| cannot(to, &error))?;
-        // Its name must outlast a power cut, too.
+        // The rename must survive a power cut, too.
         #[cfg(unix)]
         {
             let parent =
@@ -260,11 +256,10 @@ impl Drop for Copied {
     }
 }
 
-/// When a copy was made.
 #[derive(Clone, Copy)]
 enum Made {
     Now(Timestamp),
-    /// Some time ago, and what stands at its place has been in use since.
+    /// Earlier, and the database that it replaces has been in use since.
     Before,
 }
 
@@ -272,8 +267,8 @@ enum Made {
 fn copy_checked(from: &Path, to: &Path, made: Made) -> Result<Copied> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     source.busy_timeout(Duration::from_secs(60))?;
-    // One state of the source from the first page to the last: without it the copy would start over whenever somebody
-    // commits, and never end beside a busy writer.
+    // Read a single state of the source: otherwise the copy would start over after every commit, and never finish
+    // beside a busy writer.
     source.execute_batch("BEGIN")?;
     source.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
     let mut copied = Copied { draft: with_ending(to, &format!(".part-{}", std::process::id())), bytes: 0 };
@@ -297,26 +292,27 @@ fn copy_checked(from: &Path, to: &Path, made: Made) -> Result<Copied> {
     Ok(copied)
 }
 
-/// Lets those read a copy who may read what it replaces, or else what it is a copy of.
+/// Gives a copy the permissions of the file that it replaces, or else of its source.
 fn keep_rights(draft: &Path, from: &Path, to: &Path) -> std::io::Result<()> {
     let replaced = std::fs::metadata(to);
     #[cfg(unix)]
     if let Ok(replaced) = &replaced {
         use std::os::unix::fs::MetadataExt as _;
-        // Only root can, and only root has to: the daemon could not write what root put back.
+        // Only root can change the owner, and only then it is needed: otherwise the daemon could not write a file
+        // restored by root.
         let _ = std::os::unix::fs::chown(draft, Some(replaced.uid()), Some(replaced.gid()));
     }
     std::fs::set_permissions(draft, replaced.or_else(|_| std::fs::metadata(from))?.permissions())
 }
 
-/// Writes into a copy when it was made. One that does not know was made some time after the last thing that it knows of.
+/// Records in a copy when it was made. If that is unknown, it is the time of its last event.
 fn stamp(copy: &Connection, made: Made) -> Result<()> {
     let has_place =
         copy.query_row("SELECT count(*) FROM sqlite_master WHERE name = 'restores'", [], |row| {
             row.get::<_, i64>(0)
         })?;
     if has_place == 0 {
-        // Of a version that did not know of copies.
+        // Its version has no such table.
         return Ok(());
     }
     let made_at = match made {
@@ -338,13 +334,13 @@ fn stamp(copy: &Connection, made: Made) -> Result<()> {
     Ok(())
 }
 
-/// Tables whose numbers are the names of messages: a mail that tells something else under the name of another may be taken
-/// for the other by those who get it.
+/// Tables whose ids appear in messages: a second message with the same id but other content might be taken for a
+/// repeat.
 const NUMBERED: [&str; 2] = ["book_digests", "blog_changes"];
-/// More of them than are given out in the life of a copy.
+/// More ids than are assigned while a copy is in use.
 const JUMP: i64 = 1_000_000;
 
-/// Leaves out the numbers that the original may have given out since, and those that what stands at `to` has.
+/// Skips the ids that the original may have assigned since, and those used by the database at `to`.
 fn skip_numbers(copy: &Connection, to: &Path) -> Result<()> {
     let there = Connection::open_with_flags(to, OpenFlags::SQLITE_OPEN_READ_WRITE).ok();
     for table in NUMBERED {
@@ -361,7 +357,7 @@ fn last_number(connection: &Connection, table: &str) -> Result<i64> {
     Ok(connection.query_row(last, [table], |row| row.get(0))?)
 }
 
-/// An exclusive lock is only granted when nobody else has the file open in WAL mode.
+/// In WAL mode an exclusive lock is only granted if no other process has the file open.
 fn refuse_if_in_use(path: &Path) -> Result<()> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(Duration::from_millis(200))?;

@@ -1,6 +1,6 @@
 //! Every difference between the two databases, each with a name.
 
-/// Which database a statement is for.
+/// The kind of database that a statement is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// SQLite, in a file.
@@ -10,7 +10,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The name that users know.
+    /// The name for users.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Sqlite => "SQLite",
@@ -18,9 +18,9 @@ impl Dialect {
         }
     }
 
-    /// The text of a statement for this database: markers replaced, and `?1` made `$1` for PostgreSQL.
+    /// The text of a statement for this database: expands markers, and replaces `?1` by `$1` for PostgreSQL.
     ///
-    /// Placeholders inside quotes are left alone.
+    /// Placeholders inside quotes are not replaced.
     pub fn render(self, text: &str) -> String {
         let text = self.with_markers(text);
         match self {
@@ -29,7 +29,7 @@ impl Dialect {
         }
     }
 
-    /// The text of a migration: it is written in SQLite's words, and PostgreSQL gets its own types.
+    /// The text of a migration: written for SQLite; PostgreSQL gets its own types.
     pub fn render_schema(self, text: &str) -> String {
         let text = self.with_markers(text);
         match self {
@@ -62,7 +62,7 @@ impl Dialect {
             .replace("{without_rowid}", self.without_rowid())
     }
 
-    /// Ends the inner SELECT of a claim: rows that others are taking are passed over.
+    /// Ends the inner SELECT of a claim: skips rows that others are claiming.
     pub fn skip_locked(self) -> &'static str {
         match self {
             Dialect::Sqlite => "",
@@ -70,7 +70,7 @@ impl Dialect {
         }
     }
 
-    /// Ends a SELECT whose rows must not change until COMMIT; SQLite has one writer anyway.
+    /// Ends a SELECT whose rows must not change until COMMIT; SQLite has only one writer.
     pub fn for_update(self) -> &'static str {
         match self {
             Dialect::Sqlite => "",
@@ -78,7 +78,7 @@ impl Dialect {
         }
     }
 
-    /// The present moment in our fixed-width form, for column defaults only: the program writes times itself.
+    /// The present moment as fixed-width text, for column defaults only: the program writes times itself.
     pub fn now(self) -> &'static str {
         match self {
             Dialect::Sqlite => "(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
@@ -88,7 +88,7 @@ impl Dialect {
         }
     }
 
-    /// The function that gives the larger of its arguments.
+    /// The function that returns the largest argument.
     pub fn greatest(self) -> &'static str {
         match self {
             Dialect::Sqlite => "max",
@@ -96,7 +96,7 @@ impl Dialect {
         }
     }
 
-    /// The function that gives the smaller of its arguments.
+    /// The function that returns the smallest argument.
     pub fn least(self) -> &'static str {
         match self {
             Dialect::Sqlite => "min",
@@ -104,13 +104,13 @@ impl Dialect {
         }
     }
 
-    /// Whether counting very many rows is better left to the database: SQLite groups by sorting, and its rows are
-    /// ours without a journey; PostgreSQL groups by hashing, and rows are dear to fetch.
+    /// Whether to count very many rows in SQL: PostgreSQL groups by hashing, and fetching rows is expensive. SQLite
+    /// groups by sorting, while its rows are read without a round trip.
     pub fn groups_by_hashing(self) -> bool {
         self == Dialect::Postgres
     }
 
-    /// Ends the CREATE TABLE of a table whose rows live in its primary key.
+    /// Ends the CREATE TABLE of a table that is stored in its primary key.
     pub fn without_rowid(self) -> &'static str {
         match self {
             Dialect::Sqlite => "WITHOUT ROWID",

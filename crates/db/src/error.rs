@@ -1,59 +1,56 @@
-//! What can go wrong with a database, named by what to do next.
+//! Database errors, named by what to do next.
 
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-/// The result of anything that touches the database.
+/// The result of a database operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A database error. [`Error::phrase`] says what and why, [`Error::hint`] the way out.
 #[derive(Debug, Clone)]
 pub enum Error {
-    /// The address cannot be read.
+    /// The address is invalid.
     BadAddress(String),
-    /// There is no database and we may not create one.
+    /// The database does not exist, and we may not create it.
     Missing(String),
-    /// It holds tables, but not ours.
+    /// It has tables, but they are not ours.
     NotOurs {
         place: String,
-        /// What gives it away.
+        /// How that was recognised.
         why: String,
     },
     /// A newer version of the program has changed the schema.
     Newer {
-        /// The version in the database.
+        /// The version of the database.
         found: i64,
-        /// The newest version this program knows.
+        /// The newest version of this program.
         known: i64,
     },
     /// The schema is older than the program and we may not change it now.
     Outdated {
-        /// The version in the database.
+        /// The version of the database.
         found: i64,
-        /// The version this program needs.
+        /// The version of this program.
         known: i64,
     },
-    /// A migration that ran once has been edited since, or was edited by hand.
-    Altered {
-        /// The migration's number.
-        version: i64,
-    },
-    /// A move into this database was begun and has not ended.
+    /// A migration that was applied differs from ours: it was edited afterwards.
+    Altered { version: i64 },
+    /// A move into this database is unfinished.
     Arriving {
         /// Where its rows come from.
         from: String,
     },
-    /// Everything in this database was moved elsewhere, so nothing may happen here any more.
+    /// The data was moved to another database, so this one must not be used any more.
     MovedAway {
-        /// Where it went.
+        /// Where it was moved to.
         to: String,
         at: String,
     },
-    /// The file is damaged. It is never recreated or repaired behind the user's back.
+    /// The file is damaged. It is never recreated or repaired without being asked.
     Damaged(String),
-    /// The file is something else. It is never overwritten.
+    /// The file is not a database. It is never overwritten.
     NotADatabase(String),
-    /// The file, its directory or the server refuses writes.
+    /// The file, its directory or the server does not allow writes.
     ReadOnly(String),
     /// The disk is full; nothing was changed.
     Full(String),
@@ -61,32 +58,30 @@ pub enum Error {
     Disk(String),
     /// The file cannot be opened at all.
     CannotOpen(String),
-    /// Another process, which the system may name, kept the file locked for longer than we wait.
+    /// Another process, named if known, kept the file locked for longer than we wait.
     Busy(Option<String>),
-    /// The file was removed, or another one stands in its place: what we write would be lost.
+    /// The file was removed or replaced by another one: anything written would be lost.
     Replaced(String),
-    /// The server does not answer, or the connection broke before anything was committed.
+    /// The server does not answer, or the connection broke before the commit.
     Unreachable(String),
-    /// The connection broke during COMMIT and the server cannot say how it ended.
+    /// The connection broke during COMMIT and the server cannot say whether it succeeded.
     UnknownOutcome(String),
-    /// Other transactions got in the way on every try; the closure runs again.
+    /// Serialisation failures on every attempt; the closure can run again.
     Collided(String),
-    /// A constraint of the schema refused a row.
+    /// A constraint of the schema was violated.
     Constraint(String),
-    /// A stored value is not of the expected kind.
+    /// A stored value has an unexpected type or content.
     Unexpected {
-        /// Its position in the row.
         column: usize,
-        /// What was expected.
         wanted: &'static str,
-        /// What is there.
+        /// What was found.
         found: String,
     },
-    /// Any other refusal of a statement: a defect of ours.
+    /// Any other failure of a statement: a bug of ours.
     Statement(String),
-    /// A write was tried on a database that was opened to look only.
+    /// A write on a database that was opened read-only.
     OpenedReadOnly,
-    /// A dry run has ended, and everything it did is undone.
+    /// The end of a dry run; everything was rolled back.
     Rehearsed,
     /// The file of another program cannot be read.
     Foreign(Phrase),
@@ -97,7 +92,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What is wrong, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             Error::BadAddress(why) => Phrase::verbatim(why),

@@ -1,4 +1,4 @@
-//! Other programs' SQLite files, opened so that nothing in them or beside them can change.
+//! SQLite files of other programs, opened so that neither they nor the files beside them can change.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use stdx::phrase::Phrase;
 use super::sqlite::APPLICATION_ID;
 use super::{Error, Result};
 
-/// What a path keeps inside a `file:` address.
+/// Characters of a path that are not escaped in a `file:` address.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
 /// The first bytes of every SQLite file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// A value as the file holds it; SQLite puts any kind into any column.
+/// A value as stored in the file; SQLite allows any type in any column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Raw<'a> {
     /// SQL NULL.
     Null,
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A fraction.
+    /// A floating point number.
     Real(f64),
     /// Text, which need not be UTF-8.
     Text(&'a [u8]),
@@ -34,8 +34,8 @@ pub enum Raw<'a> {
 
 /// A SQLite file of another program.
 ///
-/// It is opened as immutable: no lock is taken and no file is created beside it. A file that was not closed, with a
-/// log or a journal beside it, is read from a copy, because only a writer may bring the two together.
+/// It is opened as immutable: no lock is taken and no file is created beside it. A file that was not closed, with a WAL
+/// or a journal beside it, is read from a copy, because only a writer may apply these.
 pub struct Foreign {
     connection: Connection,
     shown: String,
@@ -43,7 +43,7 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// Opens the file, or says why it cannot be a database that we import from.
+    /// Opens the file, or explains why it cannot be imported.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         let file = shown.as_str();
@@ -83,9 +83,9 @@ impl Foreign {
         Ok(foreign)
     }
 
-    /// Refuses files that cannot be read, and our own.
+    /// Rejects unreadable files and our own databases.
     fn check(&self) -> Result<()> {
-        // Nothing that the file itself defines may run, and nothing is written, not even into a copy.
+        // Nothing defined in the file may run, and nothing is written, not even into a copy.
         for (name, value) in [("trusted_schema", false), ("query_only", true), ("cell_size_check", true)] {
             self.connection.pragma_update(None, name, value)?;
         }
@@ -100,18 +100,19 @@ impl Foreign {
         Ok(self.connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?)
     }
 
-    /// Where the file is, for people.
+    /// The path of the file, for people.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// The names of its tables; virtual ones, which would run code of their modules, have no page of their own.
+    /// The names of its tables. Virtual ones, which would run code of their modules, have no root page and are left
+    /// out.
     pub fn tables(&self) -> Result<Vec<String>> {
         let text = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite_%' ORDER BY name";
         self.names(text, [])
     }
 
-    /// The columns of a table; none when there is no such table.
+    /// The columns of a table; empty if there is no such table.
     pub fn columns(&self, table: &str) -> Result<Vec<String>> {
         let text = "SELECT i.name FROM sqlite_master m JOIN pragma_table_info(m.name) i
                     WHERE m.type = 'table' AND m.rootpage > 0 AND m.name = ?1 ORDER BY i.cid";
@@ -127,7 +128,7 @@ impl Foreign {
         read().map_err(|error| self.broken(error.into()))
     }
 
-    /// How many rows a table has.
+    /// The number of rows of a table.
     pub fn count(&self, table: &str) -> Result<u64> {
         let text = format!("SELECT count(*) FROM {}", quoted(table));
         let count: i64 = self
@@ -137,7 +138,7 @@ impl Foreign {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// Hands every row of a table to `each`, in the order of the file, without keeping them.
+    /// Passes every row of a table to `each`, in the order of the file.
     pub fn each(
         &self,
         table: &str,
@@ -177,7 +178,7 @@ fn quoted(name: &str) -> String {
 fn broken(file: &str, error: Error) -> Error {
     match error {
         error @ Error::Foreign(_) => error,
-        // Its first bytes are right, so it was one.
+        // Its header is valid, so it was a database.
         Error::Damaged(why) | Error::NotADatabase(why) => {
             Error::Foreign(phrase!("{file} is damaged: {why}", "{file} は壊れています：{why}"))
         }
@@ -212,7 +213,8 @@ fn open_immutable(path: &Path) -> Result<Connection> {
     Ok(Connection::open_with_flags(address, flags)?)
 }
 
-/// Copies the file and what lies beside it; refuses when somebody writes meanwhile, because the copy would be torn.
+/// Copies the file and those beside it; fails if another process writes meanwhile, because the copy would be
+/// inconsistent.
 fn copy_all(path: &Path, unclosed: &[PathBuf]) -> Result<tempfile::TempDir, Phrase> {
     let file = path.display().to_string();
     let failed = |error: std::io::Error| {

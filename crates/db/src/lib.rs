@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Store functions are plain synchronous functions over a [`Tx`], so no transaction can be held across an await.
-//! A closure may run more than once (it is `Fn`), and its answer leaves only after COMMIT.
+//! A closure may run more than once (it is `Fn`), and its result is returned only after COMMIT.
 //!
 //! ```
 //! # use tsuzuki_db::{Db, DbUrl, Open, params, sql};
@@ -64,14 +64,14 @@ use stdx::phrase::AsValue;
 use stdx::time::{Clock, Timestamp};
 use unit::{Pending, TxAccess, Unit};
 
-/// Where a database is.
+/// The address of a database.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DbUrl {
     /// A SQLite file.
     File(std::path::PathBuf),
-    /// A SQLite database that lives and dies with this process.
+    /// A SQLite database in the memory of this process.
     Memory,
-    /// A PostgreSQL server; the address may hold a password and is never printed whole.
+    /// A PostgreSQL server; the address may contain a password and is never printed in full.
     Server(String),
 }
 
@@ -109,13 +109,13 @@ impl std::fmt::Debug for DbUrl {
 /// What opening may do to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
-    /// Create it if it is missing, and bring its schema up to date.
+    /// Create it if it is missing, and migrate its schema.
     Create,
-    /// Refuse if it is missing; bring its schema up to date.
+    /// Fail if it is missing; migrate its schema.
     Existing,
-    /// Like `Existing`, and also if everything in it was moved away.
+    /// Like `Existing`, but also if its data was moved away.
     Left,
-    /// Change nothing at all: every write is refused, a missing or outdated database is an error.
+    /// Change nothing: writes fail, and a missing or outdated database is an error.
     ReadOnly,
 }
 
@@ -148,7 +148,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Transactions committed for writing.
+    /// Write transactions that were committed.
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
     }
@@ -165,7 +165,7 @@ impl Stats {
 }
 
 impl Db {
-    /// Opens the database at `place`, checks that it is ours and sound, and migrates it if `how` allows.
+    /// Opens the database at `place`, checks that it is ours and intact, and migrates it if `how` allows it.
     pub async fn open(place: DbUrl, how: Open, clock: Clock) -> Result<Self> {
         tokio::task::spawn_blocking(move || Self::open_blocking(place, how, clock))
             .await
@@ -188,7 +188,7 @@ impl Db {
         Ok(Self { inner: Arc::new(Inner { place, dialect, is_read_only, clock, backend, stats }) })
     }
 
-    /// Runs `work` in a transaction that may write, and answers after its COMMIT.
+    /// Runs `work` in a write transaction, and returns after its COMMIT.
     pub async fn write<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -197,9 +197,9 @@ impl Db {
         self.submit(TxAccess::Write, work).await
     }
 
-    /// Runs `work` in a transaction that takes rows under a lease.
+    /// Runs `work` in a transaction that claims rows under a lease.
     ///
-    /// The named exception to SERIALIZABLE: on PostgreSQL it is READ COMMITTED, so that many workers can take
+    /// The named exception to SERIALIZABLE: on PostgreSQL it is READ COMMITTED, so that many workers can claim
     /// different rows with `SKIP LOCKED` at the same time. Every statement in it must guard itself.
     pub async fn claim<T, F>(&self, work: F) -> Result<T>
     where
@@ -209,7 +209,7 @@ impl Db {
         self.submit(TxAccess::Claim, work).await
     }
 
-    /// Runs `work` on one consistent view of the database.
+    /// Runs `work` on one consistent snapshot of the database.
     pub async fn read<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -218,14 +218,14 @@ impl Db {
         self.submit(TxAccess::Read, work).await
     }
 
-    /// Runs `work` as [`Db::write`] does, answers what it said, and undoes everything: a dry run that is exact.
+    /// Runs `work` as [`Db::write`] does, returns its result, and rolls everything back: an exact dry run.
     pub async fn rehearse<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        let said = Arc::new(Mutex::new(None));
-        let keeps = Arc::clone(&said);
+        let result = Arc::new(Mutex::new(None));
+        let keeps = Arc::clone(&result);
         let outcome: Result<()> = self
             .write(move |tx| {
                 let answer = work(tx)?;
@@ -234,7 +234,7 @@ impl Db {
             })
             .await;
         match outcome {
-            Err(Error::Rehearsed) => said.lock().take().ok_or(Error::Closed),
+            Err(Error::Rehearsed) => result.lock().take().ok_or(Error::Closed),
             Err(error) => Err(error),
             Ok(()) => Err(Error::Closed),
         }
@@ -269,22 +269,22 @@ impl Db {
         self.read(|tx| Ok(tx.now())).await
     }
 
-    /// The clock that was handed in at opening.
+    /// The clock passed to [`Db::open`].
     pub fn clock(&self) -> &Clock {
         &self.inner.clock
     }
 
-    /// Which database this is.
+    /// The kind of this database.
     pub fn dialect(&self) -> Dialect {
         self.inner.dialect
     }
 
-    /// Where it is.
+    /// The address of this database.
     pub fn place(&self) -> &DbUrl {
         &self.inner.place
     }
 
-    /// Whether the file that was opened was removed or replaced since; a server's tables are never.
+    /// Whether the opened file was removed or replaced since; always `false` for a server.
     pub fn is_replaced(&self) -> bool {
         match &self.inner.backend {
             Backend::Sqlite(threads) => threads.is_replaced(),
@@ -297,7 +297,7 @@ impl Db {
         &self.inner.stats
     }
 
-    /// Ends the threads and closes the connections once everything submitted so far has been answered.
+    /// Ends the threads and closes the connections after everything submitted so far.
     ///
     /// Dropping the last clone does the same without waiting for it.
     pub async fn close(self) {

@@ -1,8 +1,8 @@
-//! Recognises a database that is an earlier copy of itself, put back by somebody who did not say so.
+//! Recognises a database that was replaced by an earlier copy of itself without `db restore`.
 //!
-//! What such a copy shows as waiting may have been sent since. SQLite counts its claims inside the file and in another one
-//! beside it: a counter that is ahead beside the file has seen what the file does not know of. PostgreSQL is asked where the
-//! rows live: another cluster, another timeline or another table means that they were put there from elsewhere.
+//! Messages that wait in such a copy may have been sent since. SQLite counts its claims inside the file and in a second
+//! file beside it: if the counter beside it is ahead, the database is an old copy. PostgreSQL reports where the rows
+//! are stored: another cluster, timeline or table means that they were restored there.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::{Error, Result, Tx};
 use crate::{params, sql};
 use stdx::time::Timestamp;
 
-/// The counter beside a SQLite file. Its name does not begin like the file's, so that who copies `NAME*` leaves it alone.
+/// The counter beside a SQLite file. Its name begins with a dot, so that copying `NAME*` does not include it.
 pub(super) fn counter_of(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -27,7 +27,7 @@ pub(super) fn check_file(tx: &mut Tx<'_>, path: &Path) -> Result<()> {
         return add(tx, &Uuid::new_v4().simple().to_string());
     };
     let beside = std::fs::read_to_string(counter_of(path)).ok();
-    // What cannot be read is no evidence, and neither is the counter of another database that stood here.
+    // An unreadable counter proves nothing, and neither does that of another database.
     let ahead = beside
         .as_deref()
         .and_then(|text| text.trim_end().split_once(' '))
@@ -41,7 +41,7 @@ pub(super) fn check_file(tx: &mut Tx<'_>, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Counts claims that are about to be committed; answers what [`put_beside`] writes once they are.
+/// Counts a claim that is about to be committed; returns the text for [`put_beside`] after the commit.
 pub(super) fn count_claim(tx: &mut Tx<'_>) -> Result<Option<String>> {
     tx.find(
         sql!("UPDATE db_copy SET claims = claims + 1 WHERE role = 'self' RETURNING identity, claims"),
@@ -50,14 +50,14 @@ pub(super) fn count_claim(tx: &mut Tx<'_>) -> Result<Option<String>> {
     )
 }
 
-/// Writes the counter beside the file. Where that is not possible copies are not recognised, and all else goes on.
+/// Writes the counter beside the file. If that fails, copies are not recognised, but everything else works.
 pub(super) fn put_beside(path: &Path, count: &str) {
     if let Err(error) = std::fs::write(counter_of(path), count) {
         tracing::debug!("The counter beside {} cannot be written: {error}", path.display());
     }
 }
 
-/// Compares a PostgreSQL database with where it was last seen.
+/// Compares a PostgreSQL database with where it was stored last.
 pub(super) fn check_server(session: &mut Session, now: Timestamp) -> Result<()> {
     let mut parts = Vec::new();
     for text in [
@@ -67,7 +67,7 @@ pub(super) fn check_server(session: &mut Session, now: Timestamp) -> Result<()> 
     ] {
         parts.push(match session.first_text(text) {
             Ok(part) => part.unwrap_or_default(),
-            // Who may not ask does not learn it.
+            // Without permission for the query, this part stays unknown.
             Err(Error::Statement(_) | Error::ReadOnly(_)) => String::new(),
             Err(error) => return Err(error),
         });
@@ -86,7 +86,7 @@ pub(super) fn check_server(session: &mut Session, now: Timestamp) -> Result<()> 
                 sql!("UPDATE db_copy SET identity = ?2 WHERE role = 'self' AND identity = ?1"),
                 params![known, here],
             );
-            // Who comes second finds it noted.
+            // Only the first process that notices changes a row.
             moved.and_then(
                 |moved| if moved == 1 && !is_same(&known, &here) { mark_copied(tx) } else { Ok(()) },
             )
@@ -96,13 +96,13 @@ pub(super) fn check_server(session: &mut Session, now: Timestamp) -> Result<()> 
         Ok(()) => session.execute_text("COMMIT"),
         Err(error) => {
             session.rollback();
-            // Who may only read sends nothing.
+            // A process without write permission sends nothing.
             if matches!(error, Error::ReadOnly(_)) { Ok(()) } else { Err(error) }
         }
     }
 }
 
-/// Whether two places may be one; what is not known of either says nothing.
+/// Whether two identities may be the same database; unknown parts are ignored.
 fn is_same(known: &str, here: &str) -> bool {
     let pairs = known.split('/').zip(here.split('/'));
     pairs.into_iter().all(|(known, here)| known.is_empty() || here.is_empty() || known == here)
@@ -122,7 +122,7 @@ fn add(tx: &mut Tx<'_>, identity: &str) -> Result<()> {
     Ok(())
 }
 
-/// Marks the database as `db restore` marks one: made after the last thing that it knows of, and not in use since.
+/// Marks the database as `db restore` does: as a copy made after its last event, and not in use yet.
 fn mark_copied(tx: &mut Tx<'_>) -> Result<()> {
     let last = tx.find(sql!("SELECT MAX(at) FROM events"), params![], |row| row.get::<Option<String>>(0))?;
     let made_at = last.flatten().unwrap_or_else(|| Timestamp::MIN.to_text());

@@ -1,4 +1,5 @@
-//! Numbered, checksummed changes of the schema, each in one transaction, safe when several processes start at once.
+//! Numbered migrations of the schema with checksums, each in one transaction, safe when several processes start at
+//! once.
 
 use std::sync::LazyLock;
 
@@ -10,25 +11,25 @@ use crate::{params, sql};
 use stdx::hash::sha256_hex;
 use stdx::time::Clock;
 
-/// One change of the schema.
+/// A migration.
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
-    /// Its number; they run in order.
+    /// They run in this order.
     pub version: i64,
-    /// What it brings.
     pub name: &'static str,
-    /// Its SQL, in SQLite's words.
+    /// Its SQL, in SQLite's dialect.
     pub text: &'static str,
 }
 
 impl Migration {
-    /// Tells an edited migration from the one that ran.
+    /// Changes when the migration is edited.
     pub fn checksum(&self) -> String {
         sha256_hex(self.text)
     }
 }
 
-/// The migrations of every room that has tables, gathered by the linker. Add one with [`migration!`](crate::migration).
+/// The migrations of every module that has tables, gathered by the linker. Add one with
+/// [`migration!`](crate::migration).
 #[allow(unsafe_code, reason = "linkme gathers the statics of `migration!` from their section, nothing else")]
 #[linkme::distributed_slice]
 pub static MIGRATIONS: [Migration];
@@ -46,7 +47,7 @@ macro_rules! migration {
     };
 }
 
-/// Every migration this program knows, in order.
+/// Every migration of this program, in order.
 pub fn known_migrations() -> &'static [Migration] {
     static KNOWN: LazyLock<Vec<Migration>> = LazyLock::new(|| {
         let mut known = MIGRATIONS.to_vec();
@@ -56,7 +57,7 @@ pub fn known_migrations() -> &'static [Migration] {
     &KNOWN
 }
 
-/// The tables that our migrations make.
+/// The tables of our migrations.
 fn known_tables() -> impl Iterator<Item = &'static str> {
     let made = known_migrations().iter().flat_map(|migration| migration.text.split("CREATE TABLE ").skip(1));
     made.filter_map(|rest| rest.split([' ', '(', '\n']).find(|word| !word.is_empty()))
@@ -79,17 +80,17 @@ CREATE TABLE IF NOT EXISTS db_move (
   at TEXT NOT NULL
 )";
 
-/// What a database has, compared with what this program knows.
+/// The version of a database, compared with this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaState {
-    /// The newest version that ran.
+    /// The newest version that was applied.
     pub found: i64,
-    /// The newest version this program knows.
+    /// The newest version of this program.
     pub known: i64,
 }
 
 impl SchemaState {
-    /// Reads the state from inside a transaction; an edited migration is an error.
+    /// Reads the state in a transaction; an edited migration is an error.
     pub fn find(tx: &mut Tx<'_>) -> Result<Self> {
         let applied = tx.list(
             sql!("SELECT version, checksum FROM schema_migrations ORDER BY version"),
@@ -110,7 +111,7 @@ impl SchemaState {
         }
     }
 
-    /// Whether nothing is left to do; a database without migrations still needs the tables of ours.
+    /// Whether nothing is missing, including the tables of this module.
     fn is_current(&self) -> bool {
         self.found == self.known && self.known > 0
     }
@@ -124,7 +125,7 @@ impl SchemaState {
     }
 }
 
-/// Applies the next missing migration; `false` when there was none.
+/// Applies the next missing migration; `false` if there is none.
 fn apply_next(tx: &mut Tx<'_>, dialect: Dialect) -> Result<bool> {
     tx.execute_text(&dialect.render_schema(BOOTSTRAP))?;
     let state = SchemaState::find(tx)?;
@@ -139,15 +140,15 @@ fn apply_next(tx: &mut Tx<'_>, dialect: Dialect) -> Result<bool> {
     Ok(true)
 }
 
-/// Applies everything that is missing, inside one transaction.
+/// Applies all missing migrations in one transaction.
 pub(super) fn apply_all(tx: &mut Tx<'_>) -> Result<()> {
     let dialect = tx.dialect();
     while apply_next(tx, dialect)? {}
     Ok(())
 }
 
-/// Brings a SQLite file up to date in one transaction, which others wait for: nobody sees a file half way. In it,
-/// `keep` may copy what is there, and `mark` says that the file is ours.
+/// Migrates a SQLite file in one transaction, so that other processes never see it half migrated. In it, `keep` may
+/// make a copy first, and `mark` marks the file as ours.
 pub(super) fn migrate_sqlite(
     connection: &Connection,
     clock: &Clock,
@@ -186,15 +187,15 @@ pub(super) fn state_of_sqlite(connection: &Connection) -> Result<SchemaState> {
     }
 }
 
-/// Refuses a SQLite file whose schema is not exactly the one this program needs.
+/// Fails unless the schema of the SQLite file has exactly this program's version.
 pub(super) fn check_sqlite(connection: &Connection) -> Result<()> {
     state_of_sqlite(connection)?.must_be_current()
 }
 
-/// Any number will do, as long as every process uses the same: "tszk".
+/// Any number, as long as every process uses the same: "tszk".
 const ADVISORY_LOCK: &str = "1953725035";
 
-/// Brings a PostgreSQL schema up to date, one process at a time.
+/// Migrates a PostgreSQL schema, one process at a time.
 pub(super) fn migrate_postgres(session: &mut Session, clock: &Clock) -> Result<()> {
     if let Ok(state) = state_of_postgres(session)
         && state.is_current()
@@ -243,7 +244,7 @@ pub(super) fn state_of_postgres(session: &mut Session) -> Result<SchemaState> {
     }
 }
 
-/// Refuses a PostgreSQL schema that is not exactly the one this program needs.
+/// Fails unless the PostgreSQL schema has exactly this program's version.
 pub(super) fn check_postgres(session: &mut Session) -> Result<()> {
     let state = state_of_postgres(session)?;
     match state.found {

@@ -1,28 +1,28 @@
-//! What `db move` leaves behind: a database that is being filled is closed to all, one that was left is closed to work.
+//! Marks left by `db move`: a target that is incomplete cannot be opened, and a source that was moved away cannot be
+//! written.
 
 use super::{Db, Error, Open, Result, Tx};
 use crate::{params, sql};
 
-/// Where everything in a database went.
+/// Where the data was moved to.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct MovedAway {
-    /// The new place, without its password.
+    /// The address of the new database, without its password.
     pub to: String,
-    /// When the move ended.
     pub at: String,
 }
 
-/// Where everything in this database went, if it was moved away.
+/// Where the data of this database was moved to, if it was.
 ///
-/// A process that was running then still has it open: every transaction that writes asks first, so that nothing is done
-/// both here and in the new place.
+/// A process that had it open during the move still has: so every write transaction checks this first, and no work is
+/// done both here and in the new database.
 pub fn find_moved_away(tx: &mut Tx<'_>) -> Result<Option<MovedAway>> {
     tx.find(sql!("SELECT place, at FROM db_move WHERE role = 'left'"), params![], |row| {
         Ok(MovedAway { to: row.get(0)?, at: row.get(1)? })
     })
 }
 
-/// Where the rows of this database come from, while a move into it has not ended.
+/// The source of an unfinished move into this database.
 pub(super) fn find_arriving(tx: &mut Tx<'_>) -> Result<Option<String>> {
     tx.find(sql!("SELECT place FROM db_move WHERE role = 'arriving'"), params![], |row| row.get(0))
 }
@@ -32,7 +32,7 @@ pub(super) fn put_arriving(tx: &mut Tx<'_>, place: &str) -> Result<()> {
     put(tx, "arriving", place)
 }
 
-/// Marks this database as left for `place`.
+/// Marks this database as moved to `place`.
 pub(super) fn put_left(tx: &mut Tx<'_>, place: &str) -> Result<()> {
     put(tx, "left", place)
 }
@@ -49,13 +49,13 @@ fn put(tx: &mut Tx<'_>, role: &str, place: &str) -> Result<()> {
     Ok(())
 }
 
-/// The move into this database has ended: it is like any other.
+/// Removes the mark: the move into this database is complete.
 pub(super) fn reset(tx: &mut Tx<'_>) -> Result<()> {
     tx.execute(sql!("DELETE FROM db_move"), params![])?;
     Ok(())
 }
 
-/// Refuses a database that is not whole, and one that was left unless it is only looked at.
+/// Fails if the database is incomplete, or if it was moved away and is not opened read-only.
 pub(super) fn refuse(tx: &mut Tx<'_>, how: Open) -> Result<()> {
     if let Some(from) = find_arriving(tx)? {
         return Err(Error::Arriving { from });
@@ -63,7 +63,7 @@ pub(super) fn refuse(tx: &mut Tx<'_>, how: Open) -> Result<()> {
     if matches!(how, Open::ReadOnly | Open::Left) { Ok(()) } else { refuse_left(tx) }
 }
 
-/// Refuses a database that was left: who waited for the move to end, or had the database open before, hears of it.
+/// Fails if the database was moved away while this process had it open or waited for it.
 pub(super) fn refuse_left(tx: &mut Tx<'_>) -> Result<()> {
     match find_moved_away(tx)? {
         Some(left) => Err(Error::MovedAway { to: left.to, at: left.at }),
@@ -71,7 +71,7 @@ pub(super) fn refuse_left(tx: &mut Tx<'_>) -> Result<()> {
     }
 }
 
-/// Makes a database usable again that was left; answers where everything had gone.
+/// Makes a database usable again that was moved away; returns where to.
 pub async fn reopen(db: &Db) -> Result<Option<MovedAway>> {
     db.write(|tx| {
         let left = find_moved_away(tx)?;

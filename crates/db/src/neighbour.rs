@@ -1,16 +1,16 @@
-//! What other processes do to a SQLite file: who keeps it locked, and whether it is still the file that we opened.
+//! Other processes that use a SQLite file: which one has locked it, and whether the file was replaced.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Error, Result};
 
-/// The byte of the shared index that whoever writes has locked: SQLite's WAL_WRITE_LOCK.
+/// The byte of the shared index that a writer locks: SQLite's WAL_WRITE_LOCK.
 const WRITE_LOCK: u64 = 120;
 
-/// Who keeps the file at `path` locked, as far as the system says: `process 30500 (tsuzuki, stopped)`.
+/// The process that has locked the file at `path`, if the system reports it: `process 30500 (tsuzuki, stopped)`.
 ///
-/// The shared index must not be opened to ask for its locks: closing it again would end those of this process.
+/// Do not open the shared index to query its locks: closing it would release those of this process.
 pub(super) fn find_writer(path: &Path) -> Option<String> {
     let mut index = path.as_os_str().to_owned();
     index.push("-shm");
@@ -24,8 +24,8 @@ pub(super) fn find_writer(path: &Path) -> Option<String> {
     })
 }
 
-/// The process that has locked the byte for writing, in the words of `/proc/locks`:
-/// `1: POSIX  ADVISORY  WRITE 30500 fd:01:5678 120 120`.
+/// The process with a write lock on that byte, from a line of `/proc/locks`: `1: POSIX  ADVISORY  WRITE 30500
+/// fd:01:5678 120 120`.
 fn find_pid(locks: &str, inode: u64) -> Option<u32> {
     locks.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -36,13 +36,13 @@ fn find_pid(locks: &str, inode: u64) -> Option<u32> {
     })
 }
 
-/// Name and state of a process, as `/proc/PID/stat` has them; the name may hold anything.
+/// Name and state of a process from `/proc/PID/stat`; the name may contain any characters.
 fn read_stat(stat: &str) -> Option<(&str, char)> {
     let (before, after) = stat.rsplit_once(") ")?;
     Some((before.split_once('(')?.1, after.chars().next()?))
 }
 
-/// Which file it is, whatever its name.
+/// Identifies a file independently of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -65,7 +65,7 @@ impl Identity {
     }
 }
 
-/// The file that was opened, to notice when another one stands in its place.
+/// The opened file, in order to detect when it is replaced.
 #[derive(Clone, Debug)]
 pub(super) struct OpenedFile {
     path: PathBuf,
@@ -73,7 +73,7 @@ pub(super) struct OpenedFile {
 }
 
 impl OpenedFile {
-    /// The file at `path`, which is open now.
+    /// The file at `path`, which was just opened.
     pub(super) fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), identity: Identity::of(path) }
     }
@@ -82,12 +82,12 @@ impl OpenedFile {
         &self.path
     }
 
-    /// Whatever were read or written from now on would be another file's, or nobody's.
+    /// Fails if it was replaced: reads and writes would go to another file, or to none.
     pub(super) fn refuse_replaced(&self) -> Result<()> {
         if self.is_in_place() { Ok(()) } else { Err(Error::Replaced(self.path.display().to_string())) }
     }
 
-    /// Whether it was not removed or replaced since.
+    /// Whether it was neither removed nor replaced.
     pub(super) fn is_in_place(&self) -> bool {
         self.identity.is_none() || self.identity == Identity::of(&self.path)
     }

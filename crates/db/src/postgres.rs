@@ -1,4 +1,4 @@
-//! PostgreSQL: a few threads that each own one connection, SERIALIZABLE transactions, and healing.
+//! PostgreSQL: a few threads with one connection each, SERIALIZABLE transactions, retries and reconnects.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -11,14 +11,14 @@ use super::{Error, Open, Result, Stats, Tx, lineage, migrate, moved};
 use parking_lot::Mutex;
 use stdx::time::Clock;
 
-/// Connections at most; each is a thread of ours, because a client blocks when it is dropped.
+/// Connections at most; each has its own thread, because a client blocks when it is dropped.
 const MAX_CONNECTIONS: usize = 6;
-/// Collisions are retried this often before the caller hears of them.
+/// How often to retry after serialisation failures before reporting them.
 const MAX_ATTEMPTS: u32 = 60;
-/// A lost connection is sought again this often.
+/// How often to try to reconnect.
 const MAX_CONNECTS: u32 = 6;
 
-/// The threads, started as they are needed.
+/// The threads, started when needed.
 pub(super) struct Pool {
     sender: Option<mpsc::Sender<Box<dyn Unit>>>,
     shared: Arc<Shared>,
@@ -30,9 +30,9 @@ struct Shared {
     clock: Clock,
     stats: Arc<Stats>,
     inbox: Mutex<mpsc::Receiver<Box<dyn Unit>>>,
-    /// Units submitted and not yet answered.
+    /// Units that were submitted and not answered yet.
     open: AtomicUsize,
-    /// Whether the database may be written although everything in it was moved away.
+    /// Whether writes are allowed although the data was moved away.
     may_be_left: bool,
     is_read_only: bool,
 }
@@ -108,7 +108,7 @@ impl Worker {
         }
     }
 
-    /// Runs the unit until it is committed, refused, or hopeless.
+    /// Runs the unit until it is committed or fails for good.
     fn work(&mut self, unit: &mut dyn Unit) -> Result<()> {
         let mut attempt = 0;
         let mut connects = 0;
@@ -135,7 +135,7 @@ impl Worker {
             Some(session) => session,
             empty => {
                 let mut session = self.shared.server.connect()?;
-                // The server may have come back with an earlier state.
+                // The server may have been restored to an earlier state.
                 if !self.shared.is_read_only {
                     lineage::check_server(&mut session, self.shared.clock.now())?;
                 }
@@ -157,7 +157,7 @@ impl Worker {
         match session.execute_text("COMMIT") {
             Err(Error::Unreachable(why)) if access != TxAccess::Read => {
                 self.session = None;
-                self.settle_unknown(&begun.number, &why)?;
+                self.resolve_commit(&begun.number, &why)?;
             }
             Err(error) => return Err(error),
             Ok(()) => {}
@@ -169,15 +169,17 @@ impl Worker {
         Ok(())
     }
 
-    /// The connection broke during COMMIT: the server remembers how the transaction with this number ended.
-    fn settle_unknown(&mut self, number: &str, why: &str) -> Result<()> {
+    /// Resolves a COMMIT during which the connection broke: the server knows how the transaction with this number
+    /// ended.
+    fn resolve_commit(&mut self, number: &str, why: &str) -> Result<()> {
         for attempt in 1..=MAX_ATTEMPTS {
-            // An error here says nothing about the transaction: it must not look like one that may be run again.
-            let asked = self.shared.server.connect().and_then(|mut session| {
+            // An error of this query says nothing about the transaction, so it must not look like one that allows a
+            // retry.
+            let status = self.shared.server.connect().and_then(|mut session| {
                 let status = session.first_text(&format!("SELECT pg_xact_status('{number}'::xid8)"))?;
                 Ok((session, status))
             });
-            let Ok((session, status)) = asked else {
+            let Ok((session, status)) = status else {
                 pause_before_retry(attempt + 5);
                 continue;
             };
@@ -193,7 +195,7 @@ impl Worker {
     }
 }
 
-/// Waits longer with every attempt, up to a second, by an amount that differs between threads.
+/// Waits longer after every attempt, up to a second, by a random amount.
 fn pause_before_retry(attempt: u32) {
     let ceiling = 1_u64 << attempt.min(10);
     let mut random = [0; 2];

@@ -1,19 +1,18 @@
-//! What a copy of a database knows about itself: when it was made, and since when it is in use in place of the original.
+//! What a restored database records about itself: when the copy was made, and since when it is in use.
 
 use super::{Result, Tx};
 use crate::{params, sql};
 use stdx::time::Timestamp;
 
-/// One return to an earlier state: what happened in between is not known here.
+/// One restore: what happened between the copy and the restore is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restore {
-    /// When the copy was made.
     pub made_at: Timestamp,
-    /// Since when it is in use.
     pub restored_at: Timestamp,
 }
 
-/// Notes that this database is a copy that is in use from now on; `false` if it is none, or if that is known.
+/// Records that this database is a restored copy that is in use from now on; `false` if it is not, or if that was
+/// recorded.
 pub fn notice_restore(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool> {
     let noticed =
         tx.execute(sql!("UPDATE restores SET restored_at = ?1 WHERE restored_at IS NULL"), params![now])?;

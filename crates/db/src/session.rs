@@ -1,4 +1,4 @@
-//! One connection to PostgreSQL: how it is made, what it says, and its values and errors in our words.
+//! One connection to PostgreSQL: connecting, statements, and the conversion of values and errors.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,11 +13,11 @@ use super::unit::TxAccess;
 use super::{Error, Result, Sql, Value, tls};
 use stdx::time::Timestamp;
 
-/// What a transaction says first; the same round trip brings its number and the server's time.
+/// The start of a transaction; the same round trip returns its number and the server's time.
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE";
 const BEGIN_CLAIM: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-/// A move of the database holds this lock until it has ended; what is asked afterwards sees how.
+/// A move holds this lock until it is complete; queries after it see its result.
 const WAIT_FOR_MOVE: &str = "LOCK TABLE db_move IN ROW SHARE MODE";
 const NUMBER: &str = "pg_current_xact_id()::text";
 const LEFT: &str =
@@ -25,7 +25,7 @@ const LEFT: &str =
 pub(super) const NOW: &str =
     "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')";
 
-/// The address of a server, and how to reach it safely.
+/// The address of a server and its TLS settings.
 pub(super) struct Server {
     config: postgres::Config,
     connector: tokio_postgres_rustls::MakeRustlsConnect,
@@ -52,7 +52,7 @@ impl Server {
                 other => other,
             })?;
         let mut session = Session { client, statements: HashMap::new(), texts: HashMap::new() };
-        // Plans are made for the values at hand: one made for any value may sort a table to read a page of it.
+        // Plan for the actual values: a generic plan may sort a whole table in order to read one page of it.
         session.execute_text(
             "SET statement_timeout = '120s'; SET idle_in_transaction_session_timeout = '120s';
              SET plan_cache_mode = force_custom_plan",
@@ -61,25 +61,24 @@ impl Server {
     }
 }
 
-/// One connection and the statements it has prepared.
+/// One connection and its prepared statements.
 pub(super) struct Session {
     client: Client,
-    /// By the address of the statement, which is a static.
+    /// By the address of the static statement.
     statements: HashMap<usize, Statement>,
-    /// By their text, for those that are not constants.
+    /// By their text, for dynamic statements.
     texts: HashMap<String, Statement>,
 }
 
-/// What takes the rows of an answer.
+/// Called with each row of a result.
 pub(super) type EachRow<'a> = &'a mut dyn FnMut(&postgres::Row) -> Result<ControlFlow<()>>;
 
-/// A transaction that has begun.
 pub(super) struct Begun {
-    /// The server's number of it.
+    /// The server's transaction number.
     pub(super) number: String,
-    /// When, by the server's clock.
+    /// By the server's clock.
     pub(super) now: Timestamp,
-    /// Where everything in the database went, and when.
+    /// Where the data was moved to, and when.
     pub(super) left: Option<(String, String)>,
 }
 
@@ -98,7 +97,7 @@ impl Session {
                 begun.now = row
                     .get(1)
                     .and_then(|text| text.parse().ok())
-                    .ok_or_else(|| Error::Statement("the server does not tell the time".into()))?;
+                    .ok_or_else(|| Error::Statement("the server does not return the time".into()))?;
             }
         }
         Ok(begun)
@@ -124,7 +123,7 @@ impl Session {
         self.run(&statement, params)
     }
 
-    /// Runs a text that is not a constant, prepared once per connection.
+    /// Executes a dynamic text, prepared once per connection.
     pub(super) fn execute_dynamic(&mut self, text: &str, params: &[Value<'_>]) -> Result<u64> {
         let statement = self.prepare_dynamic(text)?;
         self.run(&statement, params)
@@ -135,13 +134,13 @@ impl Session {
         Ok(self.client.execute(statement, &params)?)
     }
 
-    /// Hands the rows to `each`, until it has enough.
+    /// Passes the rows to `each`, until it stops.
     pub(super) fn each(&mut self, sql: &'static Sql, params: &[Value<'_>], each: EachRow<'_>) -> Result<()> {
         let statement = self.prepare(sql)?;
         self.query(&statement, params, each)
     }
 
-    /// The same for a text that is not a constant, prepared once per connection.
+    /// The same for a dynamic text, prepared once per connection.
     pub(super) fn each_dynamic(&mut self, text: &str, params: &[Value<'_>], each: EachRow<'_>) -> Result<()> {
         let statement = self.prepare_dynamic(text)?;
         self.query(&statement, params, each)
@@ -171,7 +170,7 @@ impl Session {
         Ok(self.client.batch_execute(text)?)
     }
 
-    /// The first column of the first row of a text that is not a constant.
+    /// The first column of the first row of a dynamic query.
     pub(super) fn first_text(&mut self, text: &str) -> Result<Option<String>> {
         Ok(self
             .client
@@ -260,7 +259,7 @@ impl From<postgres::Error> for Error {
     }
 }
 
-/// The crate's own text is short ("db error"); the cause says what happened.
+/// The driver's own text is short ("db error"); the cause has the details.
 fn with_cause(error: &postgres::Error) -> String {
     match (error.as_db_error(), std::error::Error::source(error)) {
         (Some(db), _) => format!("{} (SQLSTATE {})", db.message(), db.code().code()),
@@ -269,7 +268,7 @@ fn with_cause(error: &postgres::Error) -> String {
     }
 }
 
-/// An address for people: no password, no parameters.
+/// An address for people, without password and parameters.
 pub(super) fn without_password(url: &str) -> String {
     match url::Url::parse(url) {
         Ok(mut url) => {

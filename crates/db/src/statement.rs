@@ -1,14 +1,14 @@
-//! SQL texts: constants that are written once and known to the test that prepares every one of them.
+//! SQL texts: constants that are gathered for a test that prepares every one of them.
 
 use std::sync::OnceLock;
 
 use super::Dialect;
 
-/// One SQL text for both databases. Make it with [`sql!`](crate::sql).
+/// One SQL text for both databases. Create it with [`sql!`](crate::sql).
 #[derive(Debug)]
 pub struct Sql {
     text: &'static str,
-    /// How many rows `{rows}` stands for.
+    /// The number of rows that `{rows}` stands for.
     rows: usize,
     at: &'static str,
     sqlite: OnceLock<String>,
@@ -27,7 +27,7 @@ impl Sql {
         Self { text, rows, at, sqlite: OnceLock::new(), postgres: OnceLock::new() }
     }
 
-    /// The text for `dialect`, made once.
+    /// The text for `dialect`, rendered once.
     pub fn render(&self, dialect: Dialect) -> &str {
         let made = match dialect {
             Dialect::Sqlite => &self.sqlite,
@@ -48,13 +48,13 @@ impl Sql {
         self.text.split(['(', ')']).nth(1).map_or(0, |columns| columns.split(',').count())
     }
 
-    /// Where it stands in the source.
+    /// Its position in the source.
     pub fn at(&self) -> &'static str {
         self.at
     }
 }
 
-/// Makes a `&'static Sql` of a literal: `tx.execute(sql!("DELETE FROM t WHERE id = ?1"), params![id])`.
+/// Creates a `&'static Sql` from a literal: `tx.execute(sql!("DELETE FROM t WHERE id = ?1"), params![id])`.
 ///
 /// Placeholders are `?1`, `?2`, …; differences between the databases are `{markers}` of
 /// [`Dialect::render`](crate::Dialect::render).
@@ -71,8 +71,8 @@ macro_rules! sql {
     }};
 }
 
-/// Makes an INSERT of any number of rows for [`Tx::execute_rows`](crate::Tx::execute_rows):
-/// `sql_rows!("INSERT INTO t (a, b) {rows} ON CONFLICT DO NOTHING")`.
+/// Creates an INSERT of any number of rows for [`Tx::execute_rows`](crate::Tx::execute_rows): `sql_rows!("INSERT INTO t
+/// (a, b) {rows} ON CONFLICT DO NOTHING")`.
 #[macro_export]
 macro_rules! sql_rows {
     ($text:expr) => {
@@ -80,7 +80,7 @@ macro_rules! sql_rows {
     };
 }
 
-/// Makes the parameter list of a statement: `params![name, 3, now]`.
+/// Creates the parameter list of a statement: `params![name, 3, now]`.
 #[macro_export]
 macro_rules! params {
     () => { &[] as &[$crate::Value<'_>] };

@@ -1,4 +1,4 @@
-//! What is in a database: tables, row counts and checksums that are the same on both databases.
+//! The content of a database: tables, row counts and checksums that are equal on both databases.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -7,11 +7,11 @@ use sha2::{Digest, Sha256};
 
 use super::{Db, Dialect, Error, Result, Tx, Value, copy};
 
-/// What one table holds.
+/// The row count and the checksum of a table.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TableSurvey {
     pub rows: u64,
-    /// The same for the same rows, whatever their order and the database.
+    /// Independent of the order of rows and of the database.
     pub checksum: String,
 }
 
@@ -21,7 +21,7 @@ impl TableSurvey {
     }
 }
 
-/// How many rows each table has.
+/// The number of rows in each table.
 pub async fn count_rows(db: &Db) -> Result<BTreeMap<String, i64>> {
     db.read(|tx| {
         let mut counts = BTreeMap::new();
@@ -34,7 +34,7 @@ pub async fn count_rows(db: &Db) -> Result<BTreeMap<String, i64>> {
     .await
 }
 
-/// Every table with its rows counted and summed up.
+/// The row count and checksum of every table.
 pub async fn survey(db: &Db) -> Result<BTreeMap<String, TableSurvey>> {
     db.read(|tx| {
         let tables = list_ours(tx)?;
@@ -49,14 +49,14 @@ fn survey_table(tx: &mut Tx<'_>, table: &str) -> Result<TableSurvey> {
     let mut sum: u128 = 0;
     tx.each_dynamic(&format!("SELECT {columns} FROM {table}"), &[], |row| {
         rows += 1;
-        // A sum does not depend on the order of the rows.
+        // A sum does not depend on the order of rows.
         sum = sum.wrapping_add(digest(&row.cells()?));
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(TableSurvey::new(rows, sum))
 }
 
-/// What one row adds to the checksum of its table; the cells are in the order of their columns' names.
+/// The share of one row in the checksum of its table; its cells are sorted by column name.
 pub(super) fn digest(cells: &[Value<'_>]) -> u128 {
     let mut hasher = Sha256::new();
     for cell in cells {
@@ -74,13 +74,12 @@ pub(super) fn digest(cells: &[Value<'_>]) -> u128 {
     digest.iter().take(16).fold(0, |sum, byte| (sum << 8) | u128::from(*byte))
 }
 
-/// Our tables that are there, each after those that its rows point at; a schema may hold those of other programs, too.
+/// Our tables, each after those that its rows refer to; a schema may contain tables of other programs, too.
 fn list_ours(tx: &mut Tx<'_>) -> Result<Vec<String>> {
     let there = list_tables(tx)?;
     Ok(copy::list_known_tables()?.into_iter().filter(|table| there.contains(table)).collect())
 }
 
-/// All tables, by name.
 pub(super) fn list_tables(tx: &mut Tx<'_>) -> Result<Vec<String>> {
     let text = match tx.dialect() {
         Dialect::Sqlite => {
@@ -94,7 +93,7 @@ pub(super) fn list_tables(tx: &mut Tx<'_>) -> Result<Vec<String>> {
     list_sorted(tx, text)
 }
 
-/// The columns of a table, by name, so that both databases give the same order.
+/// The columns of a table, sorted by name, so that both databases return the same order.
 pub(super) fn list_columns(tx: &mut Tx<'_>, table: &str) -> Result<Vec<String>> {
     if !table.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Err(Error::Statement(format!("`{table}` is not a table of ours")));
@@ -115,13 +114,13 @@ fn list_sorted(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// The words that a statement with one column answers, in its order.
+/// The values of a query with one text column.
 pub(super) fn list_words(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
     let words = tx.list_dynamic(text, |row| row.get::<Option<String>>(0))?;
     Ok(words.into_iter().flatten().collect())
 }
 
-/// What SQLite's own full check finds wrong, and rows that point at nothing. Empty when all is well.
+/// Problems found by SQLite's own full check, and broken references. Empty if there are none.
 pub async fn check_integrity(db: &Db) -> Result<Vec<String>> {
     db.read(|tx| {
         let mut problems = Vec::new();
@@ -137,8 +136,8 @@ pub async fn check_integrity(db: &Db) -> Result<Vec<String>> {
     .await
 }
 
-/// Drops every table of ours and creates them again, empty. What belongs to others stays; if it needs a table of ours,
-/// the database refuses, and nothing is changed.
+/// Drops all our tables and creates them again, empty. Tables of other programs stay; if one refers to ours, the
+/// database refuses, and nothing is changed.
 pub async fn reset(db: &Db) -> Result<()> {
     db.write(|tx| {
         for table in list_ours(tx)?.iter().rev() {

@@ -6,10 +6,10 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{Error, Result};
 
-/// Takes the parameters that libpq knows and our driver does not out of an address.
+/// Removes the parameters from an address that libpq knows but our driver does not.
 ///
-/// `sslmode=verify-ca` and `verify-full` become `require`: with us a certificate is always verified.
-/// `sslrootcert=FILE` is answered separately.
+/// `sslmode=verify-ca` and `verify-full` become `require`, since we always verify certificates.
+/// `sslrootcert=FILE` is returned separately.
 pub(super) fn split_parameters(url: &str) -> Result<(String, Option<String>)> {
     let Ok(mut parsed) = url::Url::parse(url) else {
         return Err(Error::BadAddress("the PostgreSQL address cannot be read".into()));

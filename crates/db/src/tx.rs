@@ -1,4 +1,4 @@
-//! A transaction as store functions see it: statements in, rows out, and the moment it began.
+//! A transaction as store functions use it: statements, rows, and the time at which it began.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -13,8 +13,8 @@ use stdx::time::Timestamp;
 
 /// An open transaction. It is committed or rolled back by [`Db`](super::Db), never by its user.
 ///
-/// An error from any statement ends the transaction: return it. What a caller should know without undoing
-/// anything is a value, not an error.
+/// An error of any statement ends the transaction: return it. Use a value, not an error, for a result that should not
+/// roll back.
 pub struct Tx<'a> {
     link: TxConnection<'a>,
     now: Timestamp,
@@ -26,13 +26,12 @@ enum TxConnection<'a> {
     Postgres(&'a mut Session),
 }
 
-/// Pages that a connection keeps when much is written, in KiB (negative, as SQLite wants it).
+/// The page cache of a connection for large writes, in KiB (negative, as SQLite expects).
 const LARGE_CACHE: i32 = -16_000;
-/// Rows from which one statement is cheaper for SQLite than one for each.
+/// From so many rows on, one statement is faster for SQLite than one for each row.
 const LARGE_STATEMENT: usize = 100;
 
-/// Lets SQLite keep more pages in memory from now on: for those who write all over large tables. PostgreSQL has a
-/// cache of its own.
+/// Enlarges SQLite's page cache from now on, for writes all over large tables. PostgreSQL has a cache of its own.
 pub fn keep_more_pages(tx: &mut Tx<'_>) -> Result<()> {
     if let TxConnection::Sqlite(connection) = &tx.link {
         connection.pragma_update(None, "cache_size", LARGE_CACHE)?;
@@ -40,8 +39,8 @@ pub fn keep_more_pages(tx: &mut Tx<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Has PostgreSQL look at `table`, for those who are about to change it row by row: before it has done so by itself, it finds a row
-/// along any index that begins like the right one. SQLite knows unique indexes without looking.
+/// Runs ANALYZE on PostgreSQL, before many single-row changes of `table`: without statistics it may use any index with
+/// a similar prefix. SQLite knows unique indexes without statistics.
 pub fn analyze(tx: &mut Tx<'_>, table: &'static str) -> Result<()> {
     if let TxConnection::Postgres(session) = &mut tx.link {
         session.execute_text(&format!("ANALYZE {table}"))?;
@@ -58,22 +57,22 @@ impl<'a> Tx<'a> {
         Self { link: TxConnection::Postgres(session), now, began: Instant::now() }
     }
 
-    /// The same, asked for at this moment: the server's answer may have taken its time.
+    /// Sets the moment at which the time was requested, since the server's answer may be late.
     pub(super) fn asked_at(self, moment: Instant) -> Self {
         Self { began: moment, ..self }
     }
 
-    /// The moment this transaction began, by the clock that leases are compared with.
+    /// The time at which this transaction began, by the clock that leases are compared with.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The same or a little earlier, by the clock that nobody can set: what is leased from [`Tx::now`] on is ours from here.
+    /// The same or slightly earlier, by the monotonic clock: a lease from [`Tx::now`] on counts from here.
     pub fn began(&self) -> Instant {
         self.began
     }
 
-    /// Which database this is.
+    /// The kind of database.
     pub fn dialect(&self) -> Dialect {
         match self.link {
             TxConnection::Sqlite(_) => Dialect::Sqlite,
@@ -81,17 +80,17 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Runs a statement and answers how many rows it changed.
+    /// Runs a statement and returns how many rows it changed.
     pub fn execute(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<u64> {
         self.execute_each(sql, std::iter::once(params))
     }
 
-    /// Runs a statement, however many rows it changes.
+    /// Runs a statement and ignores how many rows it changes.
     pub fn run(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<()> {
         self.execute(sql, params).map(drop)
     }
 
-    /// Runs a statement that changes one row at most, and answers whether it did.
+    /// Runs a statement that changes at most one row, and returns whether it did.
     pub fn execute_one(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<bool> {
         Ok(self.execute(sql, params)? == 1)
     }
@@ -119,11 +118,11 @@ impl<'a> Tx<'a> {
         Ok(changed)
     }
 
-    /// Runs an INSERT that [`sql_rows!`](crate::sql_rows) made over many rows in few round trips; answers how many rows it
-    /// changed. `values` holds the rows one after another.
+    /// Runs an INSERT of [`sql_rows!`](crate::sql_rows) over many rows in few round trips; returns how many rows it
+    /// changed. `values` contains the rows one after another.
     ///
-    /// SQLite has no round trips to save, and keeps a journal for every statement of several rows: that pays for large
-    /// ones, which open table and indexes once, and not for others.
+    /// SQLite has no round trips to save, and a statement with several rows keeps a journal: that is worthwhile only
+    /// for large ones, which open table and indexes once.
     pub fn execute_rows(&mut self, insert: &[&'static Sql], values: &[Value<'_>]) -> Result<u64> {
         let mut changed = 0;
         let mut rest = values;
@@ -144,7 +143,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Hands every row to `each`, without keeping them.
+    /// Passes every row to `each`, without collecting them.
     pub fn each(
         &mut self,
         sql: &'static Sql,
@@ -160,7 +159,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Every row, read by `read`.
+    /// Collects every row, converted by `read`.
     pub fn list<T>(
         &mut self,
         sql: &'static Sql,
@@ -192,17 +191,17 @@ impl<'a> Tx<'a> {
         Ok(found)
     }
 
-    /// The single number that the statement gives; 0 when it gives no row or NULL.
+    /// The number that the query returns; 0 if it returns no row or NULL.
     pub fn count(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<i64> {
         Ok(self.find(sql, params, |row| row.get::<Option<i64>>(0))?.flatten().unwrap_or(0))
     }
 
-    /// Whether the statement gives a row.
+    /// Whether the query returns a row.
     pub fn exists(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<bool> {
         Ok(self.find(sql, params, |_| Ok(()))?.is_some())
     }
 
-    /// Runs a text that is not a constant: migrations and table copies, nothing else.
+    /// Runs a dynamic text: migrations and table copies only.
     pub(super) fn execute_text(&mut self, text: &str) -> Result<()> {
         match &mut self.link {
             TxConnection::Sqlite(connection) => Ok(connection.execute_batch(text)?),
@@ -210,7 +209,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Runs a text that is not a constant with parameters: table copies, nothing else.
+    /// Runs a dynamic text with parameters: table copies only.
     pub(super) fn execute_dynamic(&mut self, text: &str, params: &[Value<'_>]) -> Result<u64> {
         match &mut self.link {
             TxConnection::Sqlite(connection) => {
@@ -221,7 +220,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Hands the rows of a text that is not a constant to `each`, until it has enough: surveys and table copies, nothing else.
+    /// Passes the rows of a dynamic query to `each`, until it stops: surveys and table copies only.
     pub(super) fn each_dynamic(
         &mut self,
         text: &str,
@@ -234,7 +233,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Every row of a text that is not a constant, read by `read`: surveys, nothing else.
+    /// Collects every row of a dynamic query, converted by `read`: surveys only.
     pub(super) fn list_dynamic<T>(
         &mut self,
         text: &str,
@@ -248,7 +247,7 @@ impl<'a> Tx<'a> {
         Ok(found)
     }
 
-    /// Checks that the statement can be prepared; used by the test that does so for all of them.
+    /// Checks that the statement can be prepared; a test does so for all of them.
     pub fn prepare(&mut self, sql: &'static Sql) -> Result<()> {
         match &mut self.link {
             TxConnection::Sqlite(connection) => {
@@ -282,10 +281,10 @@ fn of_postgres(
     move |row| each(&Row::of(RowOf::Postgres(row)))
 }
 
-/// A row of an answer.
+/// A row of a result.
 pub struct Row<'a> {
     of: RowOf<'a>,
-    /// Where the next column by name is expected: readers mostly go from left to right.
+    /// The expected position of the next column by name: columns are mostly read from left to right.
     expected: std::cell::Cell<usize>,
 }
 
@@ -294,12 +293,12 @@ enum RowOf<'a> {
     Postgres(&'a postgres::Row),
 }
 
-/// The names of the columns of one answer, asked of SQLite once and only when they are needed.
+/// The column names of a result, queried from SQLite once and only if needed.
 type Names = OnceCell<Vec<String>>;
 
-/// Names a column: by the name that the statement gives it, or by its place, counted from 0.
+/// A column: by its name in the statement, or by its position, counted from 0.
 pub trait ColumnIndex {
-    /// Its place in `row`.
+    /// Its position in `row`.
     fn place_in(&self, row: &Row<'_>) -> Result<usize>;
 }
 
@@ -324,7 +323,7 @@ impl ColumnIndex for &str {
     }
 }
 
-/// What is read from a row; derived for a struct, every field has the column of its name.
+/// A value made from a row. For structs it can be derived: each field is the column of the same name.
 pub trait FromRow: Sized {
     fn from_row(row: &Row<'_>) -> Result<Self>;
 }
@@ -350,7 +349,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The text in the column at `index`, without a copy; for readings of very many rows.
+    /// The text in the column at `index`, without a copy; for very many rows.
     pub fn text(&self, index: usize) -> Result<&str> {
         match self.cell(index)? {
             Value::Text(Cow::Borrowed(text)) => Ok(text),
@@ -365,7 +364,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// All values.
     pub(super) fn cells(&self) -> Result<Vec<Value<'_>>> {
         (0..self.width()).map(|index| self.cell(index)).collect()
     }

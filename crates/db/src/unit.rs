@@ -1,4 +1,4 @@
-//! A closure on its way to a database thread, and its answer on the way back.
+//! A closure sent to a database thread, and its result on the way back.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{Error, Result, Tx};
 
-/// What a closure needs of its transaction.
+/// The access that a closure needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TxAccess {
     Read,
@@ -15,18 +15,17 @@ pub(super) enum TxAccess {
     Claim,
 }
 
-/// What the caller receives.
 pub(super) enum UnitAnswer<T> {
     Done(Result<T>),
     Panicked(Box<dyn Any + Send>),
 }
 
-/// A unit of work whose types are forgotten, so that the threads need no generics.
+/// A unit of work without generic types, for the threads.
 pub(super) trait Unit: Send {
     fn access(&self) -> TxAccess;
     /// Runs the closure; its value is kept until [`Unit::answer`]. A panic counts as an error.
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()>;
-    /// Sends the kept value, or `outcome`'s error, to the caller.
+    /// Sends the kept value, or the error in `outcome`, to the caller.
     fn answer(self: Box<Self>, outcome: Result<()>);
 }
 
@@ -79,7 +78,7 @@ where
             (Err(error), _) => UnitAnswer::Done(Err(error)),
             (Ok(()), _) => UnitAnswer::Done(Err(Error::Closed)),
         };
-        // The caller may have gone away; what was committed stays committed.
+        // The caller may be gone; committed work stays committed.
         let _ = self.reply.send(answer);
     }
 }

@@ -1,4 +1,4 @@
-//! Values on their way into a statement, and cells on their way out of a row.
+//! Parameters of statements, and cells of rows.
 
 use std::borrow::Cow;
 
@@ -14,11 +14,11 @@ use stdx::time::Timestamp;
 pub enum Value<'a> {
     /// SQL NULL.
     Null,
-    /// Any whole number, and flags as 0 and 1.
+    /// An integer; flags are 0 and 1.
     Int(i64),
-    /// A fraction.
+    /// A floating point number.
     Real(f64),
-    /// Text; a NUL in it is dropped, because PostgreSQL cannot store one.
+    /// Text without NUL, which PostgreSQL cannot store.
     Text(Cow<'a, str>),
 }
 
@@ -49,9 +49,8 @@ impl Value<'_> {
     }
 }
 
-/// Anything that can be a parameter.
+/// A type that can be a parameter.
 pub trait ToValue {
-    /// This as a parameter.
     fn to_value(&self) -> Value<'_>;
 }
 
@@ -117,7 +116,7 @@ impl ToValue for Timestamp {
     }
 }
 
-/// As text that both languages can be made of later.
+/// As text in the stored form, which has both languages.
 impl ToValue for Phrase {
     fn to_value(&self) -> Value<'_> {
         Value::Text(Cow::Owned(self.to_stored().replace('\0', "")))
@@ -142,15 +141,15 @@ impl<T: ToValue + ?Sized> ToValue for &T {
     }
 }
 
-/// Anything that can be read from a cell.
+/// A type that can be read from a cell.
 pub trait FromCell: Sized {
     /// What is expected, for the error message.
     const WANTED: &'static str;
 
-    /// The value, or `None` if the cell holds something else.
+    /// The value, or `None` if the cell contains something else.
     fn from_cell(cell: &Value<'_>) -> Option<Self>;
 
-    /// The value, or an error that names the column.
+    /// The value, or an error with the position of the column.
     fn read(cell: &Value<'_>, column: usize) -> Result<Self> {
         Self::from_cell(cell).ok_or_else(|| Error::Unexpected {
             column,
@@ -204,8 +203,8 @@ impl FromCell for String {
     }
 }
 
-/// Lets types that can be parsed be read from a column of text: `from_text!(State = "a state")`. A text that means
-/// nothing is an error that says what was wanted.
+/// Implements [`FromCell`] for types that can be parsed from text: `from_text!(State = "a state")`. A text that cannot
+/// be parsed is an error.
 #[macro_export]
 macro_rules! from_text {
     ($($kind:ty = $wanted:literal)+) => {$(
@@ -223,17 +222,16 @@ macro_rules! from_text {
 macro_rules! from_code {
     ($($kind:ident = $wanted:literal)+) => {$(
         impl $kind {
-            /// The number in the database.
             pub const fn code(self) -> i64 {
                 self as i64
             }
 
-            /// The one with this number.
+            /// The word with this number in the database.
             pub fn from_code(code: i64) -> Option<Self> {
                 Self::ALL.get(usize::try_from(code).ok()?).copied()
             }
 
-            /// The one with this word or number.
+            /// Parses a word or a number.
             pub fn parse(text: &str) -> Result<Self, <Self as std::str::FromStr>::Err> {
                 let by_code = || text.parse().ok().and_then(Self::from_code);
                 text.parse().or_else(|unknown| by_code().ok_or(unknown))
@@ -261,7 +259,7 @@ impl<T: FromCell> FromCell for Option<T> {
     }
 }
 
-/// One owned value of a row, for copying tables.
+/// An owned value of a row, for copying tables.
 impl FromCell for Value<'static> {
     const WANTED: &'static str = "a value";
     fn from_cell(cell: &Value<'_>) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! What a job may reach beyond the open internet: the entries of `allow_private`.
+//! Addresses beyond the public internet that a job may connect to: the entries of `allow_private`.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use url::Host;
 
 use super::ranges::range;
 
-/// What a job may reach beyond the open internet: `allow_private = ["127.0.0.1", "10.0.0.0/8", "intra.example:8080"]`.
+/// Addresses beyond the public internet that a job may connect to: `allow_private = ["127.0.0.1", "10.0.0.0/8",
+/// "intra.example:8080"]`.
 ///
 /// An entry is an address, a range, a host name or `*.name`, each with an optional port.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -29,12 +30,12 @@ enum What {
     Below(String),
 }
 
-/// An `allow_private` entry that cannot be read.
+/// An invalid `allow_private` entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnEntry(String);
 
 impl NotAnEntry {
-    /// What is wrong, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         phrase!(
             "`{entry}` is not an address, a range such as 10.0.0.0/8, a host name or one of these with :port",
@@ -47,12 +48,12 @@ impl NotAnEntry {
 stdx::error_in_english!(NotAnEntry);
 
 impl AllowPrivate {
-    /// Nothing beyond the open internet.
+    /// Only the public internet.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Reads the entries of an `allow_private` list.
+    /// Parses the entries of an `allow_private` list.
     pub fn parse<S: AsRef<str>>(entries: &[S]) -> Result<Self, NotAnEntry> {
         let mut read =
             entries.iter().map(|entry| AllowRule::parse(entry.as_ref())).collect::<Result<Vec<_>, _>>()?;
@@ -61,7 +62,7 @@ impl AllowPrivate {
         Ok(Self(read.into()))
     }
 
-    /// The entries that hold for `port`, without their ports: what a resolver, which sees no port, can decide by.
+    /// The entries that apply to `port`, without their ports, for a resolver, which knows no port.
     pub(super) fn for_port(&self, port: u16) -> Self {
         if self.0.iter().all(|entry| entry.port.is_none()) {
             return self.clone();

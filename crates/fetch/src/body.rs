@@ -1,4 +1,4 @@
-//! A response body as it arrives: decoded, counted and timed, so that no limit is passed before we know.
+//! A response body while it is read: decoded, counted and timed, so that every limit is enforced early.
 
 use std::io;
 use std::pin::Pin;
@@ -36,7 +36,7 @@ enum BodySource {
 }
 
 impl Body {
-    /// Prepares to read the body of `response`, whose fetch has spent some of its time already.
+    /// Prepares to read the body of `response`; `spent` is the time already used by the fetch.
     pub(super) async fn open(
         response: reqwest::Response,
         head: &Head,
@@ -70,7 +70,7 @@ impl Body {
         Ok(body)
     }
 
-    /// The next piece, or `None` at the end.
+    /// The next chunk, or `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         const PIECE: usize = 32 * 1024;
         let piece = match &mut self.source {
@@ -109,7 +109,7 @@ impl Body {
         Ok(())
     }
 
-    /// Time that passed for reasons of our own and is not held against the server.
+    /// Excludes time from the limits that we have spent ourselves.
     pub(super) fn excuse(&mut self, waited: Duration) {
         self.meter.excuse(waited);
     }
@@ -117,8 +117,7 @@ impl Body {
 
 /// Undoes `codings`, the last one first.
 ///
-/// What comes out between two codings is limited as well: it could unpack to nothing for hours without ever
-/// giving the clock a chance to be looked at.
+/// The data between two codings is limited, too: it could decode to nothing for hours, during which no timer would run.
 async fn open_all(
     wire: coding::BufReader,
     mut codings: Vec<Coding>,
@@ -136,7 +135,7 @@ async fn open_all(
     Ok(Box::pin(input))
 }
 
-/// Watches the clock while a body arrives.
+/// Enforces the time limits while a body is read.
 struct Meter {
     deadline: Instant,
     window_ends: Instant,
@@ -157,7 +156,7 @@ impl Meter {
         }
     }
 
-    /// Runs `work` for as long as the body keeps its pace.
+    /// Runs `work` within the time and speed limits.
     async fn watch<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
         let mut work = std::pin::pin!(work);
         loop {
@@ -191,14 +190,14 @@ impl Meter {
     }
 }
 
-/// The body as it travels, counted as the decoder takes it.
+/// The encoded body, counted as the decoder reads it.
 struct Counted<R> {
     inner: R,
     wire: Arc<AtomicU64>,
     limit: u64,
 }
 
-/// The undecoded body is larger than the decoded one may be.
+/// The encoded body is larger than the decoded one may be.
 #[derive(Debug, thiserror::Error)]
 #[error("the compressed body is too large")]
 pub(super) struct WireTooBig(pub(super) u64);

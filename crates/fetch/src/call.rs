@@ -1,6 +1,6 @@
-//! One request to a service, sent once and nowhere else: an answer, or the knowledge of whether it can have arrived.
+//! A request to an API that is sent exactly once: the answer, or whether the request may have arrived.
 //!
-//! For channels and model providers, whose requests are not to be repeated, redirected or put off behind their back.
+//! For channels and model providers, whose requests must not be repeated, redirected or delayed unnoticed.
 
 use std::time::Duration;
 
@@ -16,37 +16,35 @@ use stdx::phrase::Phrase;
 use stdx::text;
 use stdx::time::Clock;
 
-/// What a service answered.
+/// The answer of a service.
 #[derive(Clone, Debug, Default)]
 pub struct ApiReply {
-    /// The HTTP status.
     pub status: u16,
-    /// All response headers.
     pub headers: HeaderMap,
-    /// The body, as much of it as came in time and was wanted.
+    /// The body, up to the limits of time and size.
     pub body: Bytes,
-    /// Why the body ends early, if it does; what was not wanted is not missed.
+    /// Why the body is incomplete; `None` if it only exceeded `max_bytes`.
     pub cut: Option<Phrase>,
-    /// How long it asks us to wait.
+    /// The delay that it asks for.
     pub retry_after: Option<Duration>,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoAnswer {
-    /// What went wrong, for people.
+    /// In words.
     pub why: Phrase,
-    /// Whether the service may have the request all the same.
+    /// Whether the service may have received the request nevertheless.
     pub may_have_arrived: bool,
 }
 
 impl ApiReply {
-    /// Whether the status is one of success.
+    /// Whether the status is 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The beginning of the body as text; of a web page, which proxies send in place of an answer, its title.
+    /// The beginning of the body as text; for a web page, which proxies send as an error, its title.
     pub fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.body[..self.body.len().min(4096)]).into_owned();
         page_title(&text).map(str::to_owned).unwrap_or(text)
@@ -61,15 +59,15 @@ fn page_title(text: &str) -> Option<&str> {
     (!title.is_empty()).then_some(title)
 }
 
-/// What somebody else wrote, on one short line and without our secrets, which some servers repeat.
+/// Text from outside on one short line, with secrets redacted, since some servers repeat them.
 pub fn quote(words: &str, columns: usize) -> String {
-    // The secrets go before it is cut: half a secret would not be recognised.
+    // Redact before cutting: half a secret would not be recognised.
     text::shorten(&redact(&text::one_line(words)), columns)
 }
 
-/// Sends `request` and reads its answer within `timeout`, `max_bytes` of the body at most; no redirect is followed.
+/// Sends `request` and reads its answer within `timeout` and up to `max_bytes`, without following redirects.
 ///
-/// Take `client` from [`super::Clients::client_for`], which judges the address.
+/// Take `client` from [`super::Clients::client_for`], which checks the address.
 pub async fn call(
     client: &reqwest::Client,
     request: reqwest::Request,

@@ -1,4 +1,4 @@
-//! Turns what went wrong inside the HTTP client into our words, without addresses that may hold secrets.
+//! Converts errors of the HTTP client into our own, without addresses, which may contain secrets.
 
 use std::error::Error as StdError;
 use std::io;
@@ -14,7 +14,7 @@ use super::error::Error;
 use super::guard::Denied;
 use super::limits::{Limits, Size};
 
-/// The error that `error` means for a request to `host`.
+/// Converts an error of a request to `host`.
 pub(super) fn from_client(error: &reqwest::Error, host: &str) -> Error {
     let host = host.to_owned();
     if let Some(denied) = find::<Denied>(error) {
@@ -51,7 +51,7 @@ pub(super) fn from_client(error: &reqwest::Error, host: &str) -> Error {
     Error::Broken { host, why: deepest(error) }
 }
 
-/// The error that `error` means while a decoded body from `host` is read.
+/// Converts an error while reading a decoded body from `host`.
 pub(super) fn from_body(error: &io::Error, host: &str) -> Error {
     if let Some(WireTooBig(limit)) = find(error) {
         return Error::TooBig { limit: Size::Wire(*limit) };
@@ -76,7 +76,7 @@ pub(super) fn from_body(error: &io::Error, host: &str) -> Error {
     Error::Broken { host: host.to_owned(), why }
 }
 
-/// The error that a content coding of `host` means.
+/// Converts an error in a content coding of `host`.
 pub(super) fn from_coding(bad: &BadCoding, host: &str) -> Error {
     match bad {
         BadCoding::Unknown(_) | BadCoding::Mismatch => {
@@ -87,19 +87,19 @@ pub(super) fn from_coding(bad: &BadCoding, host: &str) -> Error {
     }
 }
 
-/// The library tells it in words only.
+/// The library reports it only as text.
 fn is_zstd_window(error: &io::Error) -> bool {
     error.to_string().contains("too much memory")
 }
 
-/// The innermost cause in words, on one line; never an address, which may hold secrets.
+/// The innermost cause in words, on one line; never an address, which may contain secrets.
 pub(super) fn deepest(error: &(dyn StdError + 'static)) -> Phrase {
     let mut last = error;
     while let Some(next) = inner(last) {
         last = next;
     }
     match last.downcast_ref::<reqwest::Error>() {
-        // It would name the address; its kind says enough.
+        // Its text contains the address; the kind is enough.
         Some(client) if client.is_timeout() => phrase!("too slow", "時間がかかりすぎです"),
         Some(client) if client.is_builder() => {
             phrase!("the request cannot be made", "リクエストを作れません")
@@ -109,7 +109,7 @@ pub(super) fn deepest(error: &(dyn StdError + 'static)) -> Phrase {
     }
 }
 
-/// What the system or a library says. What people meet most often has words of ours; the rest stays as it is.
+/// An error of the system or a library in words. The frequent ones are translated; others keep their own text.
 pub fn in_words(error: &(dyn StdError + 'static)) -> Phrase {
     let words = match error.downcast_ref::<io::Error>() {
         Some(system) if system.raw_os_error().is_some() => system.kind().to_string(),
@@ -159,7 +159,7 @@ fn tls_in_words(error: &rustls::Error) -> Phrase {
     }
 }
 
-/// The first error of type `T` among the causes of `error`.
+/// The first error of type `T` in the chain of causes of `error`.
 fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -171,7 +171,7 @@ fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
     None
 }
 
-/// The cause of `error`; what an I/O error carries counts, although it does not call it its source.
+/// The cause of `error`, including the inner error of an I/O error, which is not its `source`.
 fn inner<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
     if let Some(carried) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         return Some(carried);

@@ -1,6 +1,6 @@
-//! The factory of HTTP clients: one TLS configuration, guarded names, no proxies from the environment, no cookies.
+//! Creates HTTP clients: one TLS configuration, guarded DNS, no proxies from the environment, no cookies.
 //!
-//! `llm` and `channel` take their clients from here too, so that the guard holds for them as well.
+//! `llm` and `channel` use these clients, too, so that the guard applies to them.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,25 +20,25 @@ use super::error::Error;
 use super::guard::{self, AllowPrivate};
 use super::tls;
 
-/// Name look-ups at the same time; each holds a thread.
+/// DNS lookups at the same time; each blocks a thread.
 const LOOK_UPS: usize = 64;
-/// Clients kept, one pair per distinct `allow_private` set; configurations have a handful.
+/// Cached clients: one pair for each `allow_private` set, of which configs have few.
 const CLIENTS: usize = 64;
-/// More than the limit that we tell people, so that it is ours that is hit first and named.
+/// Higher than our documented limit, so that ours is reached first and reported.
 const HTTP2_HEADERS: u32 = 256 * 1024;
-/// A connection that nobody used for this long is closed, before the five seconds after which many servers do.
+/// Idle connections are closed after this time; many servers do so after five seconds.
 const IDLE: Duration = Duration::from_secs(4);
 
-/// How clients are made.
+/// The settings of clients.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
     /// The `User-Agent` header, with a way to reach the operator.
     pub user_agent: String,
-    /// A PEM file of further authorities to trust.
+    /// A PEM file of further certificate authorities to trust.
     pub extra_ca: Option<PathBuf>,
-    /// A proxy to use for everything; names are then resolved, and judged, by the proxy.
+    /// A proxy for all requests; it resolves names, and has to check them, itself.
     pub proxy: Option<Url>,
-    /// Where names are looked up.
+    /// How names are resolved.
     pub names: Names,
 }
 
@@ -49,30 +49,30 @@ impl Default for ClientConfig {
     }
 }
 
-/// Where names are looked up.
+/// How names are resolved.
 #[derive(Debug, Clone, Default)]
 pub enum Names {
-    /// The machine's resolver.
+    /// The system's resolver.
     #[default]
     System,
     /// A fixed table; other names do not exist.
     Fixed(Arc<HashMap<String, Vec<IpAddr>>>),
 }
 
-/// Hands out HTTP clients; cheap to clone.
+/// Creates HTTP clients; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Clients(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     config: ClientConfig,
-    /// Made with the first client: the machine's certificates are hundreds of files, and most commands fetch nothing.
+    /// Created with the first client: the system's certificates are hundreds of files, and most commands fetch nothing.
     tls: OnceLock<rustls::ClientConfig>,
     look_ups: Arc<Semaphore>,
     made: Mutex<HashMap<AllowPrivate, Pair>>,
 }
 
-/// Two clients for one `allow_private` set: one keeps connections, the other closes them after use.
+/// The clients for one `allow_private` set: one keeps connections open, the other closes them after use.
 #[derive(Debug, Clone)]
 struct Pair {
     keeping: reqwest::Client,
@@ -80,7 +80,7 @@ struct Pair {
 }
 
 impl Clients {
-    /// Prepares the factory; a configuration that makes no client fails here.
+    /// Creates the factory; fails if the settings are invalid.
     pub fn new(config: ClientConfig) -> Result<Self, Error> {
         let is_plain = config.extra_ca.is_none()
             && config.proxy.is_none()
@@ -102,22 +102,22 @@ impl Clients {
         Ok(self.0.tls.get_or_init(|| made).clone())
     }
 
-    /// The TLS configuration for a mail server; `ca_file` names a PEM file with an authority to trust besides.
+    /// The TLS configuration for a mail server; `ca_file` is a PEM file of a further authority to trust.
     pub fn mail_tls(&self, ca_file: Option<&Path>) -> Result<rustls::ClientConfig, Error> {
         let mut config = if ca_file.is_some() { tls::config(ca_file)? } else { self.tls()? };
         config.alpn_protocols.clear();
         Ok(config)
     }
 
-    /// A client for requests to `url`, which is judged first; one that follows no redirects and decodes nothing.
+    /// A client for requests to `url`, which is checked first; it follows no redirects and decodes nothing.
     ///
-    /// Ask again for every address: the client's own guard sees names only, not literal addresses or ports.
+    /// Call it for every address: the client's own guard sees only names, no literal addresses or ports.
     pub fn client_for(&self, url: &Url, allow: &AllowPrivate) -> Result<reqwest::Client, Error> {
         guard::check_url(url, allow)?;
         self.pick(url, allow, true)
     }
 
-    /// The addresses of `host`, judged like any other: for those who speak another protocol than HTTP.
+    /// Resolves `host` and checks the addresses, for protocols other than HTTP.
     pub async fn resolve(
         &self,
         host: &str,
@@ -142,7 +142,7 @@ impl Clients {
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
-    /// The client for an address that has been judged.
+    /// The client for an address that was checked.
     pub(super) fn pick(&self, url: &Url, allow: &AllowPrivate, keep: bool) -> Result<reqwest::Client, Error> {
         let allow = allow.for_port(url.port_or_known_default().unwrap_or(80));
         let mut made = self.0.made.lock();
@@ -199,7 +199,7 @@ fn setup(error: &reqwest::Error) -> Error {
     Error::Setup { why: super::cause::deepest(error) }
 }
 
-/// Looks names up and refuses those that lead where we may not go.
+/// Resolves names and rejects those with addresses that are not allowed.
 #[derive(Debug, Clone)]
 struct Guarded {
     names: Names,
@@ -230,7 +230,7 @@ impl Guarded {
         let found = match &self.names {
             Names::Fixed(table) => table.get(host.trim_end_matches('.')).cloned().unwrap_or_default(),
             Names::System => {
-                // The permit lives as long as the thread does its work, even if nobody waits for it any more.
+                // The permit is released when the thread has finished, even if nobody waits for the result any more.
                 let permit = Arc::clone(&self.look_ups).acquire_owned().await.map_err(io::Error::other)?;
                 let host = host.to_owned();
                 tokio::task::spawn_blocking(move || {

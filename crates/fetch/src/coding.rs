@@ -1,7 +1,7 @@
-//! Content codings: gzip, deflate, br and zstd, each opened with a look at its first bytes.
+//! Content codings: gzip, deflate, br and zstd, each checked by its first bytes.
 //!
-//! What servers really send is met half-way: `deflate` with or without its zlib wrapper, gzip in several members or
-//! with rubbish behind the last one. What does not match its declaration, or would cost memory, is refused.
+//! Common deviations are accepted: `deflate` with or without its zlib wrapper, gzip with several members or with
+//! garbage after the last one. A body that does not match its declaration, or needs too much memory, is rejected.
 
 use std::io::{self, Cursor};
 use std::pin::Pin;
@@ -21,15 +21,15 @@ pub(super) type Reader = Pin<Box<dyn AsyncRead + Send>>;
 /// An encoded stream.
 pub(super) type BufReader = Pin<Box<dyn AsyncBufRead + Send>>;
 
-/// What we tell servers that we read.
+/// The `Accept-Encoding` of our requests.
 pub(super) const ACCEPTED: &str = "gzip, br, zstd, deflate";
 
-/// Codings on top of each other that we undo; honest servers use one.
+/// The most codings applied on top of each other; normal servers use one.
 const STACKED: usize = 3;
-/// The largest window of zstd that HTTP allows is 8 MiB (RFC 9659).
+/// HTTP allows zstd windows of up to 8 MiB (RFC 9659).
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// A content coding that we undo.
+/// A supported coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
     Gzip,
@@ -38,7 +38,7 @@ pub(super) enum Coding {
     Zstd,
 }
 
-/// A coding that we do not undo.
+/// An unsupported or broken coding.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BadCoding {
     Unknown(String),
@@ -51,7 +51,7 @@ impl BadCoding {
     pub(super) fn phrase(&self) -> Phrase {
         match self {
             BadCoding::Unknown(word) => phrase!(
-                "its content coding `{word}` is not one we asked for",
+                "its content coding `{word}` was not requested",
                 "要求していない圧縮方式 `{word}` です"
             ),
             BadCoding::TooMany(most) => {
@@ -69,9 +69,9 @@ impl BadCoding {
 
 stdx::error_in_english!(BadCoding);
 
-/// The codings of a response in the order they were applied.
+/// The codings of a response in the order in which they were applied.
 ///
-/// Words that are no codings at all (`utf-8`, `none`) are mistakes of servers and mean nothing.
+/// Ignores words that are no codings at all (`utf-8`, `none`): a common mistake of servers.
 pub(super) fn listed(values: GetAll<'_, HeaderValue>) -> Result<Vec<Coding>, BadCoding> {
     let mut codings = Vec::new();
     for value in values {
@@ -92,7 +92,7 @@ pub(super) fn listed(values: GetAll<'_, HeaderValue>) -> Result<Vec<Coding>, Bad
     if codings.len() > STACKED { Err(BadCoding::TooMany(STACKED)) } else { Ok(codings) }
 }
 
-/// Opens `input` as `coding`; an empty body is an empty body in any coding.
+/// Decodes `input`; an empty body is valid in any coding.
 pub(super) async fn open(mut input: BufReader, coding: Coding) -> io::Result<Reader> {
     let mut start = [0_u8; 2];
     let mut known = 0;
@@ -127,12 +127,12 @@ fn is_zlib(start: &[u8]) -> bool {
     matches!(start, [first, second] if first & 0x0f == 8 && u16::from_be_bytes([*first, *second]) % 31 == 0)
 }
 
-/// The extension of brotli that allows windows up to 1 GiB; HTTP does not allow it, but the decoder would.
+/// The brotli extension for windows of up to 1 GiB; HTTP does not allow it, but the decoder would.
 fn is_large_window(first: u8) -> bool {
     first & 0x7f == 0x11
 }
 
-/// Gzip members one after the other; what does not look like a further member is ignored.
+/// Decodes successive gzip members; anything else after a member is ignored.
 struct Members {
     current: Option<GzipDecoder<BufReader>>,
 }

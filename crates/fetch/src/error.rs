@@ -1,4 +1,4 @@
-//! Why a fetch did not bring what was asked for; each variant is what the caller does next.
+//! Why a fetch failed; each variant is what the caller does next.
 
 use std::time::Duration;
 
@@ -7,102 +7,66 @@ use stdx::phrase::Phrase;
 
 use super::limits::{Pace, Size, span_phrase};
 
-/// A fetch that brought nothing. Texts are for people and never carry a secret.
+/// A failed fetch. Its texts are for people and contain no secrets.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Come back after the span: the host asked for it, or it keeps failing.
-    Later {
-        /// The host that is paused.
-        host: String,
-        /// How long to wait before the next try.
-        after: Duration,
-        /// What made us wait.
-        why: Why,
-    },
-    /// The server answered and will not hand it out.
-    Refused {
-        /// The HTTP status.
-        status: u16,
-    },
-    /// The page is not there (404); it may come back.
+    /// Try again later: the host asked for it, or it keeps failing.
+    Later { host: String, after: Duration, why: Why },
+    /// The server does not allow access.
+    Refused { status: u16 },
+    /// Not found (404); it may come back.
     NotFound,
-    /// The page was removed for good (410): stop asking.
+    /// Removed for good (410): stop requesting it.
     Gone,
-    /// The address guard does not let us go there.
+    /// Not allowed by the address guard.
     Blocked {
-        /// The host or address that was asked for.
+        /// The host or address.
         target: Phrase,
-        /// Which rule refuses it.
+        /// The rule that forbids it.
         why: Phrase,
-        /// The `allow_private` entry that would allow it, if one can.
+        /// The `allow_private` entry that would allow it, if any.
         allow: Option<String>,
     },
-    /// More than we take.
-    TooBig {
-        /// The limit that was hit.
-        limit: Size,
-    },
-    /// Slower than we wait.
-    TooSlow {
-        /// The limit that was hit.
-        limit: Pace,
-    },
-    /// The chain of redirects is longer than we follow.
-    TooManyRedirects {
-        /// The limit that was hit.
-        limit: usize,
-    },
-    /// A redirect leads back to where the chain has been.
+    /// Larger than the limit.
+    TooBig { limit: Size },
+    /// Slower than the limit.
+    TooSlow { limit: Pace },
+    /// Too many redirects.
+    TooManyRedirects { limit: usize },
+    /// A redirect leads back to an address of the chain.
     RedirectLoop {
-        /// The host where the circle closes.
+        /// The host of that address.
         host: String,
     },
-    /// The certificate or the handshake is not acceptable.
-    BadTls {
-        /// The host we tried to reach.
-        host: String,
-        /// What is wrong with it.
-        why: Phrase,
-    },
-    /// The address, or one a redirect named, is not one we can fetch.
-    BadUrl {
-        /// What is wrong with it.
-        why: Phrase,
-    },
-    /// The name has no address.
+    /// The certificate or the TLS handshake is invalid.
+    BadTls { host: String, why: Phrase },
+    /// The address, or that of a redirect, is invalid or not supported.
+    BadUrl { why: Phrase },
+    /// The name cannot be resolved.
     Dns {
-        /// The name that was looked up.
         host: String,
-        /// What the resolver said.
+        /// The resolver's message.
         why: Phrase,
     },
-    /// No connection could be made.
     Connect {
-        /// The host we tried to reach.
         host: String,
-        /// What the system said.
+        /// The system's message.
         why: Phrase,
     },
-    /// What came is not HTTP, or ended too early, or does not decode.
-    Broken {
-        /// The host that answered.
-        host: String,
-        /// What is wrong with the answer.
-        why: Phrase,
-    },
-    /// Our own disk did not take what was fetched.
+    /// The answer is not HTTP, ends too early, or cannot be decoded.
+    Broken { host: String, why: Phrase },
+    /// The local disk failed.
     Disk(std::io::Error),
-    /// The HTTP client could not be set up.
+    /// The HTTP client could not be created.
     Setup { why: Phrase },
 }
 
-/// What made us leave a host alone.
+/// Why a host is paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// It answered with this status.
     Status(u16),
-    /// It answered with this status and said itself how long to wait (`Retry-After`).
+    /// It answered with this status and a delay (`Retry-After`).
     Asked(u16),
     /// It could not be reached, or did not answer in time.
     Unreachable,
@@ -122,7 +86,7 @@ impl Why {
         }
     }
 
-    /// What 429 or 503 means, with the wait that its host named.
+    /// The error for 429 or 503 with the delay that the host asked for.
     pub(super) fn of_busy(status: u16, retry_after: Option<Duration>) -> Self {
         match retry_after {
             Some(wait) if !wait.is_zero() => Why::Asked(status),
@@ -132,12 +96,12 @@ impl Why {
 }
 
 impl Error {
-    /// Whether only another config ends it: trying again changes nothing.
+    /// Whether only a changed config helps: a retry would fail, too.
     pub fn needs_config(&self) -> bool {
         matches!(self, Error::Blocked { .. } | Error::BadUrl { .. })
     }
 
-    /// Whether the same request may succeed later without anybody changing anything.
+    /// Whether the same request may succeed later without any change.
     pub fn is_retryable(&self) -> bool {
         match self {
             Error::Later { .. }
@@ -159,7 +123,7 @@ impl Error {
         }
     }
 
-    /// Whether a server may have seen the request; `false` means that it certainly did not.
+    /// Whether a server may have received the request; `false` if it certainly has not.
     pub fn may_have_been_received(&self) -> bool {
         match self {
             Error::Blocked { .. }
@@ -173,7 +137,7 @@ impl Error {
         }
     }
 
-    /// How long to wait before the next try, when the host or our back-off says so.
+    /// How long to wait before the next attempt, if the host or our back-off says so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Error::Later { after, .. } => Some(*after),
@@ -181,7 +145,7 @@ impl Error {
         }
     }
 
-    /// The HTTP status behind the error, if a status caused it.
+    /// The HTTP status that caused the error, if any.
     pub fn status(&self) -> Option<u16> {
         match self {
             Error::Refused { status }
@@ -215,7 +179,7 @@ impl Error {
         }
     }
 
-    /// What happened, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             Error::Later { host, after, why } => why.phrase(host, *after),
@@ -276,7 +240,7 @@ impl Error {
         }
     }
 
-    /// What happened in one line, and what to write into the config if that is the way out.
+    /// On one line, with the config entry that would allow it, if any.
     pub fn describe(&self) -> Phrase {
         match (self, self.hint()) {
             (Error::Blocked { .. }, Some(hint)) => self.with_hint(hint),
@@ -284,7 +248,7 @@ impl Error {
         }
     }
 
-    /// What happened, and what to do about it if that is known.
+    /// With a hint what to do, if there is one.
     pub fn with_its_hint(&self) -> Phrase {
         self.hint().map_or_else(|| self.phrase(), |hint| self.with_hint(hint))
     }
@@ -293,7 +257,7 @@ impl Error {
         phrase!("{error} ({hint})", "{error}（{hint}）", error = self.phrase())
     }
 
-    /// What the user can do about it, as the text of a `hint:` line.
+    /// What the user can do about it, for a `hint:` line.
     pub fn hint(&self) -> Option<Phrase> {
         match self {
             Error::Blocked { allow: Some(entry), .. } => Some(phrase!(
@@ -354,10 +318,10 @@ mod tests {
             Error::Disk(std::io::ErrorKind::StorageFull.into()),
             Error::Setup { why: why() },
         ] {
-            for said in [Some(error.phrase()), error.hint(), Some(error.describe())].into_iter().flatten() {
-                let shown = japanese.phrase(&Phrase::from_stored(&said.to_stored()));
-                assert_eq!(shown, japanese.phrase(&said));
-                assert!(!shown.is_ascii() && said != shown, "{shown}");
+            for phrase in [Some(error.phrase()), error.hint(), Some(error.describe())].into_iter().flatten() {
+                let shown = japanese.phrase(&Phrase::from_stored(&phrase.to_stored()));
+                assert_eq!(shown, japanese.phrase(&phrase));
+                assert!(!shown.is_ascii() && phrase != shown, "{shown}");
             }
         }
         let later = Error::Later { host: host(), after: second * 90, why: Why::Status(503) };

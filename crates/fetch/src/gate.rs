@@ -1,4 +1,4 @@
-//! The gate in front of every request: a turn at the host, a place in the whole, and the memory of how it went.
+//! Admits requests: by the limits of the host, by the total limit, and depending on the host's health.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use super::error::Error;
 use super::polite::{Admission, HostAnswer, HostState, Manners};
 use stdx::time::Clock;
 
-/// Hosts remembered at once; beyond it, those that are at rest are forgotten.
+/// Hosts in memory; if there are more, those without a pause are dropped first.
 const HOSTS: usize = 20_000;
-/// A second request this soon after the first makes it worth keeping the connection.
+/// A second request within this time makes it worthwhile to keep the connection open.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Lets requests through, host by host.
+/// Admits requests, host by host.
 #[derive(Debug)]
 pub(super) struct Gate {
     clock: Clock,
@@ -30,19 +30,19 @@ pub(super) struct Gate {
 struct Host {
     state: HostState,
     waiting: u32,
-    /// Wakes those who wait; most hosts never have any.
+    /// Wakes waiting requests; `None` for most hosts.
     freed: Option<Arc<Notify>>,
     next_start: Option<Instant>,
     last_start: Option<Instant>,
 }
 
-/// A request's turn; ends when dropped.
+/// The admission of one request; dropping it ends the request.
 #[derive(Debug)]
 pub(super) struct Pass {
     gate: Arc<Gate>,
     key: Box<str>,
     place: Option<OwnedSemaphorePermit>,
-    /// Whether others want this host too, so that its connection is worth keeping.
+    /// Whether the connection should be kept open for further requests to this host.
     pub(super) keep_connection: bool,
 }
 
@@ -51,9 +51,9 @@ impl Gate {
         Self { clock, hosts: Mutex::default(), places: Arc::new(Semaphore::new(at_once.max(1))) }
     }
 
-    /// Waits for a turn at the host of `url`, or says that it is to be left alone.
+    /// Waits until a request to the host of `url` may start, or fails if the host is paused.
     ///
-    /// The turn at the host comes before the place in the whole, so that a queue at one host takes no places.
+    /// The host comes first, so that requests waiting for one host do not use up the total limit.
     pub(super) async fn enter(self: &Arc<Self>, url: &Url, manners: &Manners) -> Result<Pass, Error> {
         let key: Box<str> = url.origin().ascii_serialization().into();
         let (mut pass, start_in) = self.take_turn(&key, url, manners).await?;
@@ -104,7 +104,7 @@ impl Gate {
         }
     }
 
-    /// Tells the host's health how a request went; answers how long it is left alone now.
+    /// Records the outcome of a request in the host's health; returns how long the host is paused now.
     fn record(&self, key: &str, outcome: HostAnswer) -> Option<Duration> {
         let mut hosts = self.hosts.lock();
         let host = hosts.get_mut(key)?;
@@ -139,14 +139,14 @@ impl Host {
         self.state.in_flight > 0 || self.waiting > 0
     }
 
-    /// Wakes one of those who wait, if there are any.
+    /// Wakes one waiting request, if there is one.
     fn wake_one(&self) {
         if let Some(freed) = self.freed.as_ref().filter(|_| self.waiting > 0) {
             freed.notify_one();
         }
     }
 
-    /// Books the next start; answers how long to wait for it and whether to keep the connection.
+    /// Schedules the next start; returns how long to wait for it and whether to keep the connection open.
     fn start(&mut self, manners: &Manners, now: Instant) -> (Duration, bool) {
         let start = self.next_start.map_or(now, |next| next.max(now));
         let keep = self.is_used() || self.last_start.is_some_and(|last| now.duration_since(last) < SOON);
@@ -158,7 +158,7 @@ impl Host {
 }
 
 impl Pass {
-    /// Tells the host's health how the request went; answers how long the host is left alone now.
+    /// Records the outcome of the request; returns how long the host is paused now.
     pub(super) fn record(&self, outcome: HostAnswer) -> Option<Duration> {
         self.gate.record(&self.key, outcome)
     }
@@ -170,7 +170,7 @@ impl Drop for Pass {
     }
 }
 
-/// Counts a request as waiting for as long as it waits.
+/// Counts a request as waiting until it is dropped.
 struct Queued<'a> {
     gate: &'a Gate,
     key: &'a str,
@@ -184,7 +184,7 @@ impl Drop for Queued<'_> {
     }
 }
 
-/// A number in 0..1 that differs between processes and calls.
+/// A random number in 0..1.
 fn jitter() -> f64 {
     f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
 }

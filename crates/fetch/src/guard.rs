@@ -1,8 +1,8 @@
-//! The address guard: which hosts we may connect to, decided before every hop and for every resolved address.
+//! The address guard: which hosts we may connect to, checked before every hop and for every resolved address.
 //!
-//! Only addresses that the open internet can reach are allowed, unless `allow_private` of the job names them.
-//! The address is judged as the `url` crate reads it, which is how it is dialled: octal, hexadecimal, short and
-//! full-width spellings have become plain addresses by then, so there is one spelling to judge.
+//! Only addresses of the public internet are allowed, unless `allow_private` of the job contains them.
+//! The address is checked as the `url` crate parses it, which is also how it is connected to: octal, hexadecimal, short
+//! and full-width spellings are normalised by then.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ pub use super::allow::{AllowPrivate, NotAnEntry};
 use super::error::Error;
 use super::ranges::{Reach, reach, special_phrase};
 
-/// Why an address or a host was refused, and what would allow it.
+/// Why an address or a host was rejected, and what would allow it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{target} is refused: {why}")]
 pub struct Denied {
@@ -23,7 +23,7 @@ pub struct Denied {
     pub target: Phrase,
     /// The rule, in words.
     pub why: Phrase,
-    /// The `allow_private` entry that would allow it, if one can.
+    /// The `allow_private` entry that would allow it, if any.
     pub allow: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl From<Denied> for Error {
     }
 }
 
-/// What is wrong with an address of another scheme.
+/// The error for an address with another scheme.
 pub(super) fn bad_scheme(url: &Url) -> Phrase {
     phrase!(
         "the scheme `{scheme}` is not http or https",
@@ -42,7 +42,7 @@ pub(super) fn bad_scheme(url: &Url) -> Phrase {
     )
 }
 
-/// Judges everything about `url` that can be judged without a resolver: scheme, port, and a literal address.
+/// Checks everything about `url` that does not need DNS: scheme, port, and a literal address.
 pub(super) fn check_url(url: &Url, allow: &AllowPrivate) -> Result<(), Error> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(Error::BadUrl { why: bad_scheme(url) });
@@ -78,10 +78,10 @@ pub(super) fn check_url(url: &Url, allow: &AllowPrivate) -> Result<(), Error> {
     }
 }
 
-/// Judges what `host` resolved to; `allow` holds for the port already.
+/// Checks the addresses of `host`; `allow` contains only entries that apply to the port.
 ///
-/// One refused address refuses the name: a public name that also points inside is an attack or a mistake.
-/// DNS64 networks show every IPv4 host through `64:ff9b::/96`, so there the address inside is what counts.
+/// One address that is not allowed rejects the name: a public name that also resolves to a private address is an attack
+/// or a mistake. DNS64 networks return every IPv4 host in `64:ff9b::/96`; there, the embedded address is checked.
 pub(super) fn check_resolved(host: &str, addresses: &[IpAddr], allow: &AllowPrivate) -> Result<(), Denied> {
     if allow.names_host(host) {
         return Ok(());
@@ -114,33 +114,29 @@ fn denied(target: &str, what: &'static str, address: IpAddr, entry: String) -> D
     Denied { target: target.into(), why, allow: Some(entry) }
 }
 
-/// Names that mean this machine whatever a resolver says (RFC 6761).
+/// Names that always mean this machine, whatever a resolver says (RFC 6761).
 pub(super) fn is_localhost(host: &str) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host);
     let last = host.rsplit('.').next().unwrap_or(host);
     last.eq_ignore_ascii_case("localhost")
 }
 
-/// What the guard thinks of an address.
+/// The decision of the guard about an address.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct GuardVerdict {
-    /// `allow` or `deny`.
     pub verdict: Ruling,
-    /// The reason, for people.
     pub why: Phrase,
 }
 
-/// The two verdicts.
+/// Whether we may connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ruling {
-    /// We would connect.
     Allow,
-    /// We would not.
     Deny,
 }
 
-/// The guard's opinion of `url` when names resolve as `resolve` says; touches no network.
+/// Decides about `url`, given the results of name resolution in `resolve`; uses no network.
 pub fn opinion(url: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPrivate) -> GuardVerdict {
     match judge(url, resolve, allow) {
         Ok(why) => GuardVerdict { verdict: Ruling::Allow, why },
@@ -174,11 +170,11 @@ fn judge(text: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPriva
     Ok(phrase!("every address of {host} may be reached", "{host} のどのアドレスにも接続できます"))
 }
 
-/// What localhost names resolve to.
+/// The addresses of localhost names.
 pub(super) const LOOPBACK: [IpAddr; 2] =
     [IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)];
 
-/// Ports of other protocols that an HTTP request could speak to by accident; the list browsers keep.
+/// Ports of other protocols that could misinterpret an HTTP request; the list of browsers.
 const BAD_PORTS: &[u16] = &[
     1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
     109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,

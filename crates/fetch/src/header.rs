@@ -1,4 +1,4 @@
-//! Readers of the HTTP headers that say where to go on and when: `Retry-After`, `Link`, dates.
+//! Parses HTTP headers: `Retry-After`, `Link`, dates.
 
 use std::time::{Duration, UNIX_EPOCH};
 use stdx::phrase;
@@ -10,10 +10,10 @@ use url::Url;
 use config::Secret;
 use stdx::time::Timestamp;
 
-/// No server makes us wait longer than this; a typo in a header must not silence a source for years.
+/// The longest wait that we accept from a server; a typo in a header must not stop a source for years.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long `Retry-After` (seconds or a date) asks us to wait from `now`, at most a day.
+/// The delay of `Retry-After` (seconds or a date) from `now`, at most a day.
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
@@ -24,14 +24,14 @@ pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     Some(wait.min(LONGEST_WAIT))
 }
 
-/// A date as HTTP writes it, in any of its three forms.
+/// A date in any of HTTP's three formats.
 pub fn http_date(text: &str) -> Option<Timestamp> {
     let at = httpdate::parse_http_date(text.trim()).ok()?;
     let millis = at.duration_since(UNIX_EPOCH).ok()?.as_millis();
     Some(Timestamp::from_millis(i64::try_from(millis).ok()?))
 }
 
-/// The secret, after `prefix`, as a header value that logs do not show; or why it cannot be one.
+/// The secret after `prefix` as a header value that is not logged, or why it is invalid as one.
 pub fn secret(secret: &Secret, prefix: &str) -> Result<HeaderValue, Phrase> {
     let revealed = secret.reveal().map_err(|missing| missing.phrase())?;
     let mut value = HeaderValue::from_str(&format!("{prefix}{}", revealed.expose()))
@@ -40,12 +40,12 @@ pub fn secret(secret: &Secret, prefix: &str) -> Result<HeaderValue, Phrase> {
     Ok(value)
 }
 
-/// The text of the first header of that name, if it is readable ASCII.
+/// The first header of that name, if it is visible ASCII.
 pub fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim).filter(|value| !value.is_empty())
 }
 
-/// The first target of a `Link` header (RFC 8288) that has the relation `rel`, resolved against `base`.
+/// The first target of a `Link` header (RFC 8288) with the relation `rel`, resolved against `base`.
 pub fn link(headers: &HeaderMap, base: &Url, rel: &str) -> Option<Url> {
     let values = headers.get_all(LINK).iter().filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
     values.flat_map(|value| split_outside_quotes(value, ',')).find_map(|part| {

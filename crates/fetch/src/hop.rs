@@ -1,4 +1,4 @@
-//! One hop of a fetch: the request that leaves, the wait for its answer, and what a failure says about the host.
+//! One hop of a fetch: its request, waiting for the answer, and what a failure means for the host's health.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::polite::HostAnswer;
 use super::redirect::Trail;
 use super::request::Request;
 
-/// The request of one hop: secrets only at home, conditions only where they belong.
+/// The request of one hop: secrets only for the first origin, validators only for their own resource.
 pub(super) fn outgoing(request: &Request, trail: &Trail, conditional: bool) -> reqwest::Request {
     let mut outgoing = reqwest::Request::new(request.method.clone(), trail.url.clone());
     let headers = outgoing.headers_mut();
@@ -28,7 +28,7 @@ pub(super) fn outgoing(request: &Request, trail: &Trail, conditional: bool) -> r
     outgoing
 }
 
-/// Waits for response headers within the limits.
+/// Waits for the response headers within the limits.
 pub(super) async fn in_time(
     sending: impl Future<Output = reqwest::Result<reqwest::Response>>,
     limits: &Limits,
@@ -49,7 +49,7 @@ pub(super) fn is_broken(answered: &Result<reqwest::Response, Error>) -> bool {
     matches!(answered, Err(Error::Broken { .. }))
 }
 
-/// What a failure before the headers says about the host's health.
+/// What a failure before the headers means for the host's health.
 pub(super) fn failure(error: &Error) -> Option<HostAnswer> {
     match error {
         Error::Connect { .. } | Error::Dns { .. } | Error::BadTls { .. } => Some(HostAnswer::Unreachable),
@@ -58,7 +58,7 @@ pub(super) fn failure(error: &Error) -> Option<HostAnswer> {
     }
 }
 
-/// The size of `headers` as HTTP/1.1 writes them.
+/// The size of `headers` in HTTP/1.1.
 pub(super) fn header_bytes(headers: &HeaderMap) -> usize {
     headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
 }

@@ -1,4 +1,4 @@
-//! Reaching the open web: one `Fetcher` for every request that follows configuration or content.
+//! HTTP access to the web: one `Fetcher` for all requests to addresses from the config or from content.
 //!
 //! ```text
 //! Request ─▶ guard ─▶ gate ─▶ client ─▶ headers ─▶ redirect? ─▶ unchanged? ─▶ body ─▶ Response
@@ -6,7 +6,7 @@
 //!   └──────────────────────────────────────────────────┘ every hop from the start
 //! ```
 //!
-//! Private addresses are refused, whatever name they hide behind, unless the caller allows them:
+//! Private addresses are rejected, whatever name resolves to them, unless the caller allows them:
 //!
 //! ```
 //! use tsuzuki_fetch::{AllowPrivate, guard};
@@ -68,25 +68,24 @@ use polite::HostAnswer;
 use redirect::Trail;
 use stdx::time::Clock;
 
-/// Bodies above [`LARGE`] that are collected in memory at the same time.
+/// Bodies above [`LARGE`] that are read into memory at the same time.
 const LARGE_AT_ONCE: usize = 4;
-/// From this size on a body needs one of those places.
+/// The size from which on a body counts as large.
 const LARGE: usize = 1024 * 1024;
-/// What is read of the page that comes with an error status.
+/// How much to read of the page of an error status.
 const ERROR_PAGE: usize = 64 * 1024;
-/// When to try again after a failure that says nothing about it.
+/// The delay after a failure if the server does not say.
 const USUAL_WAIT: Duration = Duration::from_secs(60);
 
-/// How a [`Fetcher`] behaves.
+/// The settings of a [`Fetcher`].
 #[derive(Debug, Clone)]
 pub struct FetchConfig {
-    /// How its clients are made.
     pub client: ClientConfig,
-    /// What a response may cost, unless the request says otherwise.
+    /// The default limits of a response.
     pub limits: Limits,
-    /// How hosts are treated, unless the request says otherwise.
+    /// The default limits of requests to a host.
     pub manners: Manners,
-    /// Requests under way at the same time, over all hosts; hanging ones count, so be generous.
+    /// Requests at the same time, over all hosts, including those that hang.
     pub at_once: usize,
 }
 
@@ -101,7 +100,7 @@ impl Default for FetchConfig {
     }
 }
 
-/// Fetches; cheap to clone, one per process.
+/// Fetches addresses; cheap to clone, one per process.
 #[derive(Debug, Clone)]
 pub struct Fetcher(Arc<Inner>);
 
@@ -122,16 +121,16 @@ struct Arrived {
     pass: Pass,
     limits: Limits,
     spent: Duration,
-    /// Whether it answers a question about our validators.
+    /// Whether the request was conditional.
     asked: bool,
-    /// How long its host is now left alone.
+    /// How long its host is paused now.
     pause: Option<Duration>,
-    /// Whether the host itself named that wait.
+    /// Whether the host asked for that delay.
     is_asked: bool,
 }
 
 impl Fetcher {
-    /// Prepares clients and limits.
+    /// Creates clients and limits.
     pub fn new(config: FetchConfig, clock: Clock) -> Result<Self, Error> {
         Ok(Self(Arc::new(Inner {
             clients: Clients::new(config.client)?,
@@ -143,12 +142,12 @@ impl Fetcher {
         })))
     }
 
-    /// What a response may cost, unless a request says otherwise.
+    /// The default limits of a response.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
     }
 
-    /// The factory of clients, for those who speak to an API in their own way.
+    /// Creates clients, for APIs with their own protocol.
     pub fn clients(&self) -> &Clients {
         &self.0.clients
     }
@@ -184,14 +183,14 @@ impl Fetcher {
         Ok(Response::Fetched(head, Saved { bytes }))
     }
 
-    /// Speaks to an API: every status is an answer, errors are only those of the way there.
+    /// Calls an API: every status is an answer, only transport failures are errors.
     pub async fn fetch_api(&self, request: &Request) -> Result<ApiAnswer, Error> {
         let arrived = Box::pin(self.arrive(request)).await?;
         let (head, body) = self.collect(arrived, request).await?;
         Ok(ApiAnswer { head, body })
     }
 
-    /// Follows redirects until an answer arrives; its body is still to come.
+    /// Follows redirects until an answer arrives, without reading its body.
     async fn arrive(&self, request: &Request) -> Result<Arrived, Error> {
         request.check()?;
         let inner = &*self.0;
@@ -207,7 +206,7 @@ impl Fetcher {
             let keep = pass.keep_connection && !request.once;
             let mut response = self.send(request, &trail, asked, limits, spent, keep).await;
             if keep && hop::is_broken(&response) {
-                // A kept connection may be closed by the server just as we use it; a new one tells the truth.
+                // The server may have closed the kept connection in the meantime; try again with a new one.
                 let spent = spent + started.elapsed();
                 response = self.send(request, &trail, asked, limits, spent, false).await;
             }
@@ -246,12 +245,12 @@ impl Fetcher {
             let pause = if is_own { None } else { pass.record(outcome) };
             tracing::debug!(host = head.final_url.host_str(), status = head.status, ?spent, "Answered");
             if head.status == 206 {
-                // We never ask for a range: taken for the whole, a part would make the rest look removed.
+                // We never request a range: a partial document would make the rest look removed.
                 let host = head.final_url.host_str().unwrap_or_default().to_owned();
                 return Err(Error::Broken {
                     host,
                     why: phrase!(
-                        "it sends a part that nobody asked for (206)",
+                        "it sent a part of the document that was not requested (206)",
                         "要求していない部分的な応答です（206）"
                     ),
                 });
@@ -283,7 +282,7 @@ impl Fetcher {
         hop::in_time(client.execute(hop::outgoing(request, trail, asked)), limits, spent, &trail.url).await
     }
 
-    /// Reads the body into memory; the page that comes with an error status only as far as it comes.
+    /// Reads the body into memory; that of an error status only up to [`ERROR_PAGE`].
     async fn collect(&self, arrived: Arrived, request: &Request) -> Result<(Head, Bytes), Error> {
         let Arrived { response, head, pass: _pass, limits, spent, .. } = arrived;
         if request.method == Method::HEAD || matches!(head.status, 204 | 304) {
@@ -324,7 +323,7 @@ impl Fetcher {
     }
 }
 
-/// Decides by status and validators: unchanged, or a body worth reading, or an error.
+/// Decides by status and validators: unchanged, a body to read, or an error.
 fn is_unchanged(arrived: &mut Arrived, request: &Request) -> Result<bool, Error> {
     let Arrived { head, asked, pause, is_asked, .. } = arrived;
     let host = || head.final_url.host_str().unwrap_or_default().to_owned();
@@ -337,7 +336,7 @@ fn is_unchanged(arrived: &mut Arrived, request: &Request) -> Result<bool, Error>
         304 => Err(Error::Broken {
             host: host(),
             why: phrase!(
-                "it says \"not modified\" without being asked",
+                "it says \"not modified\" to an unconditional request",
                 "要求していない「変更なし」の応答です（304）"
             ),
         }),
@@ -354,7 +353,7 @@ fn is_unchanged(arrived: &mut Arrived, request: &Request) -> Result<bool, Error>
     }
 }
 
-/// How many requests the machine has open files for, leaving some for everything else.
+/// How many requests the limit of open files allows, leaving some for everything else.
 fn affordable() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let soft = limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next());

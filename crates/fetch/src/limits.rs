@@ -1,28 +1,27 @@
-//! What one response may cost us at most, and the names of those limits in messages.
+//! The limits of one response, and their names in messages.
 
 use std::time::Duration;
 
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-/// Bounds on one request and its response; every breach is a named error.
+/// Limits of one request and its response; exceeding one is an error that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the decoded body, and of the body as it travels.
+    /// Bytes of the decoded body, and of the encoded body.
     pub body_bytes: u64,
-    /// How many decoded bytes one byte on the wire may become.
+    /// How many decoded bytes one encoded byte may become.
     pub ratio: u64,
-    /// Decoded bytes that are never a bomb, whatever the ratio.
+    /// Up to so many decoded bytes the ratio does not matter.
     pub ratio_floor_bytes: u64,
     /// Bytes of all response headers together.
     pub header_bytes: usize,
-    /// Redirects followed before giving up.
     pub redirects: usize,
     /// From the start of a hop to the end of its response headers.
     pub to_headers: Duration,
-    /// All hops and the body together, without the time spent waiting for our own turn.
+    /// All hops and the body together, without the time spent waiting for admission.
     pub in_all: Duration,
-    /// Bytes a second that the body must bring on average over each window.
+    /// The minimum average speed of the body over each window.
     pub min_bytes_per_sec: u64,
     /// The window over which the speed is averaged.
     pub speed_window: Duration,
@@ -45,7 +44,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same limits with another bound on the body, and time in proportion for large ones.
+    /// The same limits with another size of the body, and proportionally more time for large ones.
     pub fn with_body_bytes(mut self, bytes: u64) -> Self {
         let usual = Self::default();
         if bytes > usual.body_bytes {
@@ -57,20 +56,20 @@ impl Limits {
     }
 }
 
-/// A size that was exceeded.
+/// A size limit that was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// The decoded body, in bytes.
     Body(u64),
-    /// The body before decoding, in bytes.
+    /// The encoded body, in bytes.
     Wire(u64),
-    /// Decoded bytes for one byte on the wire.
+    /// Decoded bytes per encoded byte.
     Ratio(u64),
     /// All headers together, in bytes.
     Headers(usize),
-    /// The window a compressed body asks us to keep in memory.
+    /// The memory for decompression that the body requires.
     Window,
-    /// Encodings applied on top of each other.
+    /// Codings applied on top of each other.
     Encodings(usize),
 }
 
@@ -87,7 +86,7 @@ impl Size {
         }
     }
 
-    /// The limit in words.
+    /// In words.
     pub fn phrase(self) -> Phrase {
         match self {
             Size::Body(bytes) => phrase!(
@@ -121,12 +120,12 @@ impl Size {
     }
 }
 
-/// A time that ran out.
+/// A time limit that was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// No response headers within this span.
+    /// No response headers within this time.
     Headers(Duration),
-    /// Not complete within this span.
+    /// Not complete within this time.
     InAll(Duration),
     /// Fewer bytes a second than this.
     Speed(u64),
@@ -142,7 +141,7 @@ impl Pace {
         }
     }
 
-    /// The limit in words.
+    /// In words.
     pub fn phrase(self) -> Phrase {
         match self {
             Pace::Headers(span) => {
@@ -160,7 +159,7 @@ impl Pace {
     }
 }
 
-/// A size for people: `16 MiB`, `1500 bytes`.
+/// A size in words: `16 MiB`, `1500 bytes`.
 fn bytes_phrase(bytes: u64) -> Phrase {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     for (size, unit) in UNITS {
@@ -171,7 +170,7 @@ fn bytes_phrase(bytes: u64) -> Phrase {
     phrase!("{bytes} bytes", "{bytes} バイト")
 }
 
-/// A span for people: `30 s`, `250 ms`, `2 h 5 min`.
+/// A duration in words: `30 s`, `250 ms`, `2 h 5 min`.
 pub(super) fn span_phrase(span: Duration) -> Phrase {
     let secs = span.as_secs();
     match secs {

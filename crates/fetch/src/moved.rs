@@ -1,11 +1,11 @@
-//! When a permanent redirect is believed: it is followed at once, and taken for the address when it was seen often enough.
+//! Permanent redirects: followed at once, and adopted as the new address after several confirmations.
 
 use url::Url;
 
-/// Sightings of a permanent redirect before the new address takes the place of the old one.
+/// How often a permanent redirect has to be seen before its target replaces the address.
 pub const SURE_AFTER: u32 = 3;
 
-/// Where the permanent redirects of a document lead, and in how many readings in a row they led there.
+/// Where the permanent redirects of a document lead, and in how many successive fetches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     pub to: Option<Url>,
@@ -13,8 +13,8 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// Notes a document that could be read, and where its permanent redirects led; answers the new address in the reading that
-    /// makes it sure, once.
+    /// Records a successful fetch and where its permanent redirects led; returns the new address once, when it is
+    /// confirmed.
     pub fn sight(&mut self, to: Option<&Url>) -> Option<Url> {
         let Some(to) = to else {
             *self = Self::default();

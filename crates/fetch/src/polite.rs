@@ -1,4 +1,4 @@
-//! When a host may be asked again: the decisions, without a clock and without waiting.
+//! Decides when a host may be requested again; pure, without clock and waiting.
 //!
 //! ```text
 //!            429, 503, no connection; third 5xx in a row
@@ -13,22 +13,22 @@ use super::error::Why;
 use super::header::LONGEST_WAIT;
 use stdx::time::Timestamp;
 
-/// How we behave towards one host (scheme, name and port).
+/// The limits of requests to one host (scheme, name and port).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Manners {
     /// Requests to the host at the same time.
     pub at_once: usize,
-    /// The least time between the starts of two requests.
+    /// Minimum time between the starts of two requests.
     pub spacing: Duration,
 }
 
 impl Manners {
-    /// For pages and feeds of strangers: two at once, four a second.
+    /// For pages and feeds of others: two at once, four per second.
     pub const fn guest() -> Self {
         Self { at_once: 2, spacing: Duration::from_millis(250) }
     }
 
-    /// For an API that we have a key or an account for and that says itself when it is too much.
+    /// For an API with our key or account, which reports its own limits.
     pub const fn client() -> Self {
         Self { at_once: 8, spacing: Duration::ZERO }
     }
@@ -42,15 +42,15 @@ impl Default for Manners {
 
 /// The first pause after a failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
-/// The longest pause that we choose ourselves.
+/// The longest pause of our own choice.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
-/// Server errors and silences in a row that may be the fault of one page rather than of the host.
+/// Server errors and timeouts in a row that may be the fault of one page rather than of the host.
 const FORGIVEN: u32 = 2;
 
-/// What is known about one host; small, for there may be ten thousand.
+/// The state of one host; small, as there may be ten thousand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostState {
-    /// Requests under way.
+    /// Requests being sent.
     pub in_flight: u32,
     failures: u32,
     pause: Option<Box<Pause>>,
@@ -63,38 +63,28 @@ struct Pause {
     why: Why,
 }
 
-/// What a request to the host does now.
+/// Whether a request to the host may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// Start.
     Go,
     /// Wait until another request to the host has ended.
     Wait,
-    /// Give up for now.
     Later {
-        /// How long the pause still lasts.
+        /// The rest of the pause.
         after: Duration,
         why: Why,
     },
 }
 
-/// How a request ended, as far as the host's health is concerned.
+/// The outcome of a request for the host's health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostAnswer {
     /// It answered like a healthy host, even if with "not found".
     Fine,
-    /// It says that we ask too much (429) or that it is out of order (503).
-    Busy {
-        /// The HTTP status.
-        status: u16,
-        /// What it asked for.
-        retry_after: Option<Duration>,
-    },
+    /// It answered "too many requests" (429) or "service unavailable" (503).
+    Busy { status: u16, retry_after: Option<Duration> },
     /// It answered with another server error.
-    Failing {
-        /// The HTTP status.
-        status: u16,
-    },
+    Failing { status: u16 },
     /// It accepted the connection but did not answer in time.
     Silent,
     /// It could not be reached at all.
@@ -102,7 +92,7 @@ pub enum HostAnswer {
 }
 
 impl HostAnswer {
-    /// What `status` says about the host.
+    /// What `status` means for the host's health.
     pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
         match status {
             429 | 503 => HostAnswer::Busy { status, retry_after },
@@ -124,16 +114,17 @@ impl HostState {
         if (self.in_flight as usize) < at_once { Admission::Go } else { Admission::Wait }
     }
 
-    /// Whether the host is left alone at `now`; a clock that was set back ends the pause.
+    /// Whether the host is paused at `now`; a clock that was set back ends the pause.
     pub fn is_paused(&self, now: Timestamp) -> bool {
         self.pause.as_ref().is_some_and(|pause| pause.since <= now && now < pause.until)
     }
 
-    /// Takes note of an outcome and answers how long the host is now left alone.
+    /// Records an outcome and returns how long the host is paused now.
     ///
-    /// `jitter` in 0..1 spreads the pauses we choose ourselves, so that a host that comes back is not hit at once.
+    /// `jitter` in 0..1 spreads the pauses of our own choice, so that a host that recovers does not get all requests at
+    /// once.
     pub fn record(&mut self, outcome: HostAnswer, now: Timestamp, jitter: f64) -> Option<Duration> {
-        let (forgiven, why, asked) = match outcome {
+        let (forgiven, why, requested) = match outcome {
             HostAnswer::Fine => {
                 self.failures = 0;
                 self.pause = None;
@@ -146,8 +137,8 @@ impl HostState {
         };
         self.failures = self.failures.saturating_add(1);
         let own = own_pause(self.failures.saturating_sub(forgiven), jitter);
-        let span = match asked {
-            Some(asked) if !asked.is_zero() => Some(asked.min(LONGEST_WAIT)),
+        let span = match requested {
+            Some(delay) if !delay.is_zero() => Some(delay.min(LONGEST_WAIT)),
             _ => own,
         }?;
         self.pause = Some(Box::new(Pause { since: now, until: now.plus(span), why }));
@@ -171,7 +162,7 @@ mod tests {
         START.plus(Duration::from_secs(secs))
     }
 
-    /// Settles `outcomes` in a row at the start and answers the last pause in seconds.
+    /// Records `outcomes` in a row and returns the last pause in seconds.
     fn pause_after(outcomes: &[HostAnswer]) -> Option<u64> {
         let mut host = HostState::default();
         let mut pause = None;

@@ -1,4 +1,4 @@
-//! Which addresses the open internet can reach: the special-purpose ranges, as a table.
+//! Which addresses belong to the public internet: a table of the special-purpose ranges.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
@@ -7,19 +7,18 @@ use ipnet::IpNet;
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-/// A range of addresses; a single address is one, too.
+/// A range of addresses, or a single one.
 pub(super) fn range(text: &str) -> Option<IpNet> {
     text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()
 }
 
-/// How the internet sees an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Anybody can reach it.
+    /// A public address.
     Global,
-    /// It stands for an IPv4 address behind a translator (RFC 6052), as DNS64 hands out.
+    /// It embeds an IPv4 address behind a translator (RFC 6052), as in DNS64.
     Translated(Ipv4Addr),
-    /// It is for a special purpose, in words that follow "it is".
+    /// It has a special purpose, in words that follow "it is".
     Special(&'static str),
 }
 
@@ -61,8 +60,8 @@ pub(super) fn special_phrase(what: &'static str) -> Phrase {
     }
 }
 
-/// Reachable islands inside special ranges, then the ranges; the first match decides. Of IPv6 only `2000::/3` is in public
-/// use, so everything outside it ends in the last row.
+/// Public exceptions within special ranges, then the ranges; the first match decides. Only `2000::/3` of IPv6 is in
+/// public use; everything else ends in the last row.
 const RANGES: &[(&str, Option<&str>)] = &[
     ("192.0.0.9/32", None),
     ("192.0.0.10/32", None),
@@ -113,7 +112,7 @@ const RANGES: &[(&str, Option<&str>)] = &[
     ("::/0", Some("a reserved address")),
 ];
 
-/// How the internet sees `address`.
+/// Whether `address` is public.
 pub(super) fn reach(address: IpAddr) -> Reach {
     static KNOWN: LazyLock<Vec<(IpNet, Option<&str>)>> = LazyLock::new(|| {
         RANGES.iter().map(|(text, special)| (range(text).expect("every row is a range"), *special)).collect()
@@ -140,8 +139,8 @@ mod tests {
 
     #[test]
     fn special_ranges_end_exactly_where_the_registry_ends_them() {
-        // Each row: the last address before, the first and last inside, the first after; `-` where there is none
-        // or where a neighbouring special range begins.
+        // Each row: the last address before, the first and last inside, the first after; `-` where there is none or
+        // where a neighbouring special range begins.
         for row in [
             "-               0.0.0.0         0.255.255.255   1.0.0.0",
             "9.255.255.255   10.0.0.0        10.255.255.255  11.0.0.0",

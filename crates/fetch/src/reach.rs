@@ -1,4 +1,4 @@
-//! Whether an address answers: one short request that changes nothing there.
+//! Checks whether an address answers: one short request without side effects.
 
 use std::time::Duration;
 
@@ -8,24 +8,23 @@ use url::Url;
 
 use super::{AllowPrivate, Fetcher, Limits, Manners, Request};
 
-/// How long an address has to answer.
+/// How long an address may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One thing that `doctor` looked at.
+/// The result of one check by `doctor`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Check {
     pub what: Phrase,
-    /// Whether it is as it should be.
     pub is_fine: bool,
-    /// Whether it works, but not as somebody meant it.
+    /// Whether it works, but probably not as intended.
     pub is_warning: bool,
-    /// Whether a credential of ours is missing or not accepted.
+    /// Whether a credential is missing or rejected.
     pub is_locked: bool,
-    /// What was seen, or what is wrong and what to do.
+    /// The observation, or the problem and what to do.
     pub detail: Phrase,
 }
 
-/// What several rooms look at.
+/// Subjects checked by several modules.
 impl Check {
     pub const ADDRESS: Phrase = Phrase::of_words("address", "アドレス");
     pub const SERVER: Phrase = Phrase::of_words("server", "サーバー");
@@ -33,42 +32,41 @@ impl Check {
 }
 
 impl Check {
-    /// It is as it should be.
+    /// Everything is all right.
     pub fn fine(what: impl Into<Phrase>, detail: impl Into<Phrase>) -> Self {
         Self { what: what.into(), is_fine: true, is_warning: false, is_locked: false, detail: detail.into() }
     }
 
-    /// It works, but not as somebody meant it.
+    /// It works, but probably not as intended.
     pub fn warning(what: impl Into<Phrase>, detail: impl Into<Phrase>) -> Self {
         Self { is_warning: true, ..Self::fine(what, detail) }
     }
 
-    /// It is not.
+    /// It does not work.
     pub fn bad(what: impl Into<Phrase>, detail: impl Into<Phrase>) -> Self {
         Self { what: what.into(), is_fine: false, is_warning: false, is_locked: false, detail: detail.into() }
     }
 
-    /// It is not, because a credential of ours is missing or not accepted.
+    /// It does not work because a credential is missing or rejected.
     pub fn locked(what: impl Into<Phrase>, detail: impl Into<Phrase>) -> Self {
         Self { is_locked: true, ..Self::bad(what, detail) }
     }
 }
 
-/// A secret that somebody has to get from somewhere else.
+/// Where to get a secret.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretHint {
-    /// The key that it stands at in the config file.
+    /// Its key in the config file.
     pub key: &'static str,
-    /// The check that finds it missing or not accepted; empty when every check that finds such a thing means it.
+    /// The check that reports it as missing or rejected; empty if all such checks of the section do.
     pub check: &'static str,
-    /// Where to get it, and what it has to be allowed to do, in English.
+    /// Where to get it and which permissions it needs, in English.
     pub en: &'static str,
-    /// The same in Japanese.
     pub ja: &'static str,
 }
 
 impl SecretHint {
-    /// Where to get it.
+    /// In words.
     pub fn phrase(&self) -> Phrase {
         Phrase::of_words(self.en, self.ja)
     }
@@ -77,14 +75,14 @@ impl SecretHint {
 /// What counts as an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Any status: somebody is there.
+    /// Any status: the server is there.
     Anything,
-    /// Success: this very document can be read.
+    /// Success: the document itself can be read.
     Document,
 }
 
 impl Fetcher {
-    /// Whether `url` answers, and in time.
+    /// Whether `url` answers in time.
     pub async fn reach(
         &self,
         what: impl Into<Phrase>,
@@ -104,9 +102,9 @@ impl Fetcher {
         let host = request.url.host_str().unwrap_or_default().to_owned();
         let limits = Limits { to_headers: PATIENCE, in_all: PATIENCE, ..Limits::default() };
         let request = request.manners(Manners::client()).limits(limits).once();
-        // Names are looked up outside of the limits.
-        let asked = tokio::time::timeout(PATIENCE * 2, self.fetch_api(&request)).await;
-        match asked {
+        // DNS lookups are not part of the limits.
+        let answer = tokio::time::timeout(PATIENCE * 2, self.fetch_api(&request)).await;
+        match answer {
             Err(_) => {
                 let secs = PATIENCE.as_secs() * 2;
                 let detail = phrase!(

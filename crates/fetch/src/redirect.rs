@@ -1,4 +1,4 @@
-//! Where a chain of responses leads: the redirect rules, without doing.
+//! The rules for redirects; pure.
 
 use percent_encoding::{AsciiSet, percent_encode};
 use reqwest::StatusCode;
@@ -10,14 +10,14 @@ use super::guard::bad_scheme;
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-/// The hops of one fetch so far.
+/// The hops of a fetch so far.
 #[derive(Debug)]
 pub(super) struct Trail {
     /// The address of the next request, without user information.
     pub(super) url: Url,
-    /// Where permanent redirects alone have led, if there was one.
+    /// The target of the permanent redirects at the beginning of the chain, if any.
     pub(super) permanent_url: Option<Url>,
-    /// Whether the chain has left the origin where it began, so that secrets stay behind for good.
+    /// Whether the chain has left its first origin, after which secrets are not sent any more.
     pub(super) left_origin: bool,
     all_permanent: bool,
     been: Vec<Url>,
@@ -29,10 +29,10 @@ impl Trail {
         Self { been: Vec::new(), url, permanent_url: None, left_origin: false, all_permanent: true, limit }
     }
 
-    /// Moves on if the response is a redirect; `Ok(false)` means that this is where the chain ends.
+    /// Follows the response if it is a redirect; `Ok(false)` means that the chain ends here.
     ///
-    /// A redirect from https to http is followed, as readers of old blogs need it, but it is never taken for a
-    /// permanent move; secrets do not follow, since it is another origin.
+    /// A redirect from https to http is followed, since old blogs need it, but never counts as a permanent move;
+    /// secrets are not sent, since it is another origin.
     pub(super) fn follow(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<bool, Error> {
         let permanent = match status.as_u16() {
             301 | 308 => true,
@@ -59,10 +59,10 @@ impl Trail {
     }
 }
 
-/// No ASCII byte needs encoding: the rest of the rules are those of the address parser.
+/// No ASCII byte needs encoding: the URL parser does the rest.
 const NOTHING_MORE: &AsciiSet = &AsciiSet::EMPTY;
 
-/// The address that a `Location` header means, however it is written.
+/// The address in a `Location` header, however it is encoded.
 fn target(base: &Url, location: &[u8]) -> Result<Url, Error> {
     let text = match std::str::from_utf8(location) {
         Ok(text) => text.to_owned(),
@@ -75,7 +75,7 @@ fn target(base: &Url, location: &[u8]) -> Result<Url, Error> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(bad(bad_scheme(&url)));
     }
-    // Credentials come from the configuration, never from a server's redirect.
+    // Credentials come from the config, never from a redirect.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_fragment(None);

@@ -1,4 +1,4 @@
-//! What to fetch and under which conditions: the request that pipelines build.
+//! Requests of pipelines: what to fetch, and under which conditions.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -16,7 +16,7 @@ use super::validators::Validators;
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-/// One request; its secrets go only to the origin it names and appear in no output.
+/// A request. Its secrets are sent only to its own origin and never shown.
 #[derive(Clone)]
 pub struct Request {
     pub(super) method: Method,
@@ -33,32 +33,24 @@ pub struct Request {
     problem: Option<Phrase>,
 }
 
-/// How we prove who we are.
+/// How to authenticate.
 #[derive(Clone, Debug)]
 pub enum Credential {
     /// `Authorization: Bearer …`.
     Bearer(SecretString),
     /// `Authorization: Basic …`.
-    Basic {
-        /// The user name.
-        user: String,
-        password: SecretString,
-    },
-    /// A header of the service's own, such as `PRIVATE-TOKEN`.
-    Header {
-        /// The name of the header.
-        name: &'static str,
-        value: SecretString,
-    },
+    Basic { user: String, password: SecretString },
+    /// A header of the service, such as `PRIVATE-TOKEN`.
+    Header { name: &'static str, value: SecretString },
 }
 
 impl Request {
-    /// Asks for the resource at `url`.
+    /// A GET request.
     pub fn get(url: Url) -> Self {
         Self::new(Method::GET, url)
     }
 
-    /// Asks for the headers of the resource at `url` only.
+    /// A HEAD request.
     pub fn head(url: Url) -> Self {
         Self::new(Method::HEAD, url)
     }
@@ -86,49 +78,49 @@ impl Request {
         }
     }
 
-    /// Asks only for what changed since the version that `validators` describe.
+    /// Makes it conditional: only a newer version than that of `validators` is sent.
     pub fn validators(mut self, validators: &Validators) -> Self {
         self.validators = validators.clone();
         self
     }
 
-    /// Allows addresses beyond the open internet.
+    /// Allows addresses beyond the public internet.
     pub fn allow_private(mut self, allowed: &AllowPrivate) -> Self {
         self.allow_private = allowed.clone();
         self
     }
 
-    /// Replaces the fetcher's limits for this request.
+    /// Replaces the default limits for this request.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
         self
     }
 
-    /// Replaces the fetcher's manners for this request.
+    /// Replaces the default limits of requests to a host for this request.
     pub fn manners(mut self, manners: Manners) -> Self {
         self.manners = Some(manners);
         self
     }
 
-    /// Sends it once and on a connection of its own, for requests that are counted: no server sees it twice.
+    /// Sends it only once and on a new connection, for requests that are counted against a quota.
     pub fn once(mut self) -> Self {
         self.once = true;
         self
     }
 
-    /// A 500, 502 or 504 is about what it asks for, not about the host: nobody else waits for it. Whoever sends it goes
-    /// easy on a host that answers nothing else.
+    /// Treats a 500, 502 or 504 as an error of this resource, which does not pause the host. The caller has to slow
+    /// down when the host answers nothing else.
     pub fn own_errors(mut self) -> Self {
         self.has_own_errors = true;
         self
     }
 
-    /// Says which media types are welcome.
+    /// Sets `Accept`.
     pub fn accept(self, media_types: &str) -> Self {
         self.header(ACCEPT, media_types)
     }
 
-    /// Adds a header that holds no secret; it is sent on every hop.
+    /// Adds a header without secrets; it is sent on every hop.
     pub fn header(mut self, name: HeaderName, value: &str) -> Self {
         match HeaderValue::from_str(value) {
             Ok(value) => {
@@ -145,7 +137,7 @@ impl Request {
         self
     }
 
-    /// Adds a header that holds a secret; it is sent to the origin of the request only.
+    /// Adds a header with a secret; it is sent only to the origin of the request.
     pub fn secret_header(mut self, name: HeaderName, value: &SecretString) -> Self {
         match HeaderValue::from_str(value.expose_secret()) {
             Ok(mut value) => {
@@ -163,13 +155,13 @@ impl Request {
         self
     }
 
-    /// Adds a query parameter that holds a secret; it is in no address that we return, print or store.
+    /// Adds a query parameter with a secret; no address that we return, print or store contains it.
     pub fn secret_query(mut self, name: &str, value: &SecretString) -> Self {
         self.secret_query.push((name.to_owned(), value.clone()));
         self
     }
 
-    /// Proves who we are to the origin of the request, and to no other.
+    /// Authenticates at the origin of the request, and nowhere else.
     pub fn credential(self, credential: &Credential) -> Self {
         match credential {
             Credential::Bearer(token) => {
@@ -192,7 +184,7 @@ impl Request {
         }
     }
 
-    /// A mistake made while building, told when the request is used.
+    /// A mistake made while building, reported when the request is sent.
     pub(super) fn check(&self) -> Result<(), Error> {
         match &self.problem {
             Some(why) => Err(Error::BadUrl { why: why.clone() }),
@@ -200,7 +192,7 @@ impl Request {
         }
     }
 
-    /// The address to dial first, with its secret parameters.
+    /// The first address to request, with its secret parameters.
     pub(super) fn url_with_secrets(&self) -> Url {
         let mut url = self.url.clone();
         if !self.secret_query.is_empty() {
@@ -210,7 +202,7 @@ impl Request {
         url
     }
 
-    /// `url` without the secret parameters, wherever a server put them.
+    /// `url` without the secret parameters, even if a server has repeated them.
     pub(super) fn without_secrets(&self, url: &Url) -> Url {
         let is_secret = |text: &str| self.secret_query.iter().any(|(_, value)| text == value.expose_secret());
         if self.secret_query.is_empty() || !url.query_pairs().any(|(_, value)| is_secret(&value)) {
@@ -227,7 +219,7 @@ impl Request {
     }
 }
 
-/// Shows what is asked for, never how we prove who we are.
+/// Shows the request without credentials.
 impl std::fmt::Debug for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Request")
@@ -237,7 +229,7 @@ impl std::fmt::Debug for Request {
     }
 }
 
-/// Takes `user:password@` out of `url`.
+/// Removes `user:password@` from `url`.
 fn take_userinfo(url: &mut Url) -> Option<Credential> {
     if url.username().is_empty() && url.password().is_none() {
         return None;

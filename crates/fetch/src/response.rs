@@ -1,4 +1,4 @@
-//! What a fetch brings back.
+//! The result of a fetch.
 
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -7,43 +7,38 @@ use url::Url;
 use super::header;
 use super::validators::Validators;
 
-/// What a fetch brought.
+/// A successful answer.
 #[derive(Debug, Clone)]
 pub enum Response<B = Bytes> {
-    /// The version that the validators describe is still the current one; no body was read.
+    /// Not modified since the version of the validators; no body was read.
     Unchanged(Head),
-    /// A body came.
     Fetched(Head, B),
 }
 
-/// What is known about a response besides its body.
+/// A response without its body.
 #[derive(Debug, Clone)]
 pub struct Head {
-    /// The HTTP status.
     pub status: u16,
-    /// Where the answer came from, after redirects.
+    /// The address of the answer, after redirects.
     pub final_url: Url,
-    /// Where permanent redirects alone lead, if there were any: the address to adopt in time.
+    /// The target of the permanent redirects at the beginning of the chain, if any: an address to adopt eventually.
     pub permanent_url: Option<Url>,
-    /// All response headers.
     pub headers: HeaderMap,
-    /// What to send with the next request; empty unless the answer was 200 or 304.
+    /// For the next request; empty unless the status was 200 or 304.
     pub validators: Validators,
 }
 
-/// Any answer of an API, good or bad.
+/// An answer of an API, successful or not.
 #[derive(Debug, Clone)]
 pub struct ApiAnswer {
-    /// Status, headers and address.
     pub head: Head,
-    /// The body; of an error page only the first 64 KiB.
+    /// The body; for an error status only the first 64 KiB.
     pub body: Bytes,
 }
 
 /// A body that was written to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
-    /// How long it is.
     pub bytes: u64,
 }
 
@@ -53,14 +48,14 @@ impl Head {
         header::text(&self.headers, &CONTENT_TYPE)
     }
 
-    /// Whether the status is one of success.
+    /// Whether the status is 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 }
 
 impl<B> Response<B> {
-    /// What is known besides the body.
+    /// Status, headers and address, with or without a body.
     pub fn head(&self) -> &Head {
         match self {
             Response::Unchanged(head) | Response::Fetched(head, _) => head,

@@ -1,4 +1,4 @@
-//! The one TLS configuration: rustls with ring, trusting what the machine trusts.
+//! The one TLS configuration: rustls with ring and the system's certificates.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::error::Error;
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-/// Builds the configuration that every client of the program shares.
+/// Creates the configuration for all clients.
 ///
-/// The machine's certificates are used; a machine without any (a bare container) gets Mozilla's list that we carry.
-/// `extra_ca` names a PEM file with authorities to trust besides.
+/// It uses the system's certificates, or Mozilla's built-in list if there are none, as in a bare container.
+/// `extra_ca` is a PEM file of further authorities to trust.
 pub(super) fn config(extra_ca: Option<&Path>) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -1,25 +1,23 @@
-//! Conditional requests: what a server told us about a version of a resource, and what it tells us now.
+//! Conditional requests: the validators of a version of a resource, and their comparison.
 
 use reqwest::StatusCode;
 use reqwest::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use url::Url;
 
-/// Longer ones are not kept: they would be stored and sent back with every request.
+/// Longer ones are ignored: they would be stored and sent with every request.
 const LONGEST: usize = 1024;
 
-/// `ETag` and `Last-Modified` of one resource, exactly as its server wrote them.
+/// `ETag` and `Last-Modified` of one resource, exactly as the server sent them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Validators {
-    /// The `ETag` header.
     pub etag: Option<String>,
-    /// The `Last-Modified` header.
     pub last_modified: Option<String>,
-    /// The resource they belong to: after redirects, where the answer came from. `None` trusts any hop.
+    /// The resource they belong to: the address of the answer, after redirects. `None` matches any hop.
     pub url: Option<Url>,
 }
 
 impl Validators {
-    /// Whether there is nothing to compare by.
+    /// Whether there is neither an `ETag` nor a `Last-Modified`.
     pub fn is_empty(&self) -> bool {
         self.etag.is_none() && self.last_modified.is_none()
     }
@@ -40,7 +38,7 @@ impl Validators {
         }
     }
 
-    /// What `headers` of an answer from `url` say; only a 200 describes a version worth remembering.
+    /// The validators of an answer from `url`; only a 200 has any.
     pub(super) fn read(status: StatusCode, headers: &HeaderMap, url: &Url) -> Self {
         if status != StatusCode::OK {
             return Self::default();
@@ -53,7 +51,7 @@ impl Validators {
         if found.is_empty() { found } else { Self { url: Some(url.clone()), ..found } }
     }
 
-    /// These, renewed by what a 304 from `url` repeats; what it leaves out stays.
+    /// Updates them from a 304 of `url`; what it does not repeat stays.
     pub(super) fn renewed(&self, headers: &HeaderMap, url: &Url) -> Self {
         let fresh = Self::read(StatusCode::OK, headers, url);
         Self {
@@ -63,9 +61,9 @@ impl Validators {
         }
     }
 
-    /// Whether `headers` carry the same *strong* tag: byte for byte the same body, so that it need not be read.
+    /// Whether `headers` have the same *strong* tag: then the body is identical and need not be read.
     ///
-    /// A weak tag promises only likeness and `Last-Modified` only a second's precision; neither is enough here.
+    /// A weak tag only promises similarity, and `Last-Modified` has a precision of a second; neither is enough.
     pub(super) fn prove_unchanged(&self, headers: &HeaderMap) -> bool {
         match (&self.etag, super::header::text(headers, &ETAG)) {
             (Some(ours), Some(theirs)) => is_strong(ours) && ours == theirs,
@@ -78,7 +76,7 @@ fn same_resource(one: &Url, other: &Url) -> bool {
     one[..url::Position::AfterQuery] == other[..url::Position::AfterQuery]
 }
 
-/// A tag in quotes and without `W/`; what is unquoted promises nothing.
+/// A quoted tag without `W/`; an unquoted one is not trusted.
 fn is_strong(etag: &str) -> bool {
     etag.len() > 2 && etag.starts_with('"') && etag.ends_with('"') && !etag[1..etag.len() - 1].contains('"')
 }

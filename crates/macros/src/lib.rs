@@ -1,26 +1,26 @@
-//! Macros that have to look into what they are given. They are used through `phrase!` of `stdx` and `FromRow` of `db`.
+//! Macros that inspect their arguments. Use them through `phrase!` of `stdx` and `FromRow` of `db`.
 
 mod phrase;
 mod row;
 
 use proc_macro::{Delimiter, Span, TokenStream, TokenTree};
 
-/// Gives every place in the words of a phrase its value: that of the same name, unless another is given.
+/// Adds the values of the places in a phrase's texts: the variable of the same name, unless another value is given.
 ///
 /// `name_values! { path, "{count entry}", "{count} 件" }` becomes `path! { @ "{count entry}", "{count} 件", count = &count }`.
-/// Words that name different values in the two languages do not compile.
+/// Texts that name different values in the two languages do not compile.
 #[proc_macro]
 pub fn name_values(input: TokenStream) -> TokenStream {
     phrase::name_values(input).unwrap_or_else(Mistake::render)
 }
 
-/// Reads a struct from a row that has a column for each of its fields, by name.
+/// Converts a row into a struct; each field is the column of the same name.
 #[proc_macro_derive(FromRow)]
 pub fn from_row(input: TokenStream) -> TokenStream {
     row::from_row(input).unwrap_or_else(Mistake::render)
 }
 
-/// What is wrong with the use of a macro, and where.
+/// A wrong use of a macro, and its position.
 struct Mistake {
     at: Span,
     why: String,
@@ -43,7 +43,7 @@ fn at(mut token: TokenTree, span: Span) -> TokenTree {
     token
 }
 
-/// The parts between commas; a comma after the last one makes no part of its own.
+/// The parts between commas; a trailing comma adds no part.
 fn split(input: TokenStream) -> Vec<Vec<TokenTree>> {
     let mut parts = vec![Vec::new()];
     for token in input {
@@ -58,7 +58,7 @@ fn split(input: TokenStream) -> Vec<Vec<TokenTree>> {
     parts
 }
 
-/// The single token that another macro has handed on in a group of its own.
+/// The single token that another macro has wrapped in a group.
 fn bare(token: TokenTree) -> TokenTree {
     match &token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::None => {

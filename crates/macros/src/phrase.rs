@@ -1,4 +1,4 @@
-//! The values of a phrase, found by the names that its words have for them.
+//! The values of a phrase, by the names in its texts.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 
@@ -33,7 +33,7 @@ pub(crate) fn name_values(input: TokenStream) -> Result<TokenStream, Mistake> {
         }
     }
     for name in places.iter().filter(|name| !given.contains(name)) {
-        // The span of the words makes this the variable that is known where they are written; it is borrowed.
+        // With the span of the text, this is the variable in scope there; it is borrowed.
         let name = TokenTree::from(Ident::new(name, en.span()));
         values.extend(code(",").into_iter().chain([name.clone()]).chain(code("= &")).chain([name]));
     }
@@ -56,7 +56,7 @@ fn words(part: Option<Vec<TokenTree>>) -> Result<Literal, Mistake> {
     }
 }
 
-/// The names of `{name}` and `{name thing}` in words, each once.
+/// The names of `{name}` and `{name thing}` in a text, each once.
 fn places(words: &Literal) -> Vec<String> {
     let source = words.to_string();
     let mut names: Vec<String> = Vec::new();

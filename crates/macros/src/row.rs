@@ -1,4 +1,4 @@
-//! Structs that are read from rows.
+//! Derives the conversion of rows into structs.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ pub(crate) fn from_row(input: TokenStream) -> Result<TokenStream, Mistake> {
     Ok(code.parse().expect("plain code"))
 }
 
-/// The name before the colon of each field; a comma inside `<…>` ends none.
+/// The name before the colon of each field; commas inside `<…>` do not end a field.
 fn names(fields: TokenStream) -> Vec<String> {
     let (mut names, mut depth, mut is_type, mut last) = (Vec::new(), 0, false, String::new());
     for token in fields {

@@ -1,6 +1,6 @@
 //! Single-byte code pages that the WHATWG standard left out but old feeds still declare: DOS, Macintosh and others.
 
-/// A code page: bytes below 0x80 are ASCII, the others stand in a table.
+/// A code page: bytes below 0x80 are ASCII, the others are in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodePage {
     /// Its usual name in lower case.
@@ -12,7 +12,7 @@ pub struct CodePage {
 const PAGES: &str = include_str!("codepages.txt");
 
 impl CodePage {
-    /// The page that goes by `label` (lower case, hyphens instead of underscores).
+    /// The code page with that label (lower case, hyphens instead of underscores).
     pub fn for_label(label: &str) -> Option<CodePage> {
         PAGES.lines().find_map(|line| {
             let (names, table) = line.split_once('|')?;
@@ -21,7 +21,7 @@ impl CodePage {
         })
     }
 
-    /// The bytes as text; what the page leaves undefined becomes U+FFFD.
+    /// Decodes bytes; undefined ones become U+FFFD.
     pub fn decode(self, bytes: &[u8]) -> String {
         let upper: Vec<char> = self.table.chars().collect();
         bytes
@@ -34,7 +34,7 @@ impl CodePage {
     }
 }
 
-/// The WHATWG label behind a name that only other registries know.
+/// The WHATWG label of an encoding that only other registries list.
 pub fn whatwg_label(label: &str) -> Option<&'static str> {
     Some(match label {
         "ansi" | "ms-ansi" | "1252" | "latin-1" | "iso-latin-1" | "8859-1" => "windows-1252",

@@ -1,6 +1,6 @@
-//! What a document has lost at a limit, or because it breaks off.
+//! Why a document was read only in part.
 
-/// Why a document was read in part.
+/// The limit that was reached, or the end of a truncated document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cut {
@@ -8,7 +8,7 @@ pub enum Cut {
     Entries,
     /// Its elements nest deeper than [`feed::DEPTH_LIMIT`](crate::feed::DEPTH_LIMIT).
     Nesting,
-    /// It has more elements and pieces of text than [`html::NODE_LIMIT`](crate::html::NODE_LIMIT).
+    /// It has more elements and text nodes than [`html::NODE_LIMIT`](crate::html::NODE_LIMIT).
     Nodes,
     /// It lists more addresses than are read.
     Addresses,

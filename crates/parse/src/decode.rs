@@ -8,7 +8,7 @@ use memchr::memchr;
 
 use super::codepage::{self, CodePage};
 
-/// What kind of document the bytes are said to be; it decides which in-document declaration counts.
+/// The kind of document that is expected, which determines the form of its own declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Feeds, sitemaps, OPML: `<?xml … encoding="…"?>`.
@@ -28,22 +28,22 @@ pub struct Decoded {
     pub encoding: String,
 }
 
-/// How far into a document its own declaration is looked for.
+/// How much of a document is searched for its declaration.
 const DECLARATION_BYTES: usize = 4096;
 
-/// How much of a document the detector sees; more does not change its mind.
+/// How much of a document is passed to the detector; more does not change the result.
 const DETECTION_BYTES: usize = 256 * 1024;
 
-/// Decodes `bytes` as WHATWG decoders do; what cannot be decoded becomes U+FFFD.
+/// Decodes `bytes` like WHATWG decoders; invalid sequences become U+FFFD.
 ///
-/// A label is believed only as far as the bytes bear it out: text that is valid UTF-8 is not read as windows-1252,
-/// and bytes that are not what their label says go to the next label, then to detection.
+/// A label is used only if the bytes agree with it: valid UTF-8 is never decoded as windows-1252, and if bytes are
+/// invalid in the declared encoding, the next label is tried, then detection.
 pub fn decode(bytes: &[u8], content_type: Option<&str>, kind: Kind) -> Decoded {
     let (text, encoding) = decode_in_place(bytes, content_type, kind);
     Decoded { text: text.into_owned(), encoding }
 }
 
-/// Like [`decode`], but bytes that are text already are not copied.
+/// Like [`decode`], but does not copy bytes that are valid UTF-8 already.
 pub fn decode_in_place<'a>(
     bytes: &'a [u8],
     content_type: Option<&str>,
@@ -103,7 +103,7 @@ fn read<'a>(bytes: &'a [u8], content_type: Option<&str>, kind: Kind) -> (Cow<'a,
     (encoding.decode_without_bom_handling(bytes).0, encoding.name())
 }
 
-/// A label resolved to something that can decode.
+/// The decoder for a label.
 enum Decoder {
     Standard(&'static Encoding),
     Page(CodePage),
@@ -113,7 +113,7 @@ impl Decoder {
     fn find(label: &str) -> Option<Decoder> {
         let label = label.trim().to_ascii_lowercase();
         let hyphened = label.replace(['_', ' '], "-");
-        // Old pages first: "mac" prefixes and bare numbers mean nothing to the standard.
+        // Old code pages first: the standard has no "mac" prefixes and bare numbers.
         CodePage::for_label(&hyphened)
             .map(Decoder::Page)
             .or_else(|| {
@@ -134,7 +134,7 @@ impl Decoder {
     }
 }
 
-/// The text under this label, unless the bytes contradict it.
+/// Decodes with this label, unless the bytes contradict it.
 fn believed<'a>(
     encoding: &'static Encoding,
     bytes: &'a [u8],
@@ -159,7 +159,7 @@ fn believed<'a>(
     (valid_utf8.is_none() && lost * 32 <= kept + 31).then_some(text)
 }
 
-/// A few broken sequences among many good ones: truncation or one bad paste, not another encoding.
+/// Few invalid sequences among many valid ones mean truncation or a broken paste, not another encoding.
 fn mostly_utf8(bytes: &[u8]) -> bool {
     let (mut good, mut bad) = (0_usize, 0_usize);
     for chunk in bytes.utf8_chunks() {
@@ -182,7 +182,7 @@ fn by_mark(bytes: &[u8]) -> Option<(Cow<'_, str>, &'static str)> {
     })
 }
 
-/// UTF-16 and UTF-32 without a mark: the markup or JSON at the start is ASCII, so zero bytes stand in a pattern.
+/// UTF-16 and UTF-32 without a byte order mark: the markup or JSON at the start is ASCII, so zero bytes form a pattern.
 fn by_zero_bytes(bytes: &[u8]) -> Option<(Cow<'_, str>, &'static str)> {
     Some(match *bytes.get(..4)? {
         [0, 0, 0, 1..0x80] => (Cow::Owned(utf_32(bytes, u32::from_be_bytes)), "utf-32be"),
@@ -198,7 +198,7 @@ fn utf_32(bytes: &[u8], read: fn([u8; 4]) -> u32) -> String {
     units.iter().map(|unit| char::from_u32(read(*unit)).unwrap_or('\u{fffd}')).collect()
 }
 
-/// An escape to a Japanese set: a control that neither XML nor plain text has otherwise.
+/// An escape to a Japanese character set, which XML and plain text do not contain otherwise.
 fn looks_iso_2022_jp(bytes: &[u8]) -> bool {
     memchr(0x1b, bytes).is_some()
         && bytes.is_ascii()
@@ -215,7 +215,7 @@ fn charset_of(content_type: &str) -> Option<String> {
             return None;
         }
         let value = value.trim().trim_matches(['"', '\'']).trim();
-        // ASCII as a label says nothing: it is what servers send when they know nothing.
+        // ASCII as a label means nothing: servers send it by default.
         (!value.is_empty() && !is_ascii_label(value)).then(|| value.to_owned())
     })
 }
@@ -224,7 +224,7 @@ fn is_ascii_label(label: &str) -> bool {
     matches!(label.to_ascii_lowercase().as_str(), "us-ascii" | "ascii" | "ansi_x3.4-1968" | "iso646-us")
 }
 
-/// The label a document gives itself.
+/// The encoding declared in the document.
 fn declared(bytes: &[u8], kind: Kind) -> Option<String> {
     let head = &bytes[..bytes.len().min(DECLARATION_BYTES)];
     let label = match kind {

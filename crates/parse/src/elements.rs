@@ -1,4 +1,4 @@
-//! Elements and text of simple XML lists (sitemaps, OPML), read leniently: what is broken is stepped over.
+//! Elements and text of simple XML lists (sitemaps, OPML), parsed leniently: broken parts are skipped.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use quick_xml::events::attributes::Attributes;
 
 use super::markup::unescape;
 
-/// Attributes of one element that are looked at.
+/// Attributes of one element that are read.
 const MAX_ATTRIBUTES: usize = 64;
 
 /// A piece of an XML document, in order.
@@ -22,7 +22,6 @@ pub(super) enum ElementPiece<'a> {
     Text(Cow<'a, str>),
 }
 
-/// A start tag as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Element<'a> {
     inner: &'a str,
@@ -40,7 +39,7 @@ impl<'a> Element<'a> {
         self.inner[..self.name_length].split_once(':').map_or("", |(prefix, _)| prefix)
     }
 
-    /// The value of the first attribute with one of the names, in any case, that is not empty.
+    /// The first non-empty attribute with one of the names, in any case.
     pub(super) fn attribute(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| {
             let mut attributes = Attributes::html(self.inner, self.name_length);
@@ -55,15 +54,15 @@ impl<'a> Element<'a> {
     }
 }
 
-/// The pieces of a document.
+/// An iterator over the pieces of a document.
 pub(super) struct Pieces<'a> {
     text: &'a str,
     reader: Reader<&'a [u8]>,
-    /// Where in `text` the reader was started.
+    /// Where in `text` the present reader starts.
     start: usize,
-    /// The end of an empty element that is still to be told.
+    /// The end of an empty element, to be returned next.
     closing: Option<&'a str>,
-    /// Bytes that may still be wasted while stepping over what is broken.
+    /// Bytes that may still be read twice when recovering.
     patience: usize,
 }
 
@@ -117,7 +116,7 @@ impl<'a> Iterator for Pieces<'a> {
                     )));
                 }
                 Ok(Event::Eof) => return None,
-                // A `<` that opens no tag: what follows may hold one that does.
+                // A `<` that is not a tag: there may be a tag after it.
                 Ok(Event::Start(tag) | Event::Empty(tag)) => {
                     let begin = self.read_to().saturating_sub(tag.len() + 1);
                     self.restart_behind(begin)?;
@@ -134,7 +133,7 @@ impl<'a> Iterator for Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// The tag that was just read as a part of the document, which outlives the event; `tail` closes it.
+    /// The tag just read, borrowed from the document instead of the event; `tail` closes it.
     fn element(&self, inner: &str, name: &str, tail: &str) -> Option<Element<'a>> {
         let end = self.read_to().checked_sub(tail.len())?;
         let inner = self.text.get(end.checked_sub(inner.len())?..end)?;
@@ -145,7 +144,7 @@ impl<'a> Pieces<'a> {
         self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 
-    /// Starts again at the next `<` behind `place`.
+    /// Restarts the reader at the next `<` after `place`.
     fn restart_behind(&mut self, place: usize) -> Option<()> {
         let seen = self.read_to().min(self.text.len());
         let from = self.text.ceil_char_boundary(place.min(seen).saturating_add(1).min(self.text.len()));

@@ -1,6 +1,6 @@
-//! Pure readers of documents from the open web: bytes in, plain data or a named refusal out.
+//! Pure parsers for documents from the web: from bytes to plain data or a typed error.
 //!
-//! Nothing here touches the network, the clock or the disk, and nothing panics on any input.
+//! They do not use the network, the clock or the disk, and do not panic on any input.
 //!
 //! ```
 //! use tsuzuki_parse::feed::{self, Context};

@@ -10,13 +10,13 @@ use quick_xml::escape::escape;
 use super::decode;
 use super::elements::{ElementPiece, pieces};
 
-/// Feeds that are read from one list.
+/// Feeds to read from one list.
 const MAX_FEEDS: usize = 100_000;
 
-/// Folders around one feed that are kept.
+/// The most folders around a feed.
 const MAX_FOLDERS: usize = 16;
 
-/// Characters of one title that are kept.
+/// The longest title.
 const MAX_TITLE_CHARS: usize = 1000;
 
 /// One subscribed feed.
@@ -25,18 +25,17 @@ pub struct Feed {
     /// The address of the feed, as written.
     pub url: String,
     pub title: Option<String>,
-    /// The page that it belongs to.
+    /// The page of the feed.
     pub page: Option<String>,
-    /// The names of the folders around it, outermost first; shared by all feeds in them.
+    /// The names of its folders, outermost first; shared by all feeds in them.
     pub folders: Vec<Arc<str>>,
 }
 
 /// A list of feeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedList {
-    /// The feeds, in its order.
     pub feeds: Vec<Feed>,
-    /// Whether the document ends before the list does.
+    /// Whether the document is truncated.
     pub is_cut_off: bool,
 }
 
@@ -45,7 +44,7 @@ pub struct FeedList {
 pub struct NotOpml;
 
 impl NotOpml {
-    /// Why, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         phrase!(
             "this is no OPML: it has neither an `opml` element nor an outline",
@@ -56,14 +55,14 @@ impl NotOpml {
 
 stdx::error_in_english!(NotOpml);
 
-/// Reads a list of feeds: nested or flat, with the names of attributes that various programs write.
+/// Parses a list of feeds: nested or flat, with the attribute names of various programs.
 pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<FeedList, NotOpml> {
     let text = decode::decode(bytes, content_type, decode::Kind::Xml).text;
     let mut feeds = Vec::new();
     let mut is_opml = false;
     // Whether the root is open; a list may have none.
     let mut root = None;
-    // The names of the open outlines; `None` for one that is no folder.
+    // The names of the open outlines; `None` for one that is not a folder.
     let mut open: Vec<Option<Arc<str>>> = Vec::new();
     for piece in pieces(&text) {
         match piece {
@@ -76,14 +75,14 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<FeedList, NotOp
                 let title = element.attribute(&["title", "text"]).map(shortened);
                 let kind = element.attribute(&["type"]).unwrap_or_default();
                 let url = match element.attribute(&["xmlUrl", "xml_url", "feedUrl"]) {
-                    // `url` names a page, another list or an episode when the outline says so.
+                    // With these types, `url` is a page, another list or an episode.
                     None if !["link", "include", "podcast-episode"].contains(&&*kind) => {
                         element.attribute(&["url"])
                     }
                     found => found,
                 };
                 let folder = title.as_deref().filter(|_| url.is_none()).map(Arc::from);
-                // An address of nothing but control characters is none.
+                // A text of control characters is not an address.
                 let is_address = |url: &String| url.chars().any(|c| !c.is_control() && !c.is_whitespace());
                 if let Some(url) = url.filter(is_address).filter(|_| feeds.len() < MAX_FEEDS) {
                     feeds.push(Feed {
@@ -108,7 +107,7 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<FeedList, NotOp
     if is_opml { Ok(FeedList { feeds, is_cut_off }) } else { Err(NotOpml) }
 }
 
-/// Writes a list of feeds as OPML 2.0, in the folders that they name, in their order.
+/// Writes a list of feeds as OPML 2.0, in their folders and in their order.
 pub fn render(title: &str, feeds: &[Feed]) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<opml version=\"2.0\">\n");
     let _ = write!(out, "  <head>\n    <title>{}</title>\n  </head>\n  <body>\n", clean(title));
@@ -153,7 +152,7 @@ fn indent(depth: usize) -> String {
     " ".repeat(4 + 2 * depth)
 }
 
-/// Escaped, without the characters that XML cannot hold.
+/// Escaped, without characters that are invalid in XML.
 fn clean(text: &str) -> String {
     let allowed: String = text
         .chars()

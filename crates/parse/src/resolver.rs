@@ -1,4 +1,4 @@
-//! The addresses of one document made absolute, within bounds: a long base must not be copied into every link.
+//! Makes the addresses of one document absolute, within limits: a long base must not be copied into every link.
 
 use std::cell::Cell;
 
@@ -7,13 +7,12 @@ use super::url::{self, Url};
 /// Longer bases are ignored.
 pub(super) const MAX_BASE_BYTES: usize = 4 * 1024;
 
-/// What bases may add to the addresses of one document.
+/// How much bases may add to the addresses of one document.
 pub(super) const MAX_ADDED_BYTES: usize = 8 * 1024 * 1024;
 
-/// Makes the addresses of one document absolute.
 #[derive(Debug)]
 pub(super) struct Resolver {
-    /// What bases may still add.
+    /// How much bases may still add.
     left: Cell<usize>,
     has_refused: Cell<bool>,
 }
@@ -25,16 +24,16 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// `href` as an absolute address; `None` when it is none, or more than the document may have.
+    /// `href` as an absolute address; `None` if it is invalid or exceeds the limit.
     pub(super) fn resolve(&self, base: Option<&Url>, href: &str) -> Option<Url> {
         let address = url::resolve(base, href)?;
         let length = address.as_str().len();
-        // What grew by escapes alone grew in proportion to what was written.
+        // Growth by escapes alone is proportional to the document.
         let added = base.map_or(0, |base| length.saturating_sub(href.len()).min(base.as_str().len()));
         self.admits(length, added).then_some(address)
     }
 
-    /// Whether the document may have one more address of so many bytes, of which so many are its base's.
+    /// Whether one more address of so many bytes is within the limit, of which `added` are from its base.
     pub(super) fn admits(&self, length: usize, added: usize) -> bool {
         let left = self.left.get().checked_sub(added).filter(|_| length <= url::MAX_BYTES);
         match left {
@@ -44,13 +43,13 @@ impl Resolver {
         left.is_some()
     }
 
-    /// Whether an address was left out because it was too much.
+    /// Whether an address was dropped because of the limit.
     pub(super) fn has_refused(&self) -> bool {
         self.has_refused.get()
     }
 }
 
-/// Whether relative addresses may start from `base`.
+/// Whether `base` can be used for relative addresses.
 pub(super) fn is_usable_base(base: &Url) -> bool {
     base.as_str().len() <= MAX_BASE_BYTES && !base.cannot_be_a_base()
 }

@@ -1,4 +1,4 @@
-//! HTML from the open web made safe to show: allow-listed elements and attributes, absolute addresses.
+//! Sanitises HTML: allow-listed elements and attributes, absolute addresses.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
@@ -9,22 +9,22 @@ use url::Url;
 use super::markup::{self, Piece, Role, element, escape_into, pieces, unescape};
 use super::resolver::MAX_ADDED_BYTES;
 
-/// How deep elements may nest; tags beyond are left out, their text stays.
+/// How deep elements may nest; deeper tags are dropped, their text stays.
 pub const DEPTH_LIMIT: usize = 512;
-/// How many tags a fragment may have; tags beyond are left out, their text stays.
+/// How many tags a fragment may have; further tags are dropped, their text stays.
 const TAG_LIMIT: usize = 50_000;
 /// How many attributes a tag may have; a tag with more loses all of them.
 const ATTRIBUTE_LIMIT: usize = 64;
-/// How many elements unclosed formatting may make the tree builder repeat.
+/// How many elements the tree builder may repeat because of unclosed formatting.
 const REPEAT_LIMIT: usize = 50_000;
 
-/// How often broken markup is cleaned again until it no longer changes.
+/// How often broken markup is cleaned until it does not change any more.
 const ROUNDS: usize = 6;
 
-/// The rules for texts whose relative addresses stay as they are.
+/// The rules for fragments without a base.
 static WITHOUT_BASE: LazyLock<Builder<'static>> = LazyLock::new(|| rules(None));
 
-/// Cleans fragments; keeps its rules between fragments with the same base.
+/// Cleans fragments; reuses its rules for fragments with the same base.
 #[derive(Default)]
 pub struct Sanitizer {
     rules: Option<(Arc<Url>, Builder<'static>)>,
@@ -37,17 +37,17 @@ impl std::fmt::Debug for Sanitizer {
 }
 
 impl Sanitizer {
-    /// `html` with nothing in it that could do harm, its relative addresses resolved against `base`.
+    /// `html` without anything harmful, with relative addresses resolved against `base`.
     pub fn clean(&mut self, html: &str, base: Option<&Arc<Url>>) -> String {
         if !html.contains('<') {
             return escaped(&unescape(html));
         }
         let bounded = bounded(html);
-        // A long base is not copied into thousands of tags; their addresses stay relative.
+        // Do not copy a long base into thousands of tags; their addresses stay relative.
         let base = base.filter(|base| base.as_str().len().saturating_mul(bounded.tags) <= MAX_ADDED_BYTES);
         let mut clean = self.clean_once(&bounded.html, base);
         if !bounded.regular {
-            // What browsers make of broken markup they may read differently once more; go on until it stands.
+            // Browsers may parse the cleaned result of broken markup differently, so repeat until it is stable.
             for _ in 0..ROUNDS {
                 let again = self.clean_once(&clean, base);
                 if again == clean {
@@ -76,7 +76,7 @@ impl Sanitizer {
     }
 }
 
-/// Cleans one fragment; for many, keep a [`Sanitizer`].
+/// Cleans one fragment; for several, keep a [`Sanitizer`].
 pub fn clean(html: &str, base: Option<&Arc<Url>>) -> String {
     Sanitizer::default().clean(html, base)
 }
@@ -129,19 +129,19 @@ fn rules(base: Option<&Arc<Url>>) -> Builder<'static> {
     rules
 }
 
-/// A fragment inside the limits of the tree builder.
+/// A fragment within the limits of the tree builder.
 struct Bounded {
     html: String,
-    /// How many tags there are, or more.
+    /// An upper bound of the number of tags.
     tags: usize,
-    /// Whether the tree builder finds nothing to repair in it.
+    /// Whether the tree builder has nothing to repair.
     regular: bool,
 }
 
-/// The same fragment inside the limits of the tree builder, whose time grows with depth times size.
+/// Restricts a fragment to the limits of the tree builder, whose time grows with depth times size.
 ///
-/// Elements that would be dropped anyway go here already, so that none of their special parsing rules applies.
-/// The depth is overestimated: an element counts as open until an end tag closes it for certain.
+/// Elements that would be dropped anyway are removed here, so that their special parsing rules do not apply. The depth
+/// is overestimated: an element counts as open until an end tag certainly closes it.
 fn bounded(html: &str) -> Bounded {
     let mut out = String::with_capacity(html.len());
     let mut open: Vec<(&'static str, Role)> = Vec::new();
@@ -203,7 +203,7 @@ fn bounded(html: &str) -> Bounded {
     Bounded { html: out, tags: tags.min(TAG_LIMIT), regular: regular && open.is_empty() }
 }
 
-/// Whether the tree builder puts the element where it stands, without closing or moving anything.
+/// Whether the tree builder leaves the element in place, without closing or moving anything.
 fn fits(open: &[(&'static str, Role)], name: &str) -> bool {
     let inside = |names: &[&str]| open.iter().any(|(known, _)| names.contains(known));
     let directly_in = |names: &[&str]| open.last().is_some_and(|(last, _)| names.contains(last));
@@ -222,7 +222,7 @@ fn fits(open: &[(&'static str, Role)], name: &str) -> bool {
     }
 }
 
-/// Text of a fragment: a lone `<` must not start a tag that was not there before.
+/// Appends text: a lone `<` must not begin a tag that was not there before.
 fn push_text(out: &mut String, text: &str) {
     match text.strip_prefix('<') {
         Some(rest) => {
@@ -233,7 +233,7 @@ fn push_text(out: &mut String, text: &str) {
     }
 }
 
-/// Takes what this end tag surely closes off the list; answers how many formatting elements that were.
+/// Removes the elements that this end tag certainly closes; returns how many of them are formatting elements.
 fn close(open: &mut Vec<(&'static str, Role)>, name: &str, role: Role) -> usize {
     let reach = open.iter().rposition(|(known, role)| *known == name || *role == Role::Boundary);
     let Some(at) = reach.filter(|at| open[*at].0 == name) else { return 0 };

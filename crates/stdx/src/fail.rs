@@ -1,10 +1,10 @@
-//! Named points at which a test may kill, stop or unsettle the process, to see what a crash or a stall there leaves behind.
+//! Named points at which a test can kill, stop or panic the process, to check the state after a crash or a stall.
 //!
-//! Release builds have none of them.
+//! Release builds do not contain them.
 
 use std::time::Duration;
 
-/// Kills the process here if `TSUZUKI_FAIL_AT` names this point, stops it if `TSUZUKI_STOP_AT` does, and panics if
+/// Aborts the process if `TSUZUKI_FAIL_AT` names this point, stops it if `TSUZUKI_STOP_AT` does, and panics if
 /// `TSUZUKI_PANIC_AT` does.
 #[inline]
 pub fn point(name: &str) {
@@ -14,7 +14,7 @@ pub fn point(name: &str) {
     let _ = name;
 }
 
-/// `usual`, or what a test has set the variable `name` to, in milliseconds, so that it need not wait as long.
+/// `usual`, or the milliseconds in the variable `name`, by which a test shortens a wait.
 #[inline]
 pub fn duration(name: &str, usual: Duration) -> Duration {
     if cfg!(debug_assertions) {
@@ -34,7 +34,7 @@ mod armed {
     static STOP: LazyLock<Option<Chosen>> = LazyLock::new(|| Chosen::read("TSUZUKI_STOP_AT"));
     static PANIC: LazyLock<Option<Chosen>> = LazyLock::new(|| Chosen::read("TSUZUKI_PANIC_AT"));
 
-    /// A point, and how often it is to be passed before: `name` or `name:2`.
+    /// A point, and how often it is passed before: `name` or `name:2`.
     struct Chosen {
         name: String,
         times: u32,
@@ -55,14 +55,13 @@ mod armed {
 
     pub(super) fn point(name: &str) {
         if FAIL.as_ref().is_some_and(|chosen| chosen.is_here(name)) {
-            // As sudden as SIGKILL: no destructor runs, nothing is flushed.
+            // Like SIGKILL: no destructor runs, nothing is flushed.
             std::process::abort();
         }
         assert!(!PANIC.as_ref().is_some_and(|chosen| chosen.is_here(name)), "asked to panic at `{name}`");
         if STOP.as_ref().is_some_and(|chosen| chosen.is_here(name)) {
-            // The signal stops every thread; we are back here when somebody sends SIGCONT.
-            // Somebody else sends it, and ends a while later: this thread waits for that, and does not run on until the signal
-            // has reached it.
+            // The signal stops every thread; this one continues after SIGCONT. It is sent by a child process, which
+            // ends a while later: wait for that, so that this thread does not run on until the signal has arrived.
             let me = std::process::id().to_string();
             let send = "kill -STOP \"$0\"; sleep 0.5";
             let _ = std::process::Command::new("sh").args(["-c", send, &me]).status();

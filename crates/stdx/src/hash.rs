@@ -12,7 +12,7 @@ pub fn sha256_parts(parts: &[&str]) -> String {
     to_hex(&digest_parts(parts))
 }
 
-/// SHA-256 over several parts, each preceded by its length so that no two lists of parts collide.
+/// SHA-256 over several parts, each preceded by its length, so that different lists of parts differ.
 pub fn digest_parts<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -23,16 +23,16 @@ pub fn digest_parts<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> [u8; 3
     hasher.finalize().into()
 }
 
-/// Longer keys are stored as their hash: indexes have limits, and hostile feeds have none.
+/// Longer keys are stored as their hash: indexes have a size limit.
 const LONGEST_KEY: usize = 400;
 
-/// `key`, or its hash when it is too long for an index.
+/// `key`, or its hash if it is too long for an index.
 pub fn bounded_key(key: String) -> String {
-    // PostgreSQL has no text with NUL.
+    // PostgreSQL text cannot contain NUL.
     if key.len() <= LONGEST_KEY && !key.contains('\0') { key } else { format!("sha256:{}", sha256_hex(key)) }
 }
 
-/// The first sixteen characters, as log lines show a hash.
+/// The first sixteen characters, for log lines.
 pub fn short(hash: &str) -> &str {
     hash.get(..16).unwrap_or(hash)
 }
@@ -48,15 +48,15 @@ pub fn to_hex(bytes: &[u8]) -> String {
     hex
 }
 
-/// The key of a set of search queries: the same set gives the same key, whatever its order and spacing.
+/// The key of a set of search queries: independent of order and spacing.
 ///
-/// Byte for byte what the seed's JavaScript computes: `trim`, runs of `\s` to one space, `sort()` by UTF-16
-/// code units, joined with line feeds, SHA-256.
+/// Equal to the result of the seed's JavaScript: `trim`, runs of `\s` to one space, `sort()` by UTF-16 code units,
+/// joined with line feeds, SHA-256.
 pub fn query_set_hash<S: AsRef<str>>(queries: &[S]) -> String {
     sha256_hex(normalized_queries(queries).join("\n"))
 }
 
-/// The queries as the hash sees them: trimmed, single-spaced, sorted by UTF-16 code units.
+/// The queries as they are hashed: trimmed, single-spaced, sorted by UTF-16 code units.
 pub fn normalized_queries<S: AsRef<str>>(queries: &[S]) -> Vec<String> {
     let mut normalized: Vec<String> = queries.iter().map(|query| single_spaced(query.as_ref())).collect();
     normalized.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
@@ -67,7 +67,7 @@ fn single_spaced(query: &str) -> String {
     query.split(is_js_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// White space as JavaScript's `\s` and `trim` see it: U+FEFF is one, U+0085 is not.
+/// White space in JavaScript's `\s` and `trim`: it includes U+FEFF, but not U+0085.
 fn is_js_space(c: char) -> bool {
     matches!(
         c,
@@ -94,7 +94,7 @@ mod tests {
         hash: String,
     }
 
-    /// The vectors were made by running the seed's function in Node.
+    /// The expected values were computed with the seed's function in Node.
     #[test]
     fn query_sets_hash_as_in_the_seed() {
         let vectors: Vec<Vector> =

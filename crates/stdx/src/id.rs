@@ -1,4 +1,4 @@
-//! Names and identifiers that are checked once, when they are made.
+//! Names and identifiers that are validated when they are created.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use uuid::Uuid;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// The name of a job, as it stands in the config file and in every table.
+/// The name of a job, as in the config file and in every table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct JobName(String);
 
-/// A text that cannot be a name, and why.
+/// An invalid name, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadName(Phrase);
@@ -24,7 +24,7 @@ impl BadName {
         Self(phrase!("`{text}` is not a usable name: {why}", "`{text}` は名前に使えません：{why}"))
     }
 
-    /// What is wrong, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> &Phrase {
         &self.0
     }
@@ -87,7 +87,7 @@ impl<'de> serde::Deserialize<'de> for JobName {
     }
 }
 
-/// The id of a bulk run: a UUID v4, as the seed writes it.
+/// The id of a bulk run: a UUID v4, as in the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RunId(Uuid);
 
@@ -121,7 +121,7 @@ impl FromStr for RunId {
     }
 }
 
-/// What this machine calls itself, if it does.
+/// The host name of this machine, if it has one.
 pub fn host_name() -> Option<String> {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()
@@ -130,15 +130,15 @@ pub fn host_name() -> Option<String> {
         .or_else(|| std::env::var("HOSTNAME").ok())
 }
 
-/// One process of this program, as leases name it: `host/pid/kernel-random`.
+/// A process of this program, as the owner of leases: `host/pid/kernel-random`.
 ///
-/// `kernel` stands for the boot and the process table in which the number means something: two containers may have
-/// one host name.
+/// `kernel` identifies the boot and the process table in which the process id is valid: two containers may have the
+/// same host name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Owner(String);
 
 impl Owner {
-    /// The owner that stands for this process; two calls give two owners.
+    /// An owner for this process; two calls return different owners.
     pub fn this_process() -> Self {
         let host = host_name().unwrap_or_else(|| "localhost".to_owned());
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Small words that every crate of tsuzuki uses: moments, checked names, hashes, text for people, crash points of tests.
+//! Basic types that every crate of tsuzuki uses: times, validated names, hashes, text for people, crash points for
+//! tests.
 //!
 //! ```
 //! use tsuzuki_stdx::time::{Clock, Timestamp};

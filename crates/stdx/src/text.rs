@@ -5,14 +5,14 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::word_enum;
 
-/// Columns that `text` takes on a terminal; full-width characters take two.
+/// The width of `text` on a terminal in columns; full-width characters have two.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// `text` cut to at most `columns` columns, with `…` where something was cut; never inside a grapheme.
+/// `text` cut to at most `columns` columns, with `…` if something was cut; never inside a grapheme.
 pub fn shorten(text: &str, columns: usize) -> String {
-    // No character takes more columns than bytes.
+    // No character has more columns than bytes.
     if text.len() <= columns || width(text) <= columns {
         return text.to_owned();
     }
@@ -45,7 +45,7 @@ pub fn counted(count: impl std::fmt::Display, thing: &str) -> String {
     }
 }
 
-/// One line without control characters: what the network sends may be printed on a terminal.
+/// One line without control characters, so that text from the network can be printed on a terminal.
 pub fn one_line(text: &str) -> String {
     if is_plain_line(text) {
         return text.to_owned();
@@ -69,17 +69,17 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// A text of several lines without control characters that a terminal would obey.
+/// A text of several lines without control characters that affect a terminal.
 pub fn printable(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_unprintable(*c)).collect()
 }
 
-/// JSON in which what a terminal would obey is written as escapes; it says the same.
+/// JSON with characters that affect a terminal escaped; its meaning stays the same.
 pub fn printable_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
         if c != '\n' && is_unprintable(c) {
-            // All of them are below U+10000, and JSON has them inside of texts only.
+            // All of them are below U+10000, and in JSON they occur only in strings.
             shown.push_str(&format!("\\u{:04x}", u32::from(c)));
         } else {
             shown.push(c);
@@ -88,13 +88,13 @@ pub fn printable_json(json: &str) -> String {
     shown
 }
 
-/// What the system says of a file, without the path of a passing one that nobody knows but us.
+/// The system's message about a file, without the path of a temporary one, which means nothing to the user.
 pub fn without_path(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split_once(" at path \"").map_or(text.as_str(), |(said, _)| said).to_owned()
 }
 
-/// Text for HTML, inside and outside of attributes.
+/// Escapes text for HTML, inside and outside of attributes.
 pub fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -110,7 +110,7 @@ pub fn escape_html(text: &str) -> String {
     out
 }
 
-/// Whether `text` is a line of printable ASCII with single spaces between words: nothing is to be done to it.
+/// Whether `text` needs no cleaning: a line of printable ASCII with single spaces between words.
 pub fn is_plain_line(text: &str) -> bool {
     let mut before = b' ';
     for byte in text.bytes() {
@@ -143,7 +143,7 @@ word_enum! {
 }
 
 impl Language {
-    /// One of two.
+    /// Chooses one of two.
     pub fn choose<T>(self, en: T, ja: T) -> T {
         match self {
             Language::En => en,
@@ -152,17 +152,17 @@ impl Language {
     }
 }
 
-/// The end of a list of which some is left out.
+/// The last line of a shortened list.
 pub fn and_more(count: usize, language: Language) -> String {
     language.choose(format!("and {count} more"), format!("ほか {count} 件"))
 }
 
-/// What stands for a title where there is none.
+/// A substitute for a missing title.
 pub fn untitled(language: Language) -> &'static str {
     language.choose("(untitled)", "（無題）")
 }
 
-/// The nearest of `known` to `word`, if one is near enough to be what was meant.
+/// The entry of `known` that is most similar to `word`, if it is similar enough for a suggestion.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

@@ -1,10 +1,10 @@
-//! Enums whose variants are words: what the database, the command line, the pages and the API call them.
+//! Enums whose variants are words, used in the database, the command line, the pages and the API.
 
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text;
 
-/// The text is none of the words of an enum; says which was meant, or which there are.
+/// An unknown word; suggests the nearest one, or lists all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{hint}")]
 pub struct UnknownWord {
@@ -12,7 +12,7 @@ pub struct UnknownWord {
 }
 
 impl UnknownWord {
-    /// For a text that is none of these words.
+    /// For a text that is not among `words`.
     pub fn new(text: &str, words: &[&str]) -> Self {
         let hint = match text::nearest(text, words.iter().copied()) {
             Some(near) => phrase!("did you mean `{near}`?", "`{near}` ではありませんか？"),
@@ -21,19 +21,19 @@ impl UnknownWord {
         Self { hint }
     }
 
-    /// What to write instead.
+    /// The suggestion.
     pub fn phrase(&self) -> &Phrase {
         &self.hint
     }
 }
 
-/// Makes an enum of words, each stated once: `ALL`, `word`, `Display`, `FromStr` and `Serialize` follow from it.
+/// Defines an enum of words, each stated once, with `ALL`, `word`, `Display`, `FromStr` and `Serialize`.
 ///
 /// ```
 /// tsuzuki_stdx::word_enum! {
 ///     /// Where a page stands.
 ///     pub enum Progress {
-///         /// Nobody has looked at it.
+///         /// It was not read yet.
 ///         NotStarted = "not_started",
 ///         Done = "done",
 ///     }
@@ -56,7 +56,7 @@ macro_rules! word_enum {
         }
 
         impl $name {
-            /// All of them, in the order of their declaration.
+            /// All variants, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The word that is stored and shown.

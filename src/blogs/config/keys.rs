@@ -1,4 +1,4 @@
-//! The keys of a `blogs` job, as the file writes them.
+//! The keys of a `blogs` job.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::config::value::{BadValue, HttpUrl, Pattern, Span, checked as checked_
 use crate::parse::html;
 use crate::phrase;
 
-/// Failures in a row after which the readers are told, unless the job says otherwise.
+/// The default number of failures in a row before a warning.
 const WARN_AFTER: u32 = 3;
 
 /// The keys of a `blogs` job.
@@ -24,10 +24,10 @@ pub struct Keys {
     /// How a check asks whether anything changed: "get" (one conditional request) or "head" (HEAD first, then GET).
     #[serde(default)]
     pub probe: Probe,
-    /// After how many failures in a row the channels are told that a blog cannot be read.
+    /// After how many failures in a row the operator is alerted that a blog cannot be read.
     #[serde(default = "warn_after", deserialize_with = "read_warn_after")]
     pub warn_after: u32,
-    /// Whether a run tells all that is new in one message; `false` sends one message for each entry.
+    /// Whether a run sends all new entries in one message; `false` sends one message for each entry.
     #[serde(default = "yes")]
     pub digest: bool,
     /// With `digest = false`: what a message says besides title and link, `"none"`, `"summary"` or `"content"`.
@@ -39,11 +39,11 @@ pub struct Keys {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlogKeys {
-    /// The name that its state is kept under; renaming it starts anew.
+    /// The name under which its state is kept; another name starts from the beginning.
     pub id: String,
     /// Its page. Feed and sitemap are found from here.
     pub url: HttpUrl,
-    /// What to look at, in this order: "feed", "sitemap", "html". Default: all three.
+    /// The detectors to use, in this order: "feed", "sitemap", "html". Default: all three.
     #[serde(default, deserialize_with = "read_detect")]
     pub detect: Option<Box<[Detector]>>,
     /// Its feed, when it is not to be searched for.
@@ -62,12 +62,12 @@ pub struct BlogKeys {
     pub exclude: Box<[Pattern]>,
     /// What messages and lists call it. Default: its id.
     pub title: Option<Box<str>>,
-    /// The folder it stands in, for OPML; `/` parts a folder from the one inside it. Default: the name of the job.
+    /// The folder it is in, for OPML; `/` separates nested folders. Default: the name of the job.
     pub folder: Option<Box<str>>,
     /// Hashtags for messages about it, without `#`.
     #[serde(default)]
     pub tags: Box<[String]>,
-    /// The channels that hear what is new on it. Default: those of the job.
+    /// The channels that get its new entries. Default: those of the job.
     pub deliver: Option<Box<[String]>>,
     /// Proves who you are by user and password (HTTP Basic), to its own servers only.
     pub login: Option<Box<LoginKeys>>,
@@ -78,7 +78,7 @@ pub struct BlogKeys {
     pub cookies: Option<Box<Secret>>,
     /// Check it less often than the job runs.
     pub every: Option<Span>,
-    /// Whether a new link on a page must be seen in two checks before it is told. Default: true, for "html" only.
+    /// Whether a new link on a page must be seen in two checks before it is sent. Default: true, for "html" only.
     pub confirm: Option<bool>,
     /// Private addresses that this blog may be reached at, besides those of the job.
     #[serde(default)]
@@ -151,7 +151,7 @@ fn read_detect<'de, D: serde::Deserializer<'de>>(
     })
 }
 
-/// A CSS selector that we know.
+/// Parses a supported CSS selector.
 fn read_selector<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<str>>, D::Error> {
     checked_value(deserializer, |selector: &Option<Box<str>>| {
         let checked = selector.as_deref().map_or(Ok(()), html::check_selector);

@@ -1,4 +1,4 @@
-//! The blogs that the keys of a `blogs` job make.
+//! The blogs of a `blogs` job, made from its keys.
 
 mod keys;
 
@@ -20,36 +20,36 @@ use crate::parse::url::{comparison_key, pasted};
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// A blog as the checks see it: its keys, shared with the config, and what follows from them.
+/// A blog for the checks: its keys, shared with the config, and derived values.
 #[derive(Clone, Debug)]
 pub struct Blog {
     keys: Arc<BlogKeys>,
-    /// Private addresses that may be reached: those of the job and its own.
+    /// The allowed private addresses: those of the job and its own.
     pub reachable: AllowPrivate,
-    /// Which text of its entries messages have.
+    /// The text of its entries in messages.
     pub text: EntryText,
-    /// How we prove who we are, if that is needed.
+    /// The credentials, if there are any.
     pub access: Option<Arc<BlogAccess>>,
-    /// What [`Blog::settings_hash`] shows.
+    /// The value of [`Blog::settings_hash`].
     settings: [u8; 32],
 }
 
-/// What holds for all blogs of a job.
+/// The settings of all blogs of a job.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// What the first successful check tells.
+    /// What the first successful check announces.
     pub first_run: FirstRun,
     /// More new entries than this at once, on one blog, are held.
     pub hold_above: usize,
-    /// Failures in a row after which the channels are told.
+    /// The number of failures in a row before a warning.
     pub warn_after: u32,
     /// How a check asks.
     pub probe: Probe,
-    /// Whether a run tells all that is new in one message.
+    /// Whether a run sends all new entries in one message.
     pub digest: bool,
 }
 
-/// The blogs and rules of a job; every mistake is reported at once.
+/// The blogs and rules of a job; reports all problems at once.
 pub fn read(job: &config::Job) -> Result<(Vec<Blog>, Rules), Problems> {
     let keys: &Keys = job.section.keys()?;
     let mut problems = Problems::default();
@@ -117,7 +117,7 @@ fn checked(
     })
 }
 
-/// Channels that a blog names and that there are not.
+/// Checks that the channels of blogs exist.
 pub(super) fn check_channels(job: &config::Job, channels: &ChannelSet) -> Result<(), Problems> {
     let known = channels.names();
     let keys: &Keys = job.section.keys()?;
@@ -168,7 +168,7 @@ pub(super) fn from_flags(words: &[String]) -> Result<toml::Value, Phrase> {
     Ok(toml::Value::Array(blogs))
 }
 
-/// Blogs of one job with the same id.
+/// Reports blogs of one job with the same id.
 pub fn check(section: &Section) -> Problems {
     let repeat = |(id, [before, number]): (String, [usize; 2])| {
         let message = phrase!(
@@ -181,7 +181,7 @@ pub fn check(section: &Section) -> Problems {
     section.list_repeats("blog", "id").into_iter().map(repeat).collect()
 }
 
-/// Blogs whose id stands in two jobs: their state is kept by id, so the two would overwrite each other.
+/// Reports ids that are in two jobs: the state is stored by id, so the two would overwrite each other.
 pub fn check_ids(jobs: &[config::Job]) -> Problems {
     let mut owners: HashMap<&str, &config::Job> = HashMap::new();
     let mut problems = Problems::default();
@@ -224,7 +224,7 @@ impl Blog {
 }
 
 impl Blog {
-    /// A fingerprint of everything that decides what is looked at; when it differs, known answers no longer hold.
+    /// A fingerprint of all settings that affect detection; when it differs, stored validators are invalid.
     ///
     /// It is a hash on purpose: the config itself is never copied into the database.
     pub fn settings_hash(&self) -> String {
@@ -241,7 +241,7 @@ impl Deref for Blog {
 }
 
 impl BlogKeys {
-    /// What to look at, in order.
+    /// The detectors to use, in order.
     pub fn detectors(&self) -> &[Detector] {
         self.detect.as_deref().unwrap_or(Detector::ALL)
     }
@@ -251,12 +251,12 @@ impl BlogKeys {
         self.title.as_deref().unwrap_or(&self.id)
     }
 
-    /// Which entries count.
+    /// The filters on entries.
     pub fn patterns(&self) -> Patterns<'_> {
         Patterns { include: &self.include, exclude: &self.exclude }
     }
 
-    /// What [`Blog::settings_hash`] is to be.
+    /// Computes the value of [`Blog::settings_hash`].
     fn hash_settings(&self) -> [u8; 32] {
         let mut parts = vec![comparison_key(&self.url)];
         parts.extend(self.detectors().iter().map(|detector| detector.word().to_owned()));

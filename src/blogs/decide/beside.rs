@@ -1,4 +1,4 @@
-//! A feed that has stopped while its site goes on: when to look at the sitemap beside it, and when that takes over.
+//! A feed that has stopped while its site continues: when to read the sitemap, too, and when that takes over.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::blogs::events::BlogEvent;
 use crate::blogs::model::{Detector, DetectorResult, FoundEntry, KnownDocument, State};
 use crate::time::Timestamp;
 
-/// A feed whose newest entry is older than this may have been given up.
+/// A feed whose newest entry is older than this may be abandoned.
 const STOPPED_AFTER: Duration = Duration::from_secs(180 * 24 * 60 * 60);
-/// How often the sitemap beside such a feed is read.
+/// How often the sitemap is read in addition to such a feed.
 const CROSS_CHECK_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Whether the sitemap is to be read as well, beside a feed that says `reading`. One that the config names is the user's choice.
+/// Whether to read the sitemap in addition to a feed with the result `reading`. A configured feed is the user's choice.
 pub fn should_cross_check(blog: &Blog, state: &State, reading: &DetectorResult, now: Timestamp) -> bool {
     let newest = match reading {
         DetectorResult::Entries { entries, .. } => newest_of(entries, now),
@@ -30,7 +30,7 @@ pub fn should_cross_check(blog: &Blog, state: &State, reading: &DetectorResult, 
         && state.looked_beside_at.is_none_or(|at| at > now || now.since(at) >= CROSS_CHECK_EVERY)
 }
 
-/// Whether a feed that had stopped has something newer than it had.
+/// Whether a stopped feed has newer entries.
 pub fn has_resumed(state: &State, reading: &DetectorResult, now: Timestamp) -> bool {
     match reading {
         DetectorResult::Entries { entries, .. } => newest_of(entries, now) > state.feed_newest_at,
@@ -38,19 +38,19 @@ pub fn has_resumed(state: &State, reading: &DetectorResult, now: Timestamp) -> b
     }
 }
 
-/// The date of the newest entry; one that lies ahead says nothing.
+/// The date of the newest entry; ignores future dates.
 pub(super) fn newest_of(entries: &[FoundEntry], now: Timestamp) -> Option<Timestamp> {
     entries.iter().filter_map(|entry| entry.published_at).filter(|at| *at <= now).max()
 }
 
-/// Whether the feed is left alone because it has stopped.
+/// Whether the feed is not used because it has stopped.
 pub(super) fn is_stopped(blog: &Blog, state: &State) -> bool {
     state.feed_stopped_at.is_some() && blog.feed.is_none() && same_settings(blog, state)
 }
 
-/// Takes what the sitemap beside the feed lists into `next`; answers whether it decides from now on.
+/// Takes the sitemap into `next`; returns whether it is used from now on.
 ///
-/// The first look only sets the baseline, except for what `lastmod` proves new.
+/// The first read only sets the baseline, except for pages that `lastmod` proves new.
 pub(super) fn read(
     next: &mut Next,
     blog: &Blog,

@@ -1,4 +1,4 @@
-//! What comes of a check: what to remember, what to write down, what to tell.
+//! The decision after a check: the state, the history and the changes to write.
 
 use std::collections::HashSet;
 
@@ -10,33 +10,32 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::word_enum;
 
-/// What a check means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// What to remember; `None` when only the time of the check is new.
+    /// The new state; `None` when only the time of the check changes.
     pub state: Option<Box<State>>,
     /// The row of the history.
     pub check: Check,
-    /// What joins the memory of everything seen.
+    /// Entries to add to those seen.
     pub record: Record,
-    /// What is worth telling.
+    /// The changes to announce.
     pub changes: Vec<Change>,
-    /// What happened, for `why`.
+    /// Events, for `why`.
     pub events: Vec<BlogEvent>,
-    /// The blog is to be left alone, for this reason.
+    /// Pause the blog, for this reason.
     pub pause: Option<Phrase>,
 }
 
-/// What joins the memory of everything seen.
+/// Entries to add to those seen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    /// Everything that was read.
+    /// All entries that were read.
     All,
     These(Vec<FoundEntry>),
 }
 
 impl Record {
-    /// Adds more; what is read as a whole takes only what it reads.
+    /// Adds more entries; `All` needs none.
     pub(super) fn add(&mut self, more: impl IntoIterator<Item = FoundEntry>) {
         match self {
             Record::These(entries) => entries.extend(more),
@@ -50,31 +49,30 @@ impl Record {
 pub struct Check {
     /// The HTTP status that decided.
     pub http_status: Option<u16>,
-    /// Whether nothing had to be read.
+    /// Whether nothing was parsed.
     pub skipped: bool,
     /// Whether something new was found.
     pub changed: bool,
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
     pub error_message: Option<Phrase>,
-    /// What was left out at a limit.
+    /// The part that exceeds a limit.
     pub cut: Option<Cut>,
 }
 
-/// Something worth telling.
+/// A change to announce.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub code: Code,
-    /// Whether a person is to look at it first.
+    /// Whether it needs approval.
     pub held: bool,
-    /// What there is to say.
     pub detail: Detail,
 }
 
 word_enum! {
-    /// What happened to a blog that is worth telling.
+    /// The kind of a change.
     pub enum Code {
-        /// It has something new.
+        /// New entries.
         New = "new",
         /// It cannot be read.
         Failing = "failing",
@@ -97,16 +95,15 @@ impl Code {
     }
 }
 
-/// What there is to say about a change; stored as JSON until it is told.
+/// The details of a change, stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Detail {
     /// The new entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<FoundEntry>,
-    /// How many more there are than are kept here.
+    /// How many more entries there are than stored here.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: usize,
-    /// Who found them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detector: Option<Detector>,
     /// Why they are held.
@@ -115,7 +112,7 @@ pub struct Detail {
     /// Whether entries may have been missed in between.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gap: bool,
-    /// For programs in English; [`Detail::to_stored`] keeps all of it.
+    /// English for programs; [`Detail::to_stored`] stores the whole phrase.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_error")]
     pub error: Option<Phrase>,
     /// How often in a row.
@@ -124,7 +121,7 @@ pub struct Detail {
     /// Since when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Whether it was told before.
+    /// Whether it is a reminder.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
 }
@@ -135,7 +132,7 @@ fn read_error<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Optio
 }
 
 impl Detail {
-    /// As it is stored: what went wrong can be shown in any language later.
+    /// The stored form: the error can be shown in any language later.
     pub fn to_stored(&self) -> serde_json::Value {
         let mut stored = serde_json::json!(self);
         if let Some(error) = &self.error {
@@ -150,17 +147,17 @@ impl Detail {
     }
 }
 
-/// Why a person has to approve what is new.
+/// Why new entries need approval.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldReason {
-    /// More at once than a reader can take.
+    /// More at once than `hold_above`.
     TooMany { entries: usize, hold_above: usize },
-    /// Hardly any of the addresses that were known is listed any more.
+    /// Hardly any known address is still listed.
     FewLeft { left: usize, known: usize },
-    /// Nothing of what was known is left, and no date tells new entries from old ones.
+    /// No known entry is left, and no date distinguishes new entries from old ones.
     NoDates,
-    /// In the words of an earlier version.
+    /// As text, from an earlier version.
     #[serde(untagged)]
     Words(String),
 }
@@ -191,22 +188,21 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// What the long memory knows of the entries in question.
+/// Which of the entries were seen before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenEntries {
-    /// Keys that it has.
+    /// Known keys.
     pub keys: HashSet<String>,
-    /// Addresses that it has, as compared.
+    /// Known comparison keys of addresses.
     pub url_keys: HashSet<String>,
-    /// Keys of entries that it has under another key.
+    /// Keys of entries that are known under another key.
     pub renamed: HashSet<String>,
-    /// Keys of entries that stand in the place of one that the feed had until now: with its title and date, under another id and
-    /// at another address.
+    /// Keys of entries that replace one that the feed had before: with its title and date, under another id and
+    /// address.
     pub replacing: HashSet<String>,
 }
 
 impl SeenEntries {
-    /// Adds what the memory has of other entries.
     pub fn extend(&mut self, more: SeenEntries) {
         self.keys.extend(more.keys);
         self.url_keys.extend(more.url_keys);
@@ -214,7 +210,7 @@ impl SeenEntries {
         self.replacing.extend(more.replacing);
     }
 
-    /// Whether the entry was seen, under any of its keys or at its address.
+    /// Whether the entry was seen, by any of its keys or its address.
     pub fn knows(&self, entry: &FoundEntry) -> bool {
         self.keys.contains(&entry.key)
             || entry.url_key.as_ref().is_some_and(|key| self.url_keys.contains(key))

@@ -1,4 +1,4 @@
-//! What a list of entries means: which of them are new, which must be seen again, and which list is not to be believed.
+//! Interprets a list of entries: which are new, which need a second sighting, and which lists are suspect.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,20 +18,20 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// Dates in feeds are those of a draft, or of a wrong zone; this much is forgiven.
+/// The tolerance for dates in feeds: some are those of a draft, or in a wrong zone.
 pub(super) const DATE_SLACK: Duration = Duration::from_secs(24 * 60 * 60);
 /// Below this many addresses a list is too short to be called shrunken or rewritten.
 const SHORT_LIST: usize = 4;
 
-/// A list that is not to be believed, yet.
+/// A list that is not accepted yet.
 pub(super) struct Suspected {
     pub(super) trouble: CheckFailure,
     pub(super) unconfirmed: Option<Unconfirmed>,
 }
 
-/// Refuses a list that is empty, or less than half of what it was: an error page looks like that, news does not.
+/// Rejects a list that is empty or less than half its previous size, like that of an error page.
 ///
-/// A list that stays short is believed at last.
+/// A list that stays short is accepted in the end.
 pub(super) fn suspicion(
     state: &State,
     blog: &Blog,
@@ -51,7 +51,7 @@ pub(super) fn suspicion(
     };
     let lost = CheckFailureKind::Lost(detector);
     match detector {
-        // A new feed may well be empty; one that had entries is emptied only by those who list what is current: papers of the day,
+        // A new feed may be empty. One that had entries is empty only if it lists current things: papers of the day,
         // warnings.
         Detector::Feed if total == 0 && before > 0 && times < SURE_AFTER => {
             let message = phrase!(
@@ -72,7 +72,7 @@ pub(super) fn suspicion(
             let message = phrase!("the page has no link that counts", "ページに対象となるリンクがありません");
             refuse(CheckFailureKind::Other, message, kept)
         }
-        // What such a list holds may differ each time: a sitemap of news goes on.
+        // The content of such a list may differ each time: a news sitemap moves on.
         _ if before >= SHORT_LIST && entries.len() * 2 < before && times < SURE_AFTER => {
             let message = phrase!(
                 "the {what} lists only {count} of {before} addresses: it looks broken",
@@ -86,17 +86,17 @@ pub(super) fn suspicion(
     }
 }
 
-/// How new entries are looked at.
+/// How new entries are determined.
 enum Mode {
-    /// The blog was never read: what is there is the beginning.
+    /// The blog was never read: all entries are the baseline.
     First,
-    /// This document was never read, or under other settings: only what is dated after this moment is new.
+    /// This document was never read, or under other settings: only entries dated after this moment are new.
     Careful(Timestamp),
-    /// What was never seen is new.
+    /// Entries that were never seen are new.
     Usual,
 }
 
-/// Takes a believed list into `next`.
+/// Takes an accepted list into `next`.
 pub(super) fn read(
     next: &mut Next,
     blog: &Blog,
@@ -198,7 +198,7 @@ fn is_after(entry: &FoundEntry, since: Timestamp) -> bool {
     entry.published_at.is_some_and(|at| at > since.minus(DATE_SLACK))
 }
 
-/// When nothing of what a feed had is left, either entries were missed or the feed was rewritten: dates tell which.
+/// When no known entry of a feed is left, either entries were missed or the feed was rewritten: the dates show which.
 fn usual_feed(
     next: &mut Next,
     state: &State,
@@ -232,7 +232,7 @@ fn usual_feed(
     if news.entries.is_empty() {
         return;
     }
-    // A feed of one entry has no room for an older one; everywhere else something may lie between.
+    // A feed of one entry never lists an older one; in all others some may have been missed.
     news.gap = rewritten == 0 && entries.len() > 1;
     if news.entries.len() > 1 && news.entries.iter().any(|entry| entry.published_at.is_none()) {
         news.held_because = Some(HoldReason::NoDates);
@@ -242,8 +242,8 @@ fn usual_feed(
     }
 }
 
-/// Entries that were behind the end of the feed until one before them was removed, or until it was told to list more: they stand
-/// behind everything known, and are older than all of it and than the first look.
+/// Entries that were beyond the end of the feed until one before them was removed, or until the feed listed more: they
+/// come after all known ones, and are older than these and than the first check.
 fn list_moved_up<'a>(state: &State, entries: &'a [FoundEntry], seen: &SeenEntries) -> HashSet<&'a str> {
     let last_known = entries.iter().rposition(|entry| seen.knows(entry));
     let (known, behind) = entries.split_at(last_known.map_or(0, |last| last + 1));
@@ -253,7 +253,7 @@ fn list_moved_up<'a>(state: &State, entries: &'a [FoundEntry], seen: &SeenEntrie
     behind.iter().filter(is_older).map(|entry| entry.key.as_str()).collect()
 }
 
-/// Adds to the memory what was not in it: entries, and new addresses of known ones.
+/// Adds unknown entries, and new addresses of known ones, to those seen.
 fn record(
     next: &mut Next,
     mode: &Mode,

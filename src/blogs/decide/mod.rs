@@ -1,4 +1,4 @@
-//! What a check means: given what is remembered and what was seen, what is new, what is wrong, what to remember. Pure.
+//! Decides a check: from the stored state and the result, which entries are new, what is wrong and what to store. Pure.
 
 mod beside;
 mod decision;
@@ -22,49 +22,48 @@ use crate::parse::Cut;
 use crate::parse::url::{Url, comparison_key};
 use crate::time::Timestamp;
 
-/// After this long everything is read even if the server says that nothing changed.
+/// How often a full check is made even if the server answers 304.
 pub const FULL_READ_EVERY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// After this long a feed or sitemap that was not found is searched for again.
+/// How often a feed or sitemap that was not found is searched for again.
 pub const SEARCH_EVERY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Where a detector looks.
+/// The document of a detector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// At this address.
     At(Url),
     /// It must be searched for first.
     Search,
-    /// Nowhere: it was searched for not long ago and not found.
+    /// None: a recent search did not find it.
     Nowhere,
 }
 
-/// Whether a blog is paused, by a person or because it is gone.
+/// Whether a blog is paused, by a user or because it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PauseFlag {
-    /// It is checked when its time has come.
     None,
-    /// It is left alone, unless its settings have changed since.
+    /// Not checked, unless its settings have changed since.
     Paused,
 }
 
-/// Whether a blog is to be checked.
+/// Whether a blog is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     Now,
-    /// Not now: it is paused, or its own `every` is not over.
+    /// It is paused, or its own `every` is not over.
     NotNow,
-    /// Not before this moment: its server asked for it. Nobody may ask earlier, a person neither.
+    /// Its server asked us to wait until this moment, which also applies to runs by hand.
     NotBefore(Timestamp),
 }
 
-/// Until when the server has sent us away, if it still does.
+/// The end of the wait that the server asked for, if it is not over.
 pub fn waits_until(state: &State, now: Timestamp) -> Option<Timestamp> {
     let (until, checked) = (state.not_before?, state.last_check_at?);
-    // A clock that was set back must not silence a blog for longer than its server asked.
+    // After the clock was set back, a blog must not wait longer than its server asked.
     (checked <= now && now < until).then_some(until)
 }
 
-/// Whether the blog is to be checked now.
+/// Whether the blog is due now.
 pub fn due(blog: &Blog, state: Option<&State>, pause: PauseFlag, now: Timestamp) -> Due {
     if pause == PauseFlag::Paused && state.is_none_or(|state| same_settings(blog, state)) {
         return Due::NotNow;
@@ -73,12 +72,12 @@ pub fn due(blog: &Blog, state: Option<&State>, pause: PauseFlag, now: Timestamp)
     if let Some(until) = waits_until(state, now) {
         return Due::NotBefore(until);
     }
-    // A clock that was set back must not silence a blog for longer than its own span.
+    // After the clock was set back, a blog must not wait longer than its own interval.
     let waits = |from: Option<Timestamp>, span: Duration| {
         from.is_some_and(|from| from <= now && now.since(from) < span)
     };
     let Some(every) = blog.every.map(Span::duration) else { return Due::Now };
-    // Runs do not begin on the dot: a little too early is better than a whole run too late.
+    // Runs do not begin exactly on time: a little too early is better than a whole run too late.
     if waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300)))) {
         Due::NotNow
     } else {
@@ -86,12 +85,12 @@ pub fn due(blog: &Blog, state: Option<&State>, pause: PauseFlag, now: Timestamp)
     }
 }
 
-/// Whether what is remembered was found under the settings of today.
+/// Whether the state was found under the current settings.
 pub fn same_settings(blog: &Blog, state: &State) -> bool {
     state.settings_hash.as_deref().is_none_or(|known| known == blog.settings_hash())
 }
 
-/// Where `detector` looks in this check.
+/// The document of `detector` in this check.
 pub fn target(blog: &Blog, state: &State, detector: Detector, now: Timestamp) -> Target {
     let (named, known, next_search) = match detector {
         Detector::Html => return Target::At(blog.url.clone().into()),
@@ -118,8 +117,8 @@ pub fn target(blog: &Blog, state: &State, detector: Detector, now: Timestamp) ->
     }
 }
 
-/// Whether the document of `detector` was lost and not found again: it is still asked for, and when it does not answer, the
-/// detectors behind it are. It may be back at any moment.
+/// Whether the document of `detector` was lost and not found again: it is still requested, because it may be back at
+/// any moment, and the next detectors are used when it does not respond.
 pub fn is_lost(blog: &Blog, state: &State, detector: Detector) -> bool {
     match detector {
         Detector::Feed => {
@@ -135,7 +134,7 @@ pub fn is_lost(blog: &Blog, state: &State, detector: Detector) -> bool {
     }
 }
 
-/// Whether the server may be asked for changes only, instead of for everything.
+/// Whether a conditional request is allowed instead of a full one.
 pub fn may_skip(blog: &Blog, state: &State, detector: Detector, now: Timestamp) -> bool {
     state.decided_by == Some(detector)
         && state.unconfirmed.is_none()
@@ -143,7 +142,7 @@ pub fn may_skip(blog: &Blog, state: &State, detector: Detector, now: Timestamp) 
         && same_settings(blog, state)
 }
 
-/// Whether the long memory must be asked before [`decide_check`] can tell what is new.
+/// Whether [`decide_check`] needs a query for the entries seen before.
 pub fn needs_memory(state: &State, sighting: &Sighting) -> bool {
     let Ok(DetectorResult::Entries { detector, entries, .. }) = &sighting.outcome else { return false };
     if state.last_success_at.is_none() || entries.is_empty() {
@@ -152,7 +151,6 @@ pub fn needs_memory(state: &State, sighting: &Sighting) -> bool {
     !list::is_plainly_known(state, *detector, entries)
 }
 
-/// What the check means.
 pub fn decide_check(
     blog: &Blog,
     rules: &Rules,
@@ -209,7 +207,7 @@ struct Next {
 }
 
 impl Next {
-    /// Begins with what is known, and takes over what was searched for and where redirects lead.
+    /// Begins with the stored state, and takes over the results of searches and redirects.
     fn new(blog: &Blog, state: &State, sighting: &Sighting, check: Check) -> Self {
         let check = Check { http_status: sighting.http_status, ..check };
         let mut next = Self {
@@ -228,7 +226,7 @@ impl Next {
         next
     }
 
-    /// A document that is read in part is worth an event when that begins and when it is over.
+    /// Adds an event when a document begins or ceases to exceed a limit.
     fn note_cut(&mut self, cut: Option<Cut>) {
         self.check.cut = cut;
         if std::mem::replace(&mut self.state.cut, cut) != cut {
@@ -271,7 +269,7 @@ impl Next {
                 _ => {}
             }
             *next = answer.is_none().then_some(again);
-            // What decided until now is asked for a while longer: a site under maintenance names no feed.
+            // Keep requesting the previous document for a while: a site under maintenance names no feed.
             if answer.is_some() || decided_by != Some(detector) {
                 known.clone_from(answer);
             }
@@ -283,7 +281,7 @@ impl Next {
         }
     }
 
-    /// A permanent redirect is followed at once but believed only when it was seen often enough.
+    /// A permanent redirect is followed at once, but adopted only after it was seen several times.
     fn note_redirect(&mut self, blog: &Blog, sighting: &Sighting) {
         let state = &mut *self.state;
         let Ok(DetectorResult::Unchanged { detector, .. } | DetectorResult::Entries { detector, .. }) =
@@ -305,7 +303,8 @@ impl Next {
         self.events.push(event);
     }
 
-    /// What the sitemap beside a feed that has stopped means; answers who decides instead of the feed, if so.
+    /// Evaluates the sitemap read in addition to a stopped feed; returns the detector to use instead of the feed, if
+    /// any.
     fn cross_check(
         &mut self,
         blog: &Blog,
@@ -320,7 +319,7 @@ impl Next {
         beside::read(self, blog, rules, state, (entries, known), seen).then_some(*detector)
     }
 
-    /// The blog could be read: whatever was wrong is over.
+    /// The blog could be read: ends a failure.
     fn succeed(&mut self, detector: Detector) {
         let now = self.now;
         let state = &mut *self.state;
@@ -328,7 +327,7 @@ impl Next {
             Detector::Feed => (state.feed_stopped_at, state.next_feed_discovery_at) = (None, None),
             Detector::Sitemap => {
                 state.next_sitemap_discovery_at = None;
-                // As good as the feed that was lost; links of a page are not, for it may be that of somebody else for a while.
+                // It replaces the lost feed. Links of a page do not, because the page may be another one for a while.
                 if state.next_feed_discovery_at.is_some() && state.feed_stopped_at.is_none() {
                     state.feed_url = None;
                 }
@@ -377,19 +376,19 @@ impl Next {
     }
 }
 
-/// The settings of today become those that the state was found under.
+/// Stores the hash of the current settings.
 fn adopt_settings(state: &mut State, blog: &Blog) {
     if !same_settings(blog, state) || state.settings_hash.is_none() {
         state.settings_hash = Some(blog.settings_hash());
     }
 }
 
-/// Whether two addresses are one, whatever the scheme.
+/// Whether two addresses are equal except for the scheme.
 fn same_address(one: &Url, other: &Url) -> bool {
     comparison_key(one) == comparison_key(other)
 }
 
-/// Links that wait to be seen again.
+/// Links that need a second sighting.
 fn unconfirmed_links(state: &State) -> HashSet<&str> {
     match &state.unconfirmed {
         Some(Unconfirmed::Links(keys)) => keys.iter().map(String::as_str).collect(),

@@ -1,4 +1,4 @@
-//! What is new on a blog, and the changes that tell it.
+//! New entries of a blog, and the changes that announce them.
 
 use super::list::DATE_SLACK;
 use super::{Change, Code, Detail, HoldReason, Next};
@@ -9,10 +9,10 @@ use crate::channel::outbox;
 use crate::config::value::FirstRun;
 use crate::time::Timestamp;
 
-/// Entries of one change that are kept with it; a site that rewrites itself may have tens of thousands.
+/// The most entries that are stored with one change; a site that rewrites itself may have tens of thousands.
 const KEPT: usize = 500;
 
-/// What is to be told.
+/// Entries to announce.
 pub(super) struct News {
     pub(super) entries: Vec<FoundEntry>,
     pub(super) held_because: Option<HoldReason>,
@@ -24,7 +24,7 @@ impl News {
         Self { entries, held_because: None, gap: false }
     }
 
-    /// The same, held if it is more than a reader can take.
+    /// Holds them if there are too many.
     pub(super) fn unless_too_many(mut self, rules: &Rules) -> Self {
         if outbox::should_hold(self.entries.len(), rules.hold_above, true) {
             let (entries, hold_above) = (self.entries.len(), rules.hold_above);
@@ -34,7 +34,7 @@ impl News {
     }
 }
 
-/// What a sitemap that is read for the first time lists and its `lastmod` proves new. Where most addresses have a new one, the site
+/// Pages of a sitemap read for the first time that `lastmod` proves new. If most addresses have a new date, the site
 /// was rebuilt, and that proves nothing.
 pub(super) fn proven_new(
     entries: &[FoundEntry],
@@ -48,7 +48,7 @@ pub(super) fn proven_new(
     if new.len() * 2 > entries.len() { Vec::new() } else { new }
 }
 
-/// What a first look tells.
+/// The entries that a first check announces.
 pub(super) fn first_news(entries: &[FoundEntry], first_run: FirstRun) -> Vec<FoundEntry> {
     match first_run {
         FirstRun::Baseline => Vec::new(),
@@ -77,10 +77,10 @@ pub(super) fn announce(next: &mut Next, detector: Detector, rules: &Rules, mut n
         .collect();
     let (entries, held) = (news.entries.len(), news.held_because.clone());
     next.events.push(BlogEvent::New { detector, entries, first, held });
-    // Each has a message of its own, unless a person has to look at them all first.
+    // Each has a separate message, unless all of them need approval.
     if !rules.digest && news.held_because.is_none() && news.entries.len() <= KEPT {
         let detail = Detail { detector: Some(detector), gap: news.gap, ..Detail::default() };
-        // The oldest goes first, as far as the order of the document tells.
+        // The oldest comes first, by the order of the document.
         next.changes.extend(news.entries.into_iter().rev().map(|entry| Change {
             code: Code::New,
             held: false,

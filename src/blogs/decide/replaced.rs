@@ -1,5 +1,5 @@
-//! Entries that come back under another id and address: a slug was corrected, permalinks changed, the domain moved, a link has the
-//! visitor's session in it. Their titles and dates say that they are what the feed had. Pure.
+//! Entries that come back under another id and address: a slug was corrected, permalinks changed, the domain moved, a
+//! link contains the visitor's session. They are recognised by title and date. Pure.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use super::SeenEntries;
 use crate::blogs::model::{Detector, DetectorResult, FoundEntry, Sighting, State};
 use crate::time::Timestamp;
 
-/// Keys of what the feed had when it was last read and lists no longer.
+/// Keys of entries that the feed had at the last check and no longer lists.
 pub fn list_vanished(state: &State, sighting: &Sighting) -> Vec<String> {
     let Ok(DetectorResult::Entries { detector: Detector::Feed, entries, .. }) = &sighting.outcome else {
         return Vec::new();
@@ -18,9 +18,9 @@ pub fn list_vanished(state: &State, sighting: &Sighting) -> Vec<String> {
     keys
 }
 
-/// Which of the entries that were never seen replace one that has `vanished`, by title and date.
+/// Which of the unknown entries replace one of `vanished`, by title and date.
 ///
-/// As many as have vanished: two of one title and moment may be two entries.
+/// Not more than have vanished: two of the same title and date may be two entries.
 pub fn find_replacing(
     entries: &[FoundEntry],
     seen: &SeenEntries,

@@ -1,4 +1,4 @@
-//! What a failed check means: counted, told once it lasts, never taken for a change.
+//! Decides a failed check: counted, reported once it lasts, never taken for a change.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::blogs::config::{Blog, Rules};
 use crate::blogs::events::{BlogEvent, Failing};
 use crate::blogs::model::{CheckFailure, CheckFailureKind, Detector, Sighting, State};
 
-/// How often the readers are reminded of a blog that stays unreadable.
+/// How often a reminder of a failing blog is recorded.
 const REMIND_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Runs do not begin on the dot: a reminder may come this much early.
+/// Runs do not begin exactly on time: a reminder may come this much early.
 const REMIND_SLACK: Duration = Duration::from_secs(5 * 60);
-/// The longest that a server may send us away.
+/// The longest wait that a server can ask for.
 const MAX_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn decide_check(
@@ -33,7 +33,7 @@ pub(super) fn decide_check(
     let failures = remembered.failures_in_a_row;
     match trouble.kind {
         CheckFailureKind::Later(after) => remembered.not_before = Some(now.plus(after.min(MAX_PAUSE))),
-        // Searched for in the next check: this one has cost the site enough.
+        // Search in the next check: this one has made enough requests.
         CheckFailureKind::Lost(Detector::Feed) if failures >= SURE_AFTER => {
             remembered.next_feed_discovery_at.get_or_insert(now);
         }
@@ -42,7 +42,7 @@ pub(super) fn decide_check(
         }
         CheckFailureKind::Gone => {
             pause = Some(trouble.message.clone());
-            // It is paused under the settings of today: only other settings resume it.
+            // It is paused under the current settings: only other settings resume it.
             if !same_settings(blog, remembered) {
                 forget_documents(remembered);
             }
@@ -87,7 +87,7 @@ pub(super) fn decide_check(
     }
 }
 
-/// What was found under other settings holds no longer; what was seen stays seen.
+/// Discards documents that were found under other settings; seen entries stay.
 fn forget_documents(state: &mut State) {
     state.known.clear();
     (state.feed_url, state.sitemap_url) = (None, None);

@@ -1,4 +1,4 @@
-//! Each blog in one row: where it stands, how it is read, when it was checked, and a strip of its last checks.
+//! Each blog in one row: state, detector, last check, and a strip of its last checks.
 
 use crate::blogs::config::{self, Blog};
 use crate::blogs::events::subject;
@@ -17,11 +17,11 @@ use crate::time::Timestamp;
 
 /// Blogs that are shown at once.
 const SHOWN: usize = 40;
-/// Failing blogs that the page of their job names.
+/// The most failing blogs on the page of their job.
 const FAILING_SHOWN: usize = 100;
 /// Checks in a strip.
 const CHECKS: usize = 30;
-/// The name of the position in the address.
+/// The query parameter of the position.
 const AFTER: &str = "blogs_after";
 
 /// The blogs of the config, by name; of one job or of all.
@@ -57,7 +57,7 @@ pub(super) fn find(
     }))
 }
 
-/// The blogs of a job whose last check failed, and what was wrong.
+/// The blogs of a job whose last check failed, with the error.
 pub(in crate::blogs) fn list_failing(
     tx: &mut Tx<'_>,
     job: &JobName,

@@ -1,4 +1,4 @@
-//! The page of blogs: what was new, day by day, what needs approval, and how each blog has been doing.
+//! The page of blogs: new entries by day, changes that need approval, and the last checks of each blog.
 
 mod blogs;
 
@@ -23,33 +23,32 @@ use crate::time::Timestamp;
 pub(super) use blogs::list_failing;
 
 const WALK: Walk = Walk { shown: 30, searched: 2_000 };
-/// Entries of a change that are named.
+/// The most entries of a change that are listed.
 const MAX_LINKS: usize = 20;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The page.
 pub(super) static PAGE: Page =
     Page { slug: "changes", title: || phrase!("Changes", "更新"), load, sheet: None };
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
     let mut view = PageView::new(phrase!("Changes", "更新"));
-    let asked = ChangeQuery::of(finder, query);
-    view.filters = asked.filters(finder);
-    let timeline = asked.find(tx, query)?;
+    let filter = ChangeQuery::of(finder, query);
+    view.filters = filter.filters(finder);
+    let timeline = filter.find(tx, query)?;
     let is_empty = timeline.entries.is_empty();
     if is_empty {
-        view.blocks.push(asked.nothing());
+        view.blocks.push(filter.nothing());
     }
     if !is_empty || timeline.next.is_some() {
         view.blocks.push(Block::Timeline(timeline));
     }
-    if asked.before.is_none() {
-        view.blocks.extend(blogs::find(finder, tx, query, asked.job.as_deref())?);
+    if filter.before.is_none() {
+        view.blocks.extend(blogs::find(finder, tx, query, filter.job.as_deref())?);
     }
     Ok(view)
 }
 
-/// What the reader wants to see.
+/// The filters of the page.
 struct ChangeQuery {
     job: Option<String>,
     blog: Option<String>,
@@ -88,7 +87,7 @@ impl ChangeQuery {
         ]
     }
 
-    /// The changes that are meant, along their numbers.
+    /// The matching changes, by their numbers.
     fn find(&self, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<Timeline> {
         let (rows, next) = WALK.list(
             self.before,
@@ -109,7 +108,7 @@ impl ChangeQuery {
     }
 
     fn fit(&self, row: &ChangeRow) -> Fit {
-        // Numbers are given in the order of time.
+        // Numbers are in the order of time.
         if row.found_at < self.since {
             return Fit::End;
         }
@@ -172,7 +171,7 @@ fn entry(listed: &ListedChange) -> TimelineEntry {
     }
 }
 
-/// How it was found, and what became of it.
+/// How it was found, and the states of its messages.
 fn notes(listed: &ListedChange) -> Vec<Phrase> {
     let change = &listed.change;
     let mut notes = Vec::new();

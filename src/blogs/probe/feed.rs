@@ -22,7 +22,7 @@ impl ProbeRun<'_> {
         }
     }
 
-    /// Reads a feed that was fetched, and answers whether it `fits`, given where it was found.
+    /// Parses a fetched feed, and returns whether it `fits`, given where it was found.
     pub(super) async fn parse_feed(
         &self,
         url: &Url,
@@ -46,7 +46,7 @@ impl ProbeRun<'_> {
     }
 }
 
-/// Reads a feed, with its texts where the blog wants them, or where notes have no titles.
+/// Parses a feed, with texts if the blog needs them or if notes have no titles.
 pub(super) fn parse(
     body: &[u8],
     context: &feed::Context,

@@ -1,4 +1,4 @@
-//! One check of one blog: asks its server, reads what comes, and says what was seen. Writes nothing.
+//! One check of one blog: fetches and parses its documents. Writes nothing.
 
 mod feed;
 mod page;
@@ -27,7 +27,7 @@ const FEED_TYPES: &str = "application/atom+xml, application/rss+xml, application
     text/xml;q=0.9, application/json;q=0.8, */*;q=0.5";
 const PAGE_TYPES: &str = "text/html, application/xhtml+xml, */*;q=0.5";
 const ANY_TYPE: &str = "*/*";
-/// Larger documents are read on a thread of their own, so that other checks go on.
+/// Larger documents are parsed on a separate thread, so that other checks continue.
 const LARGE: usize = 256 * 1024;
 /// Columns of an error message that are kept.
 const MESSAGE_COLUMNS: usize = 500;
@@ -37,23 +37,23 @@ const MESSAGE_COLUMNS: usize = 500;
 pub struct Prober {
     /// HTTP.
     pub fetcher: Fetcher,
-    /// How a check asks.
+    /// The kind of request.
     pub probe: Probe,
-    /// Our name towards robots.txt.
+    /// Our user agent for robots.txt.
     pub agent: String,
-    /// The zone of dates that say none.
+    /// The zone of dates without one.
     pub zone: TimeZone,
 }
 
-/// Why a document brought nothing.
+/// Why a document could not be used.
 struct Miss {
     trouble: CheckFailure,
     status: Option<u16>,
-    /// Whether the same question may be answered later.
+    /// Whether it may be temporary.
     is_passing: bool,
 }
 
-/// A document that was read, or did not need to be.
+/// A document that was read or is unchanged.
 struct Read {
     head: Head,
     reading: DetectorResult,
@@ -71,13 +71,13 @@ struct ProbeRun<'a> {
     beside: Option<DetectorResult>,
     still_stopped: bool,
     page: Option<PageRead>,
-    /// Why the document that decided until now was lost: to be reported if nothing else can be read.
+    /// Why the document that decided before was lost; reported if nothing else can be read.
     miss: Option<Miss>,
     robots: Option<crate::parse::robots::Robots>,
 }
 
 impl Prober {
-    /// Looks at a blog.
+    /// Checks a blog.
     pub async fn check(&self, blog: &Blog, state: &State, now: Timestamp) -> Sighting {
         let mut probe = ProbeRun {
             prober: self,
@@ -124,12 +124,12 @@ impl ProbeRun<'_> {
                         self.miss.get_or_insert(miss);
                         continue;
                     }
-                    // What was removed for good may have moved elsewhere; the blog itself cannot.
+                    // A feed or sitemap that is gone may be found elsewhere; the blog itself cannot.
                     Err(miss) if miss.status == Some(410) && !self.is_named(*detector) => {
                         self.miss.get_or_insert(miss);
                         target = Target::Search;
                     }
-                    // A feed that had stopped is looked at now and then; it decides again when it has something newer.
+                    // A stopped feed is checked from time to time; it is used again when it has something newer.
                     read if *detector == Detector::Feed && self.state.feed_stopped_at.is_some() => match read
                     {
                         Ok(read) if decide::has_resumed(self.state, &read.reading, self.now) => {
@@ -166,7 +166,7 @@ impl ProbeRun<'_> {
         )))
     }
 
-    /// Reads the sitemap beside a feed that has stopped: the site may go on without it.
+    /// Reads the sitemap in addition to a stopped feed: the site may continue without it.
     async fn cross_check(&mut self, detector: Detector, read: &Read) {
         let sitemap = Detector::Sitemap;
         if detector != Detector::Feed
@@ -182,7 +182,7 @@ impl ProbeRun<'_> {
         self.beside = found.map(|read| read.reading);
     }
 
-    /// Whether the document of `detector` is the user's choice rather than our discovery.
+    /// Whether the document of `detector` is configured and not discovered.
     fn is_named(&self, detector: Detector) -> bool {
         match detector {
             Detector::Feed => self.blog.feed.is_some(),
@@ -191,7 +191,8 @@ impl ProbeRun<'_> {
         }
     }
 
-    /// Reads a document. Whatever is not a feed has a heap of its own: a thousand checks under way are mostly of feeds.
+    /// Reads a document. The futures of other documents than feeds are boxed: a thousand concurrent checks are mostly
+    /// of feeds.
     async fn read(&mut self, detector: Detector, url: &Url) -> Result<Read, Miss> {
         match detector {
             Detector::Feed => self.read_feed(url).await,
@@ -200,7 +201,7 @@ impl ProbeRun<'_> {
         }
     }
 
-    /// What the server said about the document of `detector`, if it may be asked for changes only.
+    /// The stored validators of the document of `detector`, if a conditional request is allowed.
     fn known(&self, detector: Detector, may_skip: bool) -> Option<&KnownDocument> {
         if !may_skip || !decide::may_skip(self.blog, self.state, detector, self.now) {
             return None;
@@ -228,7 +229,7 @@ impl ProbeRun<'_> {
             match self.prober.fetcher.fetch(&prepared(Request::head(url.clone()))?).await {
                 Ok(Response::Unchanged(head)) => return Ok(Response::Unchanged(head)),
                 Err(error) if error.is_retryable() => return Err(miss(error)),
-                // Changed, or a server that does not know HEAD: the GET tells.
+                // Changed, or a server that does not support HEAD: send the GET.
                 Ok(Response::Fetched(..)) | Err(_) => {}
             }
         }
@@ -251,7 +252,7 @@ impl ProbeRun<'_> {
         Miss { trouble, status: error.status(), is_passing: error.is_retryable() }
     }
 
-    /// What it means that the server wants to know who asks.
+    /// The message when the server requires authentication.
     fn locked(&self) -> Phrase {
         if self.blog.access.is_some() {
             phrase!(
@@ -276,7 +277,7 @@ impl Miss {
         }
     }
 
-    /// Whether it asks for nothing in particular, so that another reason may be reported instead.
+    /// Whether it is unspecific, so that another reason is reported instead.
     fn is_vague(&self) -> bool {
         !matches!(self.trouble.kind, CheckFailureKind::Later(_) | CheckFailureKind::Gone)
     }
@@ -299,9 +300,9 @@ fn describe(detector: Detector, url: &Url, why: Phrase) -> Phrase {
     phrase!("{what} {at}: {why}", "{what} {at}：{why}")
 }
 
-/// What is wrong with an answer that says that nothing has changed, though nobody asked.
+/// The error for a 304 to an unconditional request.
 fn nothing_asked() -> Phrase {
-    phrase!("an answer to nothing asked", "要求していない応答です")
+    phrase!("an unsolicited \"not modified\"", "要求していない応答です")
 }
 
 fn unchanged(head: Head, detector: Detector) -> Read {
@@ -309,7 +310,7 @@ fn unchanged(head: Head, detector: Detector) -> Read {
     Read { head, reading: DetectorResult::Unchanged { detector, known } }
 }
 
-/// Reads a document where it stands, or on a thread of its own when it is large.
+/// Parses a document in place, or on a separate thread when it is large.
 async fn apart<T: Send + 'static>(body: Bytes, read: impl FnOnce(&[u8]) -> T + Send + 'static) -> T {
     in_background(body.len() > LARGE, move || read(&body)).await
 }

@@ -15,19 +15,19 @@ use crate::parse::url::{Url, resolve_web};
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// What a page holds, read once.
+/// The parsed content of a page.
 pub(super) struct PageRead {
     pub(super) head: Head,
     pub(super) feeds: Vec<Url>,
-    /// The address that it calls its own.
+    /// Its canonical address.
     pub(super) canonical: Option<Url>,
-    /// Keys of the addresses that it links to, where that says whose feeds it names.
+    /// Keys of the addresses that it links to, if needed to judge the feeds that it names.
     pub(super) linked: HashSet<String>,
     pub(super) as_feed: Option<(Vec<FoundEntry>, Option<Cut>)>,
     pub(super) entries: Vec<FoundEntry>,
     /// Why links may be missing among them.
     pub(super) cut: Option<Cut>,
-    /// Why it may have no links, if it says so.
+    /// Why it may have no links, if known.
     pub(super) emptiness: Option<Phrase>,
 }
 
@@ -57,7 +57,7 @@ impl ProbeRun<'_> {
         let (blog, context, at) =
             (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
         let read = apart(body, move |body| {
-            // Some give the address of the feed itself as that of the blog.
+            // Some configs give the address of the feed itself as that of the blog.
             let as_feed = if may_be_feed(body, context.content_type.as_deref()) {
                 let feed = parse_feed(body, &context, &blog).ok();
                 feed.map(|feed| (feed.cut, feed)).map(|(cut, feed)| (detect::feed_entries(feed, &blog), cut))
@@ -89,7 +89,7 @@ impl ProbeRun<'_> {
     }
 }
 
-/// Why a page without links may have none: it forwards its readers, or is drawn by a script; or what may be read instead.
+/// Why a page may have no links: it forwards, or is rendered by a script; or what may be read instead.
 fn emptiness(html: &Html, body: &[u8], feed: Option<&Url>) -> Option<Phrase> {
     if let Some(to) = html.refresh().and_then(|refresh| refresh.url.as_ref()) {
         return Some(phrase!(
@@ -114,7 +114,7 @@ fn emptiness(html: &Html, body: &[u8], feed: Option<&Url>) -> Option<Phrase> {
     })
 }
 
-/// Whether the document may be a feed: by its first mark, or by its media type when a comment or a doctype stands first.
+/// Whether the document may be a feed: by its first tag, or by its media type when a comment or a doctype comes first.
 fn may_be_feed(body: &[u8], content_type: Option<&str>) -> bool {
     let start = body.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);

@@ -1,4 +1,4 @@
-//! Finding the feed and the sitemap of a blog: what its page and robots.txt name, then where they usually are.
+//! Discovers the feed and the sitemap of a blog: those that its page and robots.txt name, then the usual places.
 
 use std::collections::HashSet;
 
@@ -12,13 +12,13 @@ use crate::parse::robots::{self, Robots};
 use crate::parse::url::{Url, resolve_web};
 use crate::phrase;
 
-/// Documents that a page or robots.txt names and that are tried; a hostile one names thousands.
+/// The most documents named by a page or robots.txt that are tried; a hostile one names thousands.
 const MAX_NAMED: usize = 8;
-/// Feeds that are not read and that are told.
+/// The most unused feeds that are reported.
 const MAX_OTHER_FEEDS: usize = 20;
-/// Of checks that cannot read the page, one in so many tries the usual places of feeds.
+/// When the page cannot be read, one check in so many tries the usual places of feeds.
 const TRIED_EVERY: u32 = 24;
-/// Where sitemaps usually are.
+/// The usual places of sitemaps.
 const SITEMAP_PATHS: [&str; 3] = ["/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml"];
 
 impl ProbeRun<'_> {
@@ -35,8 +35,8 @@ impl ProbeRun<'_> {
         let page = match self.page_for_search().await {
             Ok(page) => page,
             Err(miss) => {
-                // A server that shuts its page to programs, or has none, may have a feed all the same. Nothing else is searched
-                // for: an address may just as well be misspelt.
+                // A server that refuses its page to programs, or has none, may still have a feed. Search for nothing
+                // else: the address may as well be misspelt.
                 let is_time = self.state.failures_in_a_row.is_multiple_of(TRIED_EVERY);
                 if miss.status.is_none() || !miss.is_vague() || self.is_worth_waiting(&miss) || !is_time {
                     return Err(miss);
@@ -118,7 +118,7 @@ impl ProbeRun<'_> {
         Ok(fullest)
     }
 
-    /// Reads what may be the blog's feed; `None` when there is none, or one that does not fit.
+    /// Reads a possible feed of the blog; `None` when there is none, or one that does not fit.
     async fn try_feed(
         &self,
         url: &Url,
@@ -159,14 +159,14 @@ impl ProbeRun<'_> {
         Ok(None)
     }
 
-    /// Whether the trouble will pass: then nothing was found out, and the search is not over.
+    /// Whether the failure is temporary: then the search has no result yet.
     ///
-    /// One that lasts is no reason to look nowhere else.
+    /// A lasting failure does not prevent the search elsewhere.
     fn is_worth_waiting(&self, miss: &Miss) -> bool {
         miss.is_passing && self.state.failures_in_a_row < SURE_AFTER
     }
 
-    /// The page, read again and kept for the detector that reads links.
+    /// The page, fetched again and kept for the detector of links.
     async fn page_for_search(&mut self) -> Result<&PageRead, Miss> {
         if self.page.is_none() {
             let accept = format!("{PAGE_TYPES}, {FEED_TYPES}");

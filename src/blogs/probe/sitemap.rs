@@ -12,14 +12,14 @@ use crate::fetch::{Head, Response};
 use crate::parse::url::{Url, resolve_web};
 use crate::parse::{Cut, sitemap};
 
-/// Of a list of sitemaps, so many are read at its beginning and so many at its end.
+/// How many sitemaps of a list are read at its beginning and at its end.
 const CHILDREN_AT_EACH_END: usize = 16;
-/// Addresses of one site that are looked at.
+/// The most addresses of one site that are read.
 const MAX_ADDRESSES: usize = 50_000;
-/// Sitemaps of one site that are read.
+/// The most sitemaps of one site that are read.
 const MAX_SITEMAPS: usize = 64;
 
-/// Whether a sitemap stands in the list itself or in a list inside it.
+/// Whether a sitemap is in the list itself or in a nested list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Depth {
     First,
@@ -55,7 +55,7 @@ impl ProbeRun<'_> {
         if root.children.len() > 2 * CHILDREN_AT_EACH_END {
             cut.get_or_insert(Cut::Sitemaps);
         }
-        // A list inside a list is against the protocol, but some sites have one; its lists are followed no further.
+        // A nested list violates the protocol, but some sites have one; deeper lists are not followed.
         let mut children: VecDeque<(sitemap::Location, Depth)> =
             ends(&root.children).map(|child| (child.clone(), Depth::First)).collect();
         let mut read_count = 0;
@@ -64,7 +64,7 @@ impl ProbeRun<'_> {
             let (child_head, body) = match self.ask(detector, &at, None, ANY_TYPE).await {
                 Ok(Response::Fetched(head, body)) => (head, body),
                 Ok(Response::Unchanged(_)) => continue,
-                // One that is missing is no trouble; one that does not answer hides addresses.
+                // A missing one is no failure; one that does not respond hides addresses.
                 Err(miss)
                     if matches!(miss.trouble.kind, CheckFailureKind::Lost(_) | CheckFailureKind::Gone) =>
                 {
@@ -96,7 +96,7 @@ impl ProbeRun<'_> {
         Ok(Read { reading: DetectorResult::Entries { detector, entries, known, total, cut }, head })
     }
 
-    /// What servers say about the sitemaps inside the sitemap, if every one of them is as it was.
+    /// The validators of the nested sitemaps, if all of them are unchanged.
     async fn unchanged_children(&self) -> Result<Option<Vec<KnownDocument>>, Miss> {
         let children = self.state.known.iter().filter(|known| known.detector == Detector::Sitemap).skip(1);
         let mut still = Vec::new();
@@ -131,7 +131,7 @@ async fn parse_sitemap(head: &Head, body: Bytes) -> Result<sitemap::Sitemap, sit
     .await
 }
 
-/// The first and the last: a site adds at one end of its list, so that only what is new moves into the window.
+/// The first and the last: a site adds at one end of its list, so only new sitemaps enter the window.
 fn ends(children: &[sitemap::Location]) -> impl Iterator<Item = &sitemap::Location> {
     let first = children.len().min(CHILDREN_AT_EACH_END);
     let last = children.len().saturating_sub(CHILDREN_AT_EACH_END).max(first);

@@ -1,4 +1,4 @@
-//! What checks found worth telling, until and after it is told.
+//! Changes found by checks, announced or not.
 
 use crate::blogs::decide::{Change, Code, Detail};
 use crate::channel::outbox::State as MessageState;
@@ -7,27 +7,24 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Stands in the place of a digest where no message to readers tells a change: trouble is the operator's.
+/// The value of `digest` for changes that are alerts for the operator and not messages to readers.
 const ALERT: &str = "alert";
 
-/// Something that was found, as it was written down.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ChangeRow {
-    /// Its number, as people name it.
     pub id: i64,
     pub job_name: String,
     pub blog_id: String,
     pub found_at: Timestamp,
     pub code: Code,
-    /// Whether a person was to look at it first.
+    /// Whether it needed approval.
     pub held: bool,
-    /// What there is to say.
     pub detail: Detail,
-    /// The subject of the messages that tell it; `None` until they are queued.
+    /// The subject of its messages; `None` until they are queued.
     pub digest: Option<String>,
 }
 
-/// A message that tells a change.
+/// A message about a change.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct ChangeDelivery {
     /// Its number in the outbox.
@@ -40,7 +37,7 @@ pub struct ChangeDelivery {
     pub state: MessageState,
 }
 
-/// Which changes to list; what is not given does not matter.
+/// Which changes to list; `None` matches all.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeFilter {
     /// Only those of this job.
@@ -55,7 +52,7 @@ pub struct ChangeFilter {
 
 db::from_text!(Code = "the code of a change");
 
-/// The rows of changes, as [`read`] wants them.
+/// The columns of changes that [`read`] needs.
 macro_rules! change_rows {
     () => {
         "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes "
@@ -104,7 +101,7 @@ pub(super) fn add(
     )
 }
 
-/// The oldest changes of a job that no message tells yet.
+/// The oldest unannounced changes of a job.
 pub fn list_unannounced(tx: &mut Tx<'_>, job: &str, limit: usize) -> db::Result<Vec<ChangeRow>> {
     tx.list(
         sql!(concat!(change_rows!(), "WHERE job_name = ?1 AND digest IS NULL ORDER BY id LIMIT ?2")),
@@ -113,7 +110,7 @@ pub fn list_unannounced(tx: &mut Tx<'_>, job: &str, limit: usize) -> db::Result<
     )
 }
 
-/// How many changes of a job no message tells yet.
+/// How many changes of a job are unannounced.
 pub fn count_unannounced(tx: &mut Tx<'_>, job: &str) -> db::Result<usize> {
     let count = tx.count(
         sql!("SELECT COUNT(*) FROM blog_changes WHERE job_name = ?1 AND digest IS NULL"),
@@ -122,7 +119,7 @@ pub fn count_unannounced(tx: &mut Tx<'_>, job: &str) -> db::Result<usize> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// When the blogs of these changes had last been read before they were found, the one that was read longest ago.
+/// The oldest of the times at which the blogs of these changes were last read before the changes were found.
 pub fn find_found_since(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<Option<Timestamp>> {
     let mut oldest = Some(Timestamp::MAX);
     for id in ids {
@@ -135,7 +132,7 @@ pub fn find_found_since(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<Option<Times
     Ok(oldest)
 }
 
-/// Whether no message tells any of these changes yet.
+/// Whether all of these changes are still unannounced.
 pub fn are_unannounced(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
     for id in ids {
         let marked =
@@ -147,7 +144,7 @@ pub fn are_unannounced(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
     Ok(true)
 }
 
-/// Notes which messages tell a change.
+/// Records which messages announce a change.
 pub fn mark_digest(tx: &mut Tx<'_>, id: i64, digest: &str) -> db::Result<()> {
     tx.run(sql!("UPDATE blog_changes SET digest = ?2 WHERE id = ?1 AND digest IS NULL"), params![id, digest])
 }
@@ -180,7 +177,7 @@ pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<ChangeRow>> {
     tx.find(sql!(concat!(change_rows!(), "WHERE id = ?1")), params![id], read)
 }
 
-/// The messages that tell a digest.
+/// The messages of a digest.
 pub fn list_deliveries_of(tx: &mut Tx<'_>, topic: &str, digest: &str) -> db::Result<Vec<ChangeDelivery>> {
     tx.list(
         sql!("SELECT id, job_name, channel, state FROM outbox WHERE topic = ?1 AND subject = ?2 ORDER BY id"),
@@ -189,9 +186,10 @@ pub fn list_deliveries_of(tx: &mut Tx<'_>, topic: &str, digest: &str) -> db::Res
     )
 }
 
-/// Deletes at most `limit` told changes about trouble that are older than `before`; what was new is kept.
+/// Deletes at most `limit` announced changes about failures that are older than `before`; those about new entries are
+/// kept.
 pub fn prune_changes(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Result<u64> {
-    // `code <> 'new'` is written out because the index on trouble is.
+    // `code <> 'new'` is written out to match the partial index.
     tx.execute(
         sql!(
             "DELETE FROM blog_changes WHERE id IN (

@@ -1,8 +1,9 @@
-//! Which process checks which blogs of a run: a run is laid out in chunks of 64 blogs, and each is taken under a claim.
+//! Which process checks which blogs of a run: a run is divided into chunks of 64 blogs, and each is processed under a
+//! claim.
 //!
-//! A chunk has an owner, a fence that rises whenever it changes hands, and an end by the database's clock. What was seen
-//! on its blogs is written together with [`put_progress`], which answers whether the chunk is still ours. So a
-//! worker that stalled can no longer write, and a blog that one worker has checked is not checked by the next.
+//! A chunk has an owner, a fence that increases with every claim, and an end by the database's clock. The results of
+//! its blogs are written together with [`put_progress`], which returns whether the chunk is still ours. So a worker
+//! that stalled can no longer write, and a blog that one worker has checked is not checked by the next.
 
 use crate::blogs::report::RoundCounts;
 use crate::db::{self, ToValue as _, Tx, Value};
@@ -15,7 +16,7 @@ crate::migration!(10, "blog chunks", "../../../migrations/0010_blog_chunks.sql")
 /// Blogs of a chunk: one bit each in `pending`.
 pub const CHUNK: usize = 64;
 
-/// A chunk that its owner may work on until somebody else takes it.
+/// A chunk that its owner may process until another process takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkClaim {
     /// The run: the fence of the job's lease when it began.
@@ -25,12 +26,12 @@ pub struct ChunkClaim {
     fence: i64,
 }
 
-/// How far a chunk is.
+/// The progress of a chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkProgress {
     /// A bit for each blog that is still to be checked.
     pub pending: u64,
-    /// What was seen on the others.
+    /// The counts of the others.
     pub counts: RoundCounts,
 }
 
@@ -73,7 +74,7 @@ pub fn is_same_list(tx: &mut Tx<'_>, job: &JobName, list: &BlogList) -> db::Resu
     Ok(tx.count(text, params![job, list.hash])? > 0)
 }
 
-/// Takes a chunk with pending blogs that nobody has.
+/// Claims a free chunk with pending blogs.
 ///
 /// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two workers can pick the same row in the
 /// subquery, and only the repeated test stops the second. With `IN` instead of `=` the subquery may be run once per
@@ -108,7 +109,7 @@ pub fn claim(
     )
 }
 
-/// Whether a chunk waits for somebody to take it.
+/// Whether a free chunk is left.
 pub fn has_free(tx: &mut Tx<'_>, job: &JobName, list: &BlogList) -> db::Result<bool> {
     let now = tx.now();
     let free = tx.count(
@@ -121,7 +122,7 @@ pub fn has_free(tx: &mut Tx<'_>, job: &JobName, list: &BlogList) -> db::Result<b
     Ok(free > 0)
 }
 
-/// Writes how far a chunk is and moves its end; `false` when it is no longer ours.
+/// Writes the progress of a chunk and extends its claim; `false` when it is no longer ours.
 ///
 /// The row stays locked until COMMIT, so a transaction that does this before it writes anything else is fenced.
 pub fn put_progress(
@@ -152,7 +153,7 @@ pub fn put_progress(
     )
 }
 
-/// Moves the end of every chunk that `owner` works on.
+/// Extends all claims of `owner`.
 pub fn renew(tx: &mut Tx<'_>, job: &JobName, owner: &Owner) -> db::Result<()> {
     let now = tx.now();
     tx.run(
@@ -164,7 +165,7 @@ pub fn renew(tx: &mut Tx<'_>, job: &JobName, owner: &Owner) -> db::Result<()> {
     )
 }
 
-/// Gives back what `owner` has not checked; whoever comes next does it.
+/// Releases the chunks of `owner`; another process checks their pending blogs.
 pub fn release(tx: &mut Tx<'_>, job: &JobName, owner: &str) -> db::Result<()> {
     tx.run(
         sql!(
@@ -175,7 +176,7 @@ pub fn release(tx: &mut Tx<'_>, job: &JobName, owner: &str) -> db::Result<()> {
     )
 }
 
-/// Gives back what processes of this machine had that have died.
+/// Releases the chunks of dead processes of this machine.
 pub fn release_gone(tx: &mut Tx<'_>, job: &JobName) -> db::Result<()> {
     let owners: Vec<String> = tx.list(
         sql!(
@@ -188,7 +189,7 @@ pub fn release_gone(tx: &mut Tx<'_>, job: &JobName) -> db::Result<()> {
     owners.iter().filter(|owner| presence::is_gone(owner)).try_for_each(|owner| release(tx, job, owner))
 }
 
-/// What all workers have seen in the last run; `None` while blogs are pending.
+/// The counts of all workers in the last run; `None` while blogs are pending.
 pub fn find_counts(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<RoundCounts>> {
     let mut sum = Some(RoundCounts::default());
     tx.each(

@@ -1,4 +1,4 @@
-//! Everything that was ever seen on blogs: asked for by key and by address, and added to.
+//! All entries ever seen on blogs: queried by key and by address.
 
 use std::collections::HashSet;
 
@@ -12,21 +12,20 @@ use crate::{params, sql, sql_rows};
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct EntryRow {
     pub blog_id: String,
-    /// What it is recognised by.
     #[serde(skip)]
     pub key: String,
     /// Its address as found.
     pub url: Option<String>,
     /// Its title or link text.
     pub title: Option<String>,
-    /// When it was published, as far as that is said.
+    /// When it was published, if known.
     pub published_at: Option<Timestamp>,
     pub first_seen_at: Timestamp,
 }
 
-/// Every entry whose address compares as `url_key`, by blog.
+/// Every entry with the comparison key `url_key`, by blog.
 ///
-/// The indexes begin with the blog, so each is asked: `CROSS JOIN` keeps SQLite to that order.
+/// The indexes begin with the blog, so each blog is queried: `CROSS JOIN` forces SQLite to that order.
 pub fn list_entries_at(tx: &mut Tx<'_>, url_key: &str) -> db::Result<Vec<EntryRow>> {
     tx.list(
         sql!(
@@ -42,7 +41,7 @@ pub fn list_entries_at(tx: &mut Tx<'_>, url_key: &str) -> db::Result<Vec<EntryRo
     )
 }
 
-/// What the memory has of `entries`: each under its key, at its address, or under another of its keys.
+/// Which of `entries` were seen: by key, by address, or by another of their keys.
 pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[FoundEntry]) -> db::Result<SeenEntries> {
     let by_key =
         sql!("SELECT entry_key FROM blog_entries WHERE blog_id = ?101 AND entry_key IN ({values 100x1})");
@@ -51,11 +50,11 @@ pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[FoundEntry]) -> db::
     let addresses = || entries.iter().filter_map(|entry| entry.url_key.as_deref());
     let other_addresses =
         entries.iter().filter_map(|entry| entry.url_key.as_deref().filter(|address| **address != entry.key));
-    let asked = entries.iter().map(|entry| entry.key.as_str()).chain(other_addresses);
-    let keys = find_known(tx, by_key, blog_id, asked)?;
-    // An address that is a key stands in no other column.
-    let asked = addresses().filter(|address| !keys.contains(*address));
-    let mut url_keys = find_known(tx, by_address, blog_id, asked)?;
+    let candidates = entries.iter().map(|entry| entry.key.as_str()).chain(other_addresses);
+    let keys = find_known(tx, by_key, blog_id, candidates)?;
+    // An address that is a key is in no other column.
+    let candidates = addresses().filter(|address| !keys.contains(*address));
+    let mut url_keys = find_known(tx, by_address, blog_id, candidates)?;
     url_keys.extend(addresses().filter(|address| keys.contains(*address)).map(str::to_owned));
     let mut seen = SeenEntries { keys, url_keys, ..SeenEntries::default() };
     let others: Vec<(String, &FoundEntry)> = entries
@@ -69,23 +68,23 @@ pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[FoundEntry]) -> db::
     Ok(seen)
 }
 
-/// Titles and dates of those entries, as far as the memory has them.
+/// Titles and dates of those of the entries that were seen.
 pub fn list_titles(
     tx: &mut Tx<'_>,
     blog_id: &str,
     keys: &[String],
 ) -> db::Result<Vec<(Option<String>, Option<Timestamp>)>> {
     let Some(first) = keys.first() else { return Ok(Vec::new()) };
-    // The places that are left over ask for the first once more.
-    let asked = keys.iter().chain(std::iter::repeat(first)).take(RECENT_KEYS);
-    let params: Vec<Value<'_>> = asked.map(|key| key.to_value()).chain([blog_id.to_value()]).collect();
+    // Fill the remaining parameters with the first key.
+    let padded = keys.iter().chain(std::iter::repeat(first)).take(RECENT_KEYS);
+    let params: Vec<Value<'_>> = padded.map(|key| key.to_value()).chain([blog_id.to_value()]).collect();
     let by_key = sql!(
         "SELECT title, published_at FROM blog_entries WHERE blog_id = ?51 AND entry_key IN ({values 50x1})"
     );
     tx.list(by_key, &params, |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// Which of `keys` the statement finds, a hundred at a time: a sitemap has tens of thousands.
+/// Which of `keys` the statement finds, queried a hundred at a time: a sitemap has tens of thousands.
 fn find_known<'a>(
     tx: &mut Tx<'_>,
     sql: &'static Sql,
@@ -94,15 +93,15 @@ fn find_known<'a>(
 ) -> db::Result<HashSet<String>> {
     let mut known = HashSet::new();
     while let Some(first) = keys.next() {
-        // The places that are left over ask for the first once more.
-        let asked = std::iter::once(first).chain(keys.by_ref()).chain(std::iter::repeat(first)).take(100);
-        let params: Vec<Value<'_>> = asked.map(str::to_value).chain([blog_id.to_value()]).collect();
+        // Fill the remaining parameters with the first key.
+        let padded = std::iter::once(first).chain(keys.by_ref()).chain(std::iter::repeat(first)).take(100);
+        let params: Vec<Value<'_>> = padded.map(str::to_value).chain([blog_id.to_value()]).collect();
         known.extend(tx.list(sql, &params, |row| row.get::<String>(0))?);
     }
     Ok(known)
 }
 
-/// Adds what was never seen, many rows in one statement.
+/// Adds unknown entries, many rows in one statement.
 pub(super) fn add_entries(
     tx: &mut Tx<'_>,
     blog_id: &str,

@@ -1,4 +1,4 @@
-//! Changes for export, page by page along their numbers, and the feeds that were found.
+//! Changes for export, in pages by their numbers, and discovered feeds.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::db::{self, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// The next changes after the number `after`, of one job or of all, found from `since` on and before `until`.
+/// The next changes after the number `after`, of one job or of all, found in `since..until`.
 pub fn list_changes_after(
     tx: &mut Tx<'_>,
     after: i64,
@@ -23,7 +23,7 @@ pub fn list_changes_after(
     )
 }
 
-/// The feeds that were found, by blog.
+/// The discovered feeds, by blog.
 pub fn list_feeds(tx: &mut Tx<'_>) -> db::Result<HashMap<String, String>> {
     let feeds = tx.list(
         sql!("SELECT blog_id, feed_url FROM blog_state WHERE feed_url IS NOT NULL"),

@@ -1,4 +1,4 @@
-//! The history of checks: reading it, and letting go of what is old.
+//! The history of checks: listing and pruning.
 
 use crate::db::{self, Tx};
 use crate::parse::Cut;
@@ -6,20 +6,20 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// One check, as it was written down.
+/// A row of the history.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct CheckRow {
     pub checked_at: Timestamp,
     /// The HTTP status that decided.
     pub http_status: Option<i64>,
-    /// Whether nothing had to be read.
+    /// Whether nothing was parsed.
     pub skipped: bool,
     /// Whether something new was found.
     pub changed: bool,
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
     pub error_message: Option<Phrase>,
-    /// What was left out at a limit.
+    /// The part that exceeded a limit.
     pub cut: Option<Cut>,
 }
 
@@ -45,10 +45,10 @@ pub fn list_checks(tx: &mut Tx<'_>, blog_id: &str, limit: usize) -> db::Result<V
     )
 }
 
-/// Deletes checks older than `before` among the `limit` oldest rows; answers how many went. Call it until it answers 0.
+/// Deletes checks older than `before` among the `limit` oldest rows; returns how many. Call it until it returns 0.
 ///
-/// Rows are written in the order of time, so the oldest have the lowest numbers and no index on the time is needed. What
-/// an import wrote later is left to [`prune_stray_history`].
+/// Rows are written in the order of time, so the oldest have the lowest numbers and no index on the time is needed.
+/// [`prune_stray_history`] handles rows that an import added later.
 pub fn prune_history(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Result<u64> {
     tx.execute(
         sql!(
@@ -59,7 +59,7 @@ pub fn prune_history(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Re
     )
 }
 
-/// Deletes at most `limit` checks older than `before` that stand behind newer ones, as an import leaves them, blog by blog.
+/// Deletes at most `limit` checks older than `before` that come after newer ones, as after an import, blog by blog.
 pub fn prune_stray_history(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Result<u64> {
     tx.execute(
         sql!(

@@ -1,4 +1,4 @@
-//! What another program knew of blogs: added as it stands; a blog that we have checked ourselves is left alone.
+//! Blogs of another program: added unchanged; a blog that was checked before is skipped.
 
 use crate::blogs::model::{FoundEntry, bounded_key, url_key};
 use crate::db::{self, Tx};
@@ -24,15 +24,15 @@ pub struct ImportedState {
     pub last_check_at: Timestamp,
     /// The last check that found something new.
     pub last_change_at: Option<Timestamp>,
-    /// The last check that went well.
+    /// The last successful check.
     pub last_success_at: Timestamp,
 }
 
-/// Adds a state and what it remembers as seen, unless the blog has a state; `true` if it was new.
+/// Adds a state and its seen entries, unless the blog has a state; `true` if it was new.
 ///
-/// No detector counts as read yet, so the first check of ours is careful: it tells only entries of a feed that are
-/// dated after the last check and whose key or address is not among those remembered. Validators are kept but not
-/// used, because they belong to a page and not to what we would read.
+/// No detector counts as read yet, so our first check is careful: it announces only entries of a feed that are dated
+/// after the last check and whose key or address is not among the seen ones. Validators are stored but not used,
+/// because they belong to the page and not to the document that we read.
 pub fn add_state(tx: &mut Tx<'_>, job: &JobName, state: &ImportedState) -> db::Result<bool> {
     let recent = (!state.recent_entry_keys.is_empty()).then(|| super::text(&state.recent_entry_keys));
     let added = tx.execute(
@@ -63,7 +63,7 @@ pub fn add_state(tx: &mut Tx<'_>, job: &JobName, state: &ImportedState) -> db::R
     Ok(true)
 }
 
-/// A key of another program as we would have written it: an id, and an address if it is one.
+/// Converts a key of another program: an id, and an address if it is one.
 fn remembered(key: &str) -> FoundEntry {
     let url = resolve_web(None, key).filter(|_| key.contains("://"));
     let ours =
@@ -84,7 +84,7 @@ pub struct ImportedCheck {
     pub blog_id: String,
     pub checked_at: Timestamp,
     pub http_status: Option<i64>,
-    /// Whether nothing had to be read.
+    /// Whether nothing was parsed.
     pub skipped: bool,
     /// Whether something new was found.
     pub changed: bool,
@@ -93,7 +93,7 @@ pub struct ImportedCheck {
     pub error_message: Option<String>,
 }
 
-/// Adds a check unless the same is there; `true` if it was new.
+/// Adds a check unless it exists; `true` if it was new.
 pub fn add_check(tx: &mut Tx<'_>, check: &ImportedCheck) -> db::Result<bool> {
     tx.execute_one(
         sql!(

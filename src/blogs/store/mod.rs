@@ -1,4 +1,4 @@
-//! The SQL of blogs: their state, their history, everything seen on them, and what is to be told.
+//! The SQL of blogs: state, history, seen entries and changes.
 
 mod changes;
 pub mod chunks;
@@ -37,7 +37,7 @@ use crate::{params, sql};
 crate::migration!(3, "blogs", "../../../migrations/0003_blogs.sql");
 crate::migration!(13, "failing blogs", "../../../migrations/0013_failing_blogs.sql");
 
-/// Blogs that are left alone, with the reason.
+/// Paused blogs, with the reason.
 pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String, Phrase>> {
     let pauses = pause::list(tx, now)?;
     Ok(pauses
@@ -46,7 +46,7 @@ pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String
         .collect())
 }
 
-/// Writes down what a check means: its history row, the state, the memory, and what is to be told.
+/// Writes a decision: its history row, the state, the seen entries and the changes.
 pub fn apply(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -84,7 +84,7 @@ pub fn apply(
     Ok(())
 }
 
-/// The operator hears of a blog that fails or has fallen silent; one that is gone is paused, which is an alert by itself.
+/// Updates the alert of a blog that fails or is silent. One that is gone is paused, which is an alert by itself.
 fn note_alert(tx: &mut Tx<'_>, blog: &Subject, event: &BlogEvent, now: Timestamp) -> db::Result<()> {
     match event {
         BlogEvent::Failing(_) => alert::raise(tx, AlertKind::Failing, blog, &event.phrase(), now),
@@ -95,7 +95,7 @@ fn note_alert(tx: &mut Tx<'_>, blog: &Subject, event: &BlogEvent, now: Timestamp
     }
 }
 
-/// The blogs with an alert or a pause that the job has had and `is_configured` does not know any more.
+/// The blogs of the job with an alert or a pause that are no longer in the config (`is_configured`).
 pub fn list_left_behind(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -155,7 +155,7 @@ pub fn list_known_blogs(tx: &mut Tx<'_>) -> db::Result<Vec<(String, String, Time
     )
 }
 
-/// Blogs that are not to be checked before a later moment: id, job, that moment, and the last check.
+/// Blogs whose `not_before` is in the future: id, job, that moment, and the last check.
 pub fn list_not_before(
     tx: &mut Tx<'_>,
     now: Timestamp,

@@ -1,4 +1,4 @@
-//! What is remembered about blogs.
+//! The stored states of blogs.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::parse::url::Url;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// The columns of a state, as [`read_state`] names them.
+/// The columns of a state that [`read_state`] needs.
 macro_rules! columns {
     () => {
         "etag, last_modified, url_fingerprint, feed_url, sitemap_url, recent_entry_keys, last_check_at,
@@ -25,18 +25,18 @@ macro_rules! columns {
     };
 }
 
-/// What is remembered about a blog.
+/// The stored state of a blog.
 pub fn find_state(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<Option<State>> {
     let text = sql!(concat!("SELECT ", columns!(), " FROM blog_state WHERE blog_id = ?1"));
     tx.find(text, params![blog_id], read_state)
 }
 
-/// What is remembered about several blogs, by id: at most as many as a chunk has, in one round trip.
+/// The stored states of several blogs, by id: at most a chunk, in one round trip.
 pub fn list_states(tx: &mut Tx<'_>, blog_ids: &[&str]) -> db::Result<HashMap<String, State>> {
     let Some(first) = blog_ids.first() else { return Ok(HashMap::new()) };
-    // The places that are left over ask for the first once more.
-    let asked = blog_ids.iter().chain(std::iter::repeat(first)).take(CHUNK);
-    let params: Vec<Value<'_>> = asked.map(|id| id.to_value()).collect();
+    // Fill the remaining parameters with the first id.
+    let padded = blog_ids.iter().chain(std::iter::repeat(first)).take(CHUNK);
+    let params: Vec<Value<'_>> = padded.map(|id| id.to_value()).collect();
     let text =
         sql!(concat!("SELECT blog_id, ", columns!(), " FROM blog_state WHERE blog_id IN ({values 64x1})"));
     let rows = tx.list(text, &params, |row| Ok((row.get("blog_id")?, read_state(row)?)))?;
@@ -96,12 +96,12 @@ fn url(row: &Row<'_>, column: &str) -> db::Result<Option<Url>> {
     Ok(row.get::<Option<String>>(column)?.and_then(|text| text.parse().ok()))
 }
 
-/// A column of JSON; what cannot be read is as good as nothing: it is only a memory aid.
+/// A JSON column; `None` if it cannot be parsed, because it is only an optimisation.
 pub(super) fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: &str) -> db::Result<Option<T>> {
     Ok(row.get::<Option<String>>(column)?.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-/// Nothing changed: only the time of the check is new.
+/// Writes only the time of the check.
 pub(super) fn mark_checked(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<()> {
     tx.run(
         sql!("UPDATE blog_state SET last_check_at = ?2, last_success_at = ?2 WHERE blog_id = ?1"),
@@ -109,7 +109,7 @@ pub(super) fn mark_checked(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db
     )
 }
 
-/// Remembers what a check has changed.
+/// Writes a changed state.
 pub(super) fn put_state(
     tx: &mut Tx<'_>,
     job: &JobName,

@@ -1,4 +1,4 @@
-//! What an answer of Google Books means: a page of volumes, or what to do next.
+//! Interprets an answer of Google Books: a page of volumes, or what to do next.
 
 use std::time::Duration;
 
@@ -16,9 +16,8 @@ use crate::time::Timestamp;
 /// A page of volumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumePage {
-    /// How many volumes it holds.
     pub returned: u64,
-    /// How many the provider says there are.
+    /// The total number that the provider reports.
     pub total_items: Option<i64>,
     /// The books among them, each once.
     pub books: Vec<Book>,
@@ -26,26 +25,22 @@ pub struct VolumePage {
     pub without_isbn: u64,
 }
 
-/// Why a request brought no page; each is what to do next.
+/// Why a request failed; each variant is what to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SearchError {
-    /// The provider was asked too often: pause it.
-    Quota {
-        until: Timestamp,
-        /// What it said.
-        why: Phrase,
-    },
-    /// The key is refused: somebody has to look.
+    /// A limit of the provider was reached: pause it.
+    Quota { until: Timestamp, why: Phrase },
+    /// The key is refused: the user has to act.
     Credentials(Phrase),
-    /// The provider is out of order for the moment: the same request may do better.
+    /// A temporary failure: retry the same request.
     Passing {
         why: Phrase,
-        /// How long it wants to be left alone.
+        /// The wait that it asks for.
         retry_after: Option<Duration>,
     },
-    /// Only another config ends it: the address, or the search itself, is refused.
+    /// The address or the search itself is refused, until the config changes.
     Config(Phrase),
-    /// Anything else: the next run tries again.
+    /// Anything else: the next run retries.
     Failed(Phrase),
 }
 
@@ -61,7 +56,7 @@ pub(super) fn from_fetch(error: &fetch::Error, now: Timestamp) -> SearchError {
     }
 }
 
-/// What a request without a key is told today: the quota of all who ask without one is 0.
+/// The error for a request without a key: Google's quota for these is 0.
 pub fn needs_key() -> Phrase {
     phrase!(
         "Google Books needs an API key: without one it allows no requests",
@@ -69,7 +64,7 @@ pub fn needs_key() -> Phrase {
     )
 }
 
-/// What to do about it.
+/// The hint for it.
 pub fn key_hint() -> Phrase {
     phrase!(
         "enable the Books API at https://console.cloud.google.com/apis/library/books.googleapis.com, make \
@@ -81,7 +76,7 @@ pub fn key_hint() -> Phrase {
     )
 }
 
-/// What people are told when a credential is missing or not accepted.
+/// The error for a missing or refused key.
 pub fn refused_key(why: Phrase) -> Phrase {
     if why == needs_key() {
         with_hint(why, key_hint())
@@ -94,7 +89,6 @@ fn with_hint(why: Phrase, hint: Phrase) -> Phrase {
     phrase!("{why} (hint: {hint})", "{why}（ヒント：{hint}）")
 }
 
-/// What an answer of the API means.
 pub(super) fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<VolumePage, SearchError> {
     if answer.head.is_success() {
         return read_page(&answer.body).map_err(SearchError::Failed);
@@ -107,7 +101,7 @@ pub(super) fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<
     };
     let wait = header::retry_after(&answer.head.headers, now).or(complaint.retry_delay);
     match status {
-        // A quota of 0 does not grow overnight: somebody has to act.
+        // A quota of 0 does not grow by waiting: the user has to act.
         429 | 403 if complaint.allows_nothing && !has_key => Err(SearchError::Credentials(needs_key())),
         429 | 403 if complaint.allows_nothing => {
             let hint = phrase!(
@@ -145,7 +139,7 @@ pub(super) fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Volumes {
-    /// Anything that is not a whole number counts as not said.
+    /// Anything but a whole number counts as missing.
     #[serde(default)]
     total_items: Json,
     items: Option<Vec<Json>>,

@@ -8,17 +8,17 @@ use url::Url;
 pub use self::answer::{SearchError, VolumePage, key_hint, needs_key, refused_key};
 use self::answer::{from_fetch, read};
 use super::config::{EbookFilter, GoogleBooks, OrderBy, PrintType};
-use super::decide::Ask;
+use super::decide::PageRequest;
 use crate::fetch::{AllowPrivate, Fetcher, Limits, Manners, Request};
 use crate::time::Timestamp;
 
 /// Where the volumes are, unless the config says otherwise.
 pub const API_URL: &str = "https://www.googleapis.com/books/v1/volumes";
-/// What we read of an answer; Google leaves the rest out, which is most of it.
+/// The fields that we need; Google omits the others.
 const FIELDS: &str = "totalItems,items(volumeInfo(title,subtitle,authors,publisher,publishedDate,description,\
      industryIdentifiers,imageLinks,infoLink,previewLink,canonicalVolumeLink))";
 
-/// The search of one job, ready to be asked page by page.
+/// The search of one job.
 #[derive(Clone, Debug)]
 pub struct Search {
     url: Url,
@@ -74,13 +74,13 @@ impl Search {
             .unwrap_or_default()
     }
 
-    /// Whether it would ask Google without a key, which allows no such request.
+    /// Whether it would request Google without a key, which Google refuses.
     pub fn lacks_key(&self) -> bool {
         self.key.is_none() && is_google(&self.url)
     }
 
     /// The address of a page, without the key.
-    fn page_url(&self, ask: Ask) -> Url {
+    fn page_url(&self, ask: PageRequest) -> Url {
         let mut url = self.url.clone();
         url.query_pairs_mut()
             .append_pair("startIndex", &ask.start_index.to_string())
@@ -88,18 +88,18 @@ impl Search {
         url
     }
 
-    /// Asks for one page. The request must have been counted before.
+    /// Requests one page. The request must have been counted before.
     pub async fn fetch(
         &self,
         fetcher: &Fetcher,
-        ask: Ask,
+        ask: PageRequest,
         now: Timestamp,
     ) -> Result<VolumePage, SearchError> {
         let mut request = Request::get(self.page_url(ask))
             .accept("application/json")
             .allow_private(&self.allow_private)
             .manners(Manners::client())
-            // It was counted as one request, so it is one: no redirects, no second try.
+            // It was counted as one request, so no redirects and no retry.
             .limits(Limits { redirects: 0, ..fetcher.limits().clone() })
             .once();
         if let Some(key) = &self.key {
@@ -112,7 +112,7 @@ impl Search {
     }
 }
 
-/// Whether that is Google itself; another service at `api_url` may want no key.
+/// Whether that is Google itself; another service at `api_url` may need no key.
 pub(super) fn is_google(url: &Url) -> bool {
     url.host_str().is_some_and(|host| host == "googleapis.com" || host.ends_with(".googleapis.com"))
 }
@@ -142,7 +142,7 @@ mod tests {
             ..GoogleBooks::default()
         };
         let search = Search::new(&queries, &options, None, AllowPrivate::none());
-        let url = search.page_url(Ask { start_index: 40, max_results: 7 });
+        let url = search.page_url(PageRequest { start_index: 40, max_results: 7 });
         let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
         let expected = [
             ("q", "intitle:経営 OR rust book"),

@@ -6,7 +6,7 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// How every query for books begins: with what [`read`] takes of `books b`.
+/// The beginning of every query for books: the columns of `books b` that [`read`] needs.
 macro_rules! select_books {
     () => {
         "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
@@ -16,7 +16,7 @@ macro_rules! select_books {
 pub(super) use select_books;
 
 pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
-    // What another program wrote badly counts as not known.
+    // An invalid value of another program counts as unknown.
     let list =
         |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let links = |text: Option<String>| -> Vec<BookLink> {
@@ -34,7 +34,7 @@ pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
     })
 }
 
-/// Writes what is known about a book: `first_seen_at` stays, `last_seen_at` moves, and nothing known is forgotten.
+/// Upserts a book: `first_seen_at` stays, `last_seen_at` is updated, and no known value is lost.
 pub fn put_book(tx: &mut Tx<'_>, book: &Book, now: Timestamp) -> db::Result<()> {
     let authors = (!book.authors.is_empty()).then(|| serde_json::json!(book.authors).to_string());
     let links = (!book.links.is_empty()).then(|| serde_json::json!(book.links).to_string());
@@ -68,7 +68,7 @@ pub fn put_book(tx: &mut Tx<'_>, book: &Book, now: Timestamp) -> db::Result<()> 
     )
 }
 
-/// Remembers that a job found a book; `true` if it had not found it before.
+/// Records that a job found a book; `true` if it had not found it before.
 pub fn add_job_book(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -85,7 +85,7 @@ pub fn add_job_book(
     )
 }
 
-/// Marks a book that a job has found and does not want to hear of, or that it wants to hear of after all.
+/// Marks whether the filters of a job exclude a book that it found.
 pub fn mark_unwanted(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13, is_unwanted: bool) -> db::Result<bool> {
     let marked = if is_unwanted {
         tx.execute(

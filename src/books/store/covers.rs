@@ -1,4 +1,4 @@
-//! Books for the page: along the moment at which they were found.
+//! Books for the page, by the time at which they were found.
 
 use super::books::select_books;
 use super::view::{self, BookRow, select_book_rows};
@@ -8,7 +8,7 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Where a page of books ended.
+/// The end of a page of books.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// When the last book was found.
@@ -17,18 +17,17 @@ pub struct Place {
     pub isbn13: Isbn13,
 }
 
-/// A book, and when it was found by whom the listing is about.
+/// A book, and when it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenBook {
-    /// The book.
     pub row: BookRow,
-    /// When the job found it, or any job.
+    /// When the job of the listing, or any job, found it.
     pub seen_at: Timestamp,
 }
 
-/// The books found last behind a place; those of one job, or all; those that wait to be sent, or all.
+/// The next books after a place, newest first; of one job or all; only undelivered ones or all.
 ///
-/// One statement for each way to ask, so that each walks along an index of its own.
+/// One statement for each filter, so that each uses its own index.
 pub fn list_books_behind(
     tx: &mut Tx<'_>,
     place: Option<&Place>,
@@ -71,7 +70,7 @@ pub fn list_books_behind(
             params![seen_at, isbn13, limit, job],
             read,
         ),
-        // A book that waits in several jobs is listed once, where the first of them has it.
+        // A book that is undelivered in several jobs is listed once, at the place of the first.
         (None, true) => tx.list(
             sql!(concat!(
                 select_book_rows!(),

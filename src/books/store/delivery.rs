@@ -1,4 +1,4 @@
-//! What is still to be told, and what was: `delivery_items` is the truth, digests are what the outbox carries.
+//! Undelivered and delivered books: `delivery_items` is the truth, digests are what the outbox carries.
 
 use std::time::Duration;
 
@@ -14,22 +14,21 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest pause of a book after refusals.
 const MAX_PAUSE: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
-/// A digest that was handed to the outbox.
+/// A digest in the outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedDigest {
-    /// Its number; the outbox knows it as `digest:ID`.
+    /// Its number; its subject in the outbox is `digest:ID`.
     pub id: i64,
-    /// The job that tells it.
     pub job_name: JobName,
-    /// Whether it tells books again.
+    /// Whether it repeats books.
     pub is_repeat: bool,
     /// The delivery that its first acceptance wrote.
     pub delivery_id: Option<i64>,
-    /// Its books, in order.
+    /// In order.
     pub isbns: Vec<Isbn13>,
 }
 
-/// The books that a job has not delivered and that are neither paused nor in a message on its way, newest first.
+/// The undelivered books of a job that are neither paused nor in a queued message, newest first.
 ///
 /// The newest is the one found last; among those found together, the one published last.
 pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timestamp) -> db::Result<Vec<Book>> {
@@ -52,7 +51,7 @@ pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timesta
     )
 }
 
-/// When the newest digest of a job was refused, if it was and was not sent by hand after all.
+/// When the newest digest of a job was refused, unless it was sent by hand later.
 pub fn refused_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp>> {
     let newest = tx.find(
         sql!(
@@ -65,8 +64,8 @@ pub fn refused_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp
     Ok(newest.flatten())
 }
 
-/// Notes that every message of a digest failed, and pauses its books: longer each time, so that one which makes
-/// every mail be refused does not keep the others back.
+/// Records that every message of a digest failed, and pauses its books: longer each time, so that one that makes every
+/// mail be refused does not block the others.
 pub fn mark_refused(tx: &mut Tx<'_>, digest: &QueuedDigest, now: Timestamp) -> db::Result<()> {
     tx.execute(sql!("UPDATE book_digests SET refused_at = ?2 WHERE id = ?1"), params![digest.id, now])?;
     for isbn13 in &digest.isbns {
@@ -85,13 +84,13 @@ pub fn mark_refused(tx: &mut Tx<'_>, digest: &QueuedDigest, now: Timestamp) -> d
     Ok(())
 }
 
-/// How long a book is in no digest after so many were refused: a day, and twice as long each time.
+/// The pause of a book after that many refusals: a day, doubled each time.
 fn pause_after(refusals: i64) -> Duration {
     let doublings = u32::try_from(refusals.saturating_sub(1)).unwrap_or(0).min(10);
     (DAY * 2_u32.pow(doublings)).min(MAX_PAUSE)
 }
 
-/// How many books a job has not delivered, also those on their way.
+/// How many books a job has not delivered, including queued ones.
 pub fn count_undelivered(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     tx.count(
         sql!(
@@ -102,7 +101,7 @@ pub fn count_undelivered(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     )
 }
 
-/// How many digests of a job are on their way.
+/// How many digests of a job are queued.
 pub fn count_waiting(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     tx.count(
         sql!(
@@ -113,8 +112,8 @@ pub fn count_waiting(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     )
 }
 
-/// Whether the newest digest of a job is still to be sent to the first of its readers. One that a person has to decide
-/// about does not count: that may take for ever.
+/// Whether the newest digest of a job has not been sent to any recipient yet. A held one does not count: it may wait
+/// for ever.
 pub fn has_unsent_digest(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
     let unsent = tx.count(
         sql!(
@@ -127,7 +126,7 @@ pub fn has_unsent_digest(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
     Ok(unsent > 0)
 }
 
-/// How many undelivered books of a job are in a digest that is on its way.
+/// How many undelivered books of a job are in a queued digest.
 pub fn count_on_their_way(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     let subjects: Vec<String> = tx.list(
         sql!(
@@ -150,7 +149,7 @@ pub fn count_on_their_way(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     Ok(books)
 }
 
-/// How many undelivered books of a job are in no digest for a while, because those with them were refused.
+/// How many undelivered books of a job are paused, because digests with them were refused.
 pub fn count_paused(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<i64> {
     tx.count(
         sql!(
@@ -162,17 +161,16 @@ pub fn count_paused(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Resul
     )
 }
 
-/// A book that a job leaves out of its digests for a while.
+/// The pause of a book in a job.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct BookPause {
     pub job_name: JobName,
     /// How many digests with the book were refused.
     pub refusals: i64,
-    /// Until when it is in none.
     pub paused_until: Timestamp,
 }
 
-/// The jobs that leave a book out of their digests now.
+/// The jobs in which a book is paused now.
 pub fn list_pauses(tx: &mut Tx<'_>, isbn13: &Isbn13, now: Timestamp) -> db::Result<Vec<BookPause>> {
     tx.list(
         sql!(
@@ -184,7 +182,7 @@ pub fn list_pauses(tx: &mut Tx<'_>, isbn13: &Isbn13, now: Timestamp) -> db::Resu
     )
 }
 
-/// The books that a job sent longest ago, and not after `latest`.
+/// The books that a job sent longest ago, but not after `latest`.
 pub fn list_repeatable(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -200,13 +198,13 @@ pub fn list_repeatable(
                AND (j.last_sent_at <= ?3 OR j.last_sent_at > ?4)
              ORDER BY j.last_sent_at, j.isbn13 LIMIT ?2"
         )),
-        // What was sent in the future was sent under a clock that has been set back since.
+        // A time in the future was written by a wrong clock.
         params![job, limit, latest, now.plus(DAY)],
         super::books::read,
     )
 }
 
-/// When a job last made a digest, of whatever books.
+/// When a job last made a digest, of new books or repeats.
 pub fn last_digest_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp>> {
     tx.find(
         sql!("SELECT created_at FROM book_digests WHERE job_name = ?1 ORDER BY id DESC LIMIT 1"),
@@ -215,7 +213,7 @@ pub fn last_digest_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Times
     )
 }
 
-/// Adds a digest of these books; answers its number.
+/// Adds a digest of these books; returns its number.
 pub fn add_digest<'a>(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -260,11 +258,11 @@ pub fn find_digest(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<QueuedDigest>>
     Ok(Some(digest))
 }
 
-/// Records the delivery of a digest, once: `None` when it was recorded before, and nothing is written then.
+/// Records the delivery of a digest, once; `None`, without a write, if it was recorded before.
 ///
-/// A repeat leaves `delivery_items` alone: a job delivers a book once, and that has happened.
+/// A repeat does not change `delivery_items`: the job has already delivered the book.
 pub fn mark_delivered(tx: &mut Tx<'_>, digest: &QueuedDigest, now: Timestamp) -> db::Result<Option<i64>> {
-    // The condition makes the second of two recipients lose, whoever is faster.
+    // The condition makes the second of two recipients lose.
     let taken = tx.execute(
         sql!("UPDATE book_digests SET delivery_id = delivery_id WHERE id = ?1 AND delivery_id IS NULL"),
         params![digest.id],
@@ -302,7 +300,7 @@ pub fn mark_delivered(tx: &mut Tx<'_>, digest: &QueuedDigest, now: Timestamp) ->
     Ok(Some(delivery_id))
 }
 
-/// Forgets that books were delivered, of one job or of all, since a moment or ever; answers the forgotten pairs.
+/// Resets deliveries of books, of one job or of all, since a moment or all; returns the pairs of job and book.
 ///
 /// `deliveries` is the audit log and stays.
 pub fn reset_deliveries(

@@ -1,4 +1,4 @@
-//! Books and deliveries for export: page by page along their keys.
+//! Books and deliveries for export, in pages by their keys.
 
 use super::books::select_books;
 use super::view::{BookRow, select_book_rows};
@@ -15,9 +15,9 @@ pub struct DeliveryRow {
     pub isbn13_list: Vec<String>,
 }
 
-/// The next books after `after`, found from `since` on and before `until`; those of one job, or all.
+/// The next books after `after`, found in `since..until`; of one job or all.
 ///
-/// Asked with `NOT`, SQLite goes on from `after` and does not sort everything of that time for every page.
+/// With `NOT`, SQLite continues from `after` by the index instead of sorting all books of that time for every page.
 pub fn list_books_after(
     tx: &mut Tx<'_>,
     after: &str,

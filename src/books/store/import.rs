@@ -1,4 +1,4 @@
-//! What another program knew of books and their delivery: added as it stands; what we know already is left alone.
+//! Books and deliveries of another program: added unchanged; existing rows stay.
 
 use crate::books::token::Token;
 use crate::db::{self, Tx};
@@ -13,21 +13,18 @@ pub struct ImportedBook {
     /// Its authors, as a JSON array.
     pub authors_json: Option<String>,
     pub publisher: Option<String>,
-    /// When it was published, as the provider says.
     pub published_date: Option<String>,
-    /// What it is about.
     pub description: Option<String>,
     pub cover_url: Option<String>,
     /// Links about it, as a JSON array.
     pub links_json: Option<String>,
-    /// Who told of it.
     pub source: String,
     pub first_seen_at: Timestamp,
     pub last_seen_at: Timestamp,
     pub last_delivered_at: Option<Timestamp>,
 }
 
-/// Adds a book unless it is known; a known one only learns that it was delivered later than we thought.
+/// Adds a book unless it is known; of a known one, only a later delivery time is taken.
 pub fn add_book(tx: &mut Tx<'_>, book: &ImportedBook) -> db::Result<bool> {
     let added = tx.execute(
         sql!(
@@ -64,7 +61,7 @@ pub fn add_book(tx: &mut Tx<'_>, book: &ImportedBook) -> db::Result<bool> {
     Ok(added == 1)
 }
 
-/// Adds a delivery unless the same is there; answers its number and whether it was new.
+/// Adds a delivery unless it exists; returns its number and whether it was new.
 pub fn add_delivery(
     tx: &mut Tx<'_>,
     job: &str,
@@ -89,7 +86,7 @@ pub fn add_delivery(
     Ok((id, true))
 }
 
-/// Adds that a job delivered a book, unless it is known.
+/// Records that a job delivered a book, unless that is known.
 pub fn add_delivery_item(
     tx: &mut Tx<'_>,
     delivery_id: i64,
@@ -106,7 +103,7 @@ pub fn add_delivery_item(
     )
 }
 
-/// Remembers that a job has found a book and sent it at `sent_at`, so that it is not sent as new.
+/// Records that a job has found a book and sent it at `sent_at`, so that it is not sent as new.
 pub fn mark_sent(
     tx: &mut Tx<'_>,
     job: &str,
@@ -126,7 +123,7 @@ pub fn mark_sent(
     )
 }
 
-/// Remembers that a job has found a book and not sent it; what is known of the pair stays.
+/// Records that a job has found a book and not sent it; an existing row stays.
 pub fn add_waiting(tx: &mut Tx<'_>, job: &str, isbn13: &str, first_seen_at: Timestamp) -> db::Result<bool> {
     tx.execute_one(
         sql!(
@@ -143,7 +140,7 @@ pub fn is_delivered(tx: &mut Tx<'_>, job: &str, isbn13: &str) -> db::Result<bool
     Ok(tx.count(known, params![job, isbn13])? > 0)
 }
 
-/// Adds a prompt unless the same is there; answers its number and whether it was new.
+/// Adds a prompt unless it exists; returns its number and whether it was new.
 pub fn add_prompt(
     tx: &mut Tx<'_>,
     isbn13: &str,
@@ -168,7 +165,7 @@ pub fn add_prompt(
     Ok((id, true))
 }
 
-/// Adds a token that another program gave out, unless it is known.
+/// Adds a token of another program, unless it is known.
 pub fn add_known_token(
     tx: &mut Tx<'_>,
     token: &Token,

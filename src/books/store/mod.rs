@@ -1,4 +1,4 @@
-//! The SQL of books: what was found, what was delivered, and the prompts that links lead to.
+//! The SQL of books, deliveries, prompts and tokens.
 
 mod books;
 mod covers;

@@ -1,4 +1,4 @@
-//! Prompts, and the tokens that lead to them for a while.
+//! Prompts, and the tokens of their links.
 
 use crate::books::model::Isbn13;
 use crate::books::token::Token;
@@ -12,7 +12,7 @@ pub struct TokenTarget {
     pub prompt_text: String,
     /// The book that it is about; `None` if the book is gone.
     pub title: Option<String>,
-    /// The first moment at which it no longer works.
+    /// The first moment at which it is invalid.
     pub expires_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
 }
@@ -26,12 +26,12 @@ pub struct TokenRow {
     /// The title of the book.
     pub title: Option<String>,
     pub created_at: Timestamp,
-    /// The first moment at which it no longer works.
+    /// The first moment at which it is invalid.
     pub expires_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
 }
 
-/// The number of the prompt with this text, which is made if there is none.
+/// The number of the prompt with this text; adds it if there is none.
 pub fn put_prompt(tx: &mut Tx<'_>, isbn13: &Isbn13, prompt_text: &str, now: Timestamp) -> db::Result<i64> {
     let known = tx.find(
         sql!("SELECT id FROM prompts WHERE isbn13 = ?1 AND prompt_text = ?2 ORDER BY id LIMIT 1"),
@@ -70,7 +70,7 @@ pub fn add_token(
     )
 }
 
-/// What a token leads to, whether it still works or not.
+/// The target of a token, valid or not.
 pub fn find_by_token(tx: &mut Tx<'_>, token: &Token) -> db::Result<Option<TokenTarget>> {
     tx.find(
         sql!(
@@ -83,7 +83,7 @@ pub fn find_by_token(tx: &mut Tx<'_>, token: &Token) -> db::Result<Option<TokenT
     )
 }
 
-/// The tokens that end last, first; with `working_at` only those that work at that moment.
+/// The tokens by expiry, latest first; with `working_at` only those valid at that moment.
 pub fn list_tokens(
     tx: &mut Tx<'_>,
     working_at: Option<Timestamp>,
@@ -101,7 +101,7 @@ pub fn list_tokens(
     )
 }
 
-/// The tokens that begin with `prefix`, at most two: enough to see whether it names one.
+/// The tokens with the prefix `prefix`, at most two: enough to see whether it is unique.
 pub fn list_tokens_by_prefix(tx: &mut Tx<'_>, prefix: &str) -> db::Result<Vec<TokenRow>> {
     let above = format!("{prefix}g");
     tx.list(
@@ -115,7 +115,7 @@ pub fn list_tokens_by_prefix(tx: &mut Tx<'_>, prefix: &str) -> db::Result<Vec<To
     )
 }
 
-/// Ends a token by hand; `false` if that was done before, or there is none.
+/// Revokes a token; `false` if it was revoked before, or there is none.
 pub fn revoke_token(tx: &mut Tx<'_>, token: &Token, now: Timestamp) -> db::Result<bool> {
     tx.execute_one(
         sql!("UPDATE prompt_tokens SET revoked_at = ?2 WHERE token = ?1 AND revoked_at IS NULL"),
@@ -123,7 +123,7 @@ pub fn revoke_token(tx: &mut Tx<'_>, token: &Token, now: Timestamp) -> db::Resul
     )
 }
 
-/// Deletes at most `limit` tokens that ended before `before`; answers how many went.
+/// Deletes at most `limit` tokens that ended before `before`; returns how many.
 pub fn prune_tokens(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Result<u64> {
     tx.execute(
         sql!(

@@ -1,4 +1,4 @@
-//! Listings for people.
+//! Listings of books, digests and tokens.
 
 use super::books::select_books;
 use crate::books::model::{Book, Isbn13};
@@ -14,7 +14,6 @@ pub struct BookQuery<'a> {
     pub job: Option<&'a JobName>,
     /// Only those that some job has found and not delivered.
     pub undelivered: bool,
-    /// At most so many.
     pub limit: usize,
 }
 
@@ -31,7 +30,6 @@ pub struct BookRow {
     pub last_delivered_at: Option<Timestamp>,
 }
 
-/// A job that found a book.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct JobMail {
     pub job_name: JobName,
@@ -46,14 +44,13 @@ pub struct JobMail {
 pub struct SentDigest {
     /// The number of its delivery.
     pub id: i64,
-    /// The job that told it.
     pub job_name: JobName,
     pub delivered_at: Timestamp,
     /// How many books it had.
     pub books: usize,
 }
 
-/// What every listing of books shows.
+/// The columns of every listing of books.
 macro_rules! select_book_rows {
     () => {
         concat!(select_books!(), ", b.first_seen_at, b.last_seen_at, b.last_delivered_at")
@@ -61,9 +58,9 @@ macro_rules! select_book_rows {
 }
 pub(super) use select_book_rows;
 
-/// The newest books first: those found last, by the job in question if there is one.
+/// The newest books first: by the time at which the given job, or any job, found them.
 ///
-/// One statement for each way to ask, so that each walks along an index of its own.
+/// One statement for each filter, so that each uses its own index.
 pub fn list_books(tx: &mut Tx<'_>, filter: BookQuery<'_>) -> db::Result<Vec<BookRow>> {
     let BookQuery { job, undelivered, limit } = filter;
     match (job, undelivered) {
@@ -96,7 +93,7 @@ pub fn list_books(tx: &mut Tx<'_>, filter: BookQuery<'_>) -> db::Result<Vec<Book
             params![job, limit],
             read,
         ),
-        // A book that waits in several jobs is listed once, where the first of them has it.
+        // A book that is undelivered in several jobs is listed once, at the place of the first.
         (None, true) => tx.list(
             sql!(concat!(
                 select_book_rows!(),

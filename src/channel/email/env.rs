@@ -1,4 +1,4 @@
-//! The variables of the seed that stand above the keys of the only email channel.
+//! Environment variables that override the keys of the only email channel.
 
 use crate::config::EnvOverride;
 use crate::config::value::BadValue;

@@ -1,4 +1,4 @@
-//! A mail as bytes: made by the library's builder, the same bytes every time for the same message.
+//! Builds a mail with the library's builder: always the same bytes for the same message.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -10,13 +10,13 @@ use crate::channel::notice::MailBody;
 use crate::text;
 use crate::time::Timestamp;
 
-/// Longer subjects are cut; nobody sees more of them.
+/// Longer subjects are cut; mail readers show less.
 const MAX_SUBJECT_COLUMNS: usize = 240;
 
-/// No line of a mail is longer, without its end: RFC 5322, 2.1.1. Servers refuse or break those that are.
+/// The longest line of a mail without its line end: RFC 5322, 2.1.1. Servers refuse or break mails with longer lines.
 pub(super) const MAX_LINE: usize = 998;
 
-/// Whether a mail with this sender, and this value in a header of a list, has no line that is too long.
+/// Whether a mail with this sender and this list header has only lines within the limit.
 pub(super) fn can_carry(mailbox: &Mailbox, list: Option<&HeaderText>) -> bool {
     let body = MailBody { subject: "s".into(), text: "t".into(), html: "h".into(), list_id: None };
     let frame = Frame {
@@ -31,24 +31,23 @@ pub(super) fn can_carry(mailbox: &Mailbox, list: Option<&HeaderText>) -> bool {
     build(&frame, &body).is_ok()
 }
 
-/// What stands around a body.
+/// The headers of a mail.
 pub(super) struct Frame<'a> {
     pub(super) from: &'a Mailbox,
     pub(super) to: &'a Mailbox,
     pub(super) reply_to: Option<&'a Mailbox>,
     pub(super) list_id: Option<&'a HeaderText>,
     pub(super) list_unsubscribe: Option<&'a HeaderText>,
-    /// The key of the message, from which its Message-ID is made.
+    /// The key of the message; the Message-ID is derived from it.
     pub(super) key: &'a str,
     pub(super) date: Timestamp,
 }
 
-/// The Message-ID of the message with that key: a second copy has the same, so that mail readers show one.
+/// The Message-ID of the message with that key: the same for a second copy, so that mail readers show only one.
 pub(super) fn message_id(key: &str, from: &Mailbox) -> String {
     format!("<{}@{}>", key.get(..40).unwrap_or(key), from.email.domain())
 }
 
-/// The mail in full.
 pub(super) fn build(frame: &Frame<'_>, body: &MailBody) -> Result<Vec<u8>, String> {
     let seconds = u64::try_from(frame.date.as_millis() / 1000).unwrap_or(0);
     let mut builder = lettre::Message::builder()
@@ -60,7 +59,7 @@ pub(super) fn build(frame: &Frame<'_>, body: &MailBody) -> Result<Vec<u8>, Strin
     if let Some(reply_to) = frame.reply_to {
         builder = builder.reply_to(reply_to.clone());
     }
-    // What the user has configured goes before what a pipeline proposes.
+    // The config takes precedence over the pipeline.
     let list_id = frame.list_id.or(body.list_id.as_ref());
     for (name, value) in [
         (HeaderName::new_from_ascii_str("List-Id"), list_id.map(|id| id.as_str().to_owned())),
@@ -86,7 +85,7 @@ pub(super) fn build(frame: &Frame<'_>, body: &MailBody) -> Result<Vec<u8>, Strin
     }
 }
 
-/// Always encoded: then no line is too long, and none can look like the boundary, which begins with `=_`.
+/// Always encode: then no line is too long, and none can look like the boundary, which begins with `=_`.
 fn part(kind: ContentType, text: &str) -> Result<SinglePart, String> {
     let encoding = match Body::new(text.to_owned()).encoding() {
         ContentTransferEncoding::Base64 => ContentTransferEncoding::Base64,
@@ -97,7 +96,7 @@ fn part(kind: ContentType, text: &str) -> Result<SinglePart, String> {
     Ok(SinglePart::builder().header(kind).body(body))
 }
 
-/// The subject, in which nothing passes for an encoded word that we did not encode.
+/// Escapes what looks like an encoded word, so that the subject is shown as it was written.
 fn subject(subject: &HeaderText) -> String {
     text::shorten(&subject.as_str().replace("=?", "=\u{200b}?"), MAX_SUBJECT_COLUMNS)
 }

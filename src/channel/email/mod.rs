@@ -1,5 +1,5 @@
-//! Mail: at least once, one message per recipient; a second copy only if no answer to the end of the text was recorded,
-//! never a third, and always with the same Message-ID.
+//! Mail: at least once, one message per recipient. A second copy is sent only if the server's answer to the end of the
+//! text was not recorded, never a third, and always with the same Message-ID.
 
 mod config;
 mod env;
@@ -39,10 +39,10 @@ use env::ENV;
 use smtp::{Connection, NotBegun, Server};
 use verdict::Reuse;
 
-/// The kind's name, which imports and `mail test` look for.
+/// The name of the kind, used by imports and `mail test`.
 pub const NAME: &str = "email";
 
-/// Mails to recipients.
+/// Sends mails to recipients.
 pub(super) const KIND: ChannelKind = ChannelKind {
     keys: Kind::channel::<EmailConfig>(NAME).with_env(ENV),
     about: || phrase!("mail to one or more people", "メールを送信"),
@@ -57,7 +57,7 @@ pub(super) const KIND: ChannelKind = ChannelKind {
              https://myaccount.google.com/apppasswords）",
     }],
     key_window: None,
-    // A server may think so long about the end of the text: RFC 5321, 4.5.3.2.6. Giving up earlier makes copies.
+    // The server may take so long to answer the end of the text: RFC 5321, 4.5.3.2.6. Giving up earlier causes copies.
     answers_within: Some(Duration::from_secs(600)),
     open: |section, zone| EmailConfig::open(section, zone, Email::new),
     show: |payload| {
@@ -66,7 +66,7 @@ pub(super) const KIND: ChannelKind = ChannelKind {
     },
 };
 
-/// A connection that waited longer is not used again.
+/// An idle connection is closed after this time.
 const KEEP_OPEN: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
@@ -80,13 +80,13 @@ struct Email {
     list_unsubscribe: Option<HeaderText>,
 }
 
-/// A connection that is kept for the next mail, and since when.
+/// A connection kept for the next mail, and since when it has been idle.
 type Open = (Box<Connection>, Instant);
 
 enum Transport {
     Smtp(Server, Mutex<Option<Open>>),
     File(PathBuf),
-    /// Nowhere: for trying things out.
+    /// Stored nowhere: for trying things out.
     Memory,
 }
 
@@ -101,7 +101,6 @@ impl std::fmt::Debug for Transport {
 }
 
 impl Email {
-    /// The mail in full; the same bytes every time.
     fn build(&self, row: &Row, to: &Address) -> Result<Vec<u8>, SendError> {
         let body: MailBody =
             serde_json::from_str(&row.payload).map_err(|_| super::error::made_for_another_kind())?;
@@ -141,7 +140,7 @@ impl Email {
         };
         let mut begun = smtp::begin(&mut connection, from, to).await;
         if is_kept && matches!(begun, Err(NotBegun::Closed(_))) {
-            // It was closed between two mails, which costs this one nothing.
+            // The server closed it between two mails; reconnecting does not count as an attempt.
             *connection = connect().await?;
             begun = smtp::begin(&mut connection, from, to).await;
         }
@@ -208,7 +207,7 @@ impl Backend for Email {
             }
             _ => Err(Finding::CannotTell {
                 why: phrase!(
-                    "a mail server cannot be asked what it has accepted",
+                    "a mail server cannot report what it has accepted",
                     "メールサーバーには受け付けたかどうかを問い合わせできません"
                 ),
             }),
@@ -298,7 +297,7 @@ fn file_name(key: &str) -> String {
     format!("{}.eml", key.get(..40).unwrap_or(key))
 }
 
-/// Writes the mail under a name that its key gives, whole or not at all.
+/// Writes the mail atomically, to a file named by its key.
 fn write_file(directory: &Path, key: &str, mail: &[u8]) -> Result<PathBuf, SendError> {
     let failed = |error: std::io::Error| SendError::later(format!("{}: {error}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! From the keys of a channel to one that can send, or what is wrong with them.
+//! Builds a channel from its keys, or lists what is wrong with them.
 
 use std::path::Path;
 
@@ -20,7 +20,10 @@ impl Email {
         let mut problems = Problems::default();
         if config.to.is_empty() {
             problems.push(
-                section.problem("to", phrase!("nobody would get any mail", "メールの宛先がありません")),
+                section.problem(
+                    "to",
+                    phrase!("`to` is empty: there is no recipient", "メールの宛先がありません"),
+                ),
             );
         }
         match (&config.user, &config.password) {
@@ -44,7 +47,7 @@ impl Email {
                     .problem(
                         "password",
                         phrase!(
-                            "`password` is set, but `user` is not: nobody would sign in",
+                            "`password` is set, but `user` is not: there would be no login",
                             "`password` はありますが、`user` がないためログインできません"
                         ),
                     )
@@ -93,7 +96,7 @@ impl Email {
     }
 }
 
-/// What stands in a header of a list, in the angle brackets that it needs.
+/// The value of a list header, in the angle brackets that it needs.
 fn bracketed(text: &str) -> HeaderText {
     let text = text.trim();
     if text.contains('<') { HeaderText::new(text) } else { HeaderText::new(&format!("<{text}>")) }

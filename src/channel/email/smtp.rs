@@ -1,4 +1,4 @@
-//! The SMTP dialogue, command by command: the phase in which it ends decides what that means.
+//! The SMTP dialogue, command by command: what a failure means depends on the phase.
 //!
 //! ```text
 //! connect ─ TLS ─ AUTH ─ MAIL ─ RCPT ─ DATA ─ text ─ end of data ─ answer
@@ -25,10 +25,9 @@ use crate::fetch::in_words;
 use crate::phrase::Phrase;
 use crate::{fail, id, phrase, text};
 
-/// The text goes out in pieces, so that a broken connection shows whether its end was reached.
+/// The text is sent in pieces, so that a broken connection shows whether the end was reached.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// Where mail is handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Server {
     pub(super) host: String,
@@ -36,16 +35,16 @@ pub(super) struct Server {
     pub(super) tls: Tls,
 }
 
-/// A connection that takes mail.
+/// A connection that is ready for mail.
 pub(super) struct Connection {
     wire: Wire,
-    /// What the server offers, in capitals.
+    /// The extensions that the server offers, in capitals.
     offers: Vec<String>,
     pub(super) is_encrypted: bool,
 }
 
 impl Connection {
-    /// Whether the server offers this, with whatever behind it.
+    /// Whether the server offers this extension, with any parameters.
     fn offers(&self, name: &str) -> bool {
         self.offers.iter().any(|line| line.split(' ').next() == Some(name))
     }
@@ -80,7 +79,6 @@ impl Connection {
     }
 }
 
-/// Opens a connection that is ready to take mail.
 pub(super) async fn connect(
     server: &Server,
     config: &EmailConfig,
@@ -112,13 +110,16 @@ pub(super) async fn connect(
         }
         connection.wire.command("STARTTLS", 2).await.map_err(|fault| match fault {
             Fault::Refused(reply) => {
-                let said = reply.to_string();
-                unsafe_line(host, phrase!("it refuses STARTTLS: {said}", "STARTTLS が拒否されました：{said}"))
+                let answer = reply.to_string();
+                unsafe_line(
+                    host,
+                    phrase!("it refuses STARTTLS: {answer}", "STARTTLS が拒否されました：{answer}"),
+                )
             }
             fault => broken(fault),
         })?;
         connection = encrypt(connection, host, config, ctx.env).await?;
-        // What was offered in the clear, somebody else may have offered.
+        // Extensions offered before TLS cannot be trusted: somebody else may have sent them.
         connection.hello(&hello).await.map_err(broken)?;
     }
     if let (Some(user), Some(password)) = (&config.user, password) {
@@ -130,9 +131,9 @@ pub(super) async fn connect(
         }
         connection.sign_in(user, password.expose()).await.map_err(|fault| {
             let why = phrase!(
-                "{host} refuses the login (`user`, `password`): {said}",
-                "{host} が `user` のログインを拒否しました：{said}",
-                said = Phrase::from(&fault)
+                "{host} refuses the login (`user`, `password`): {answer}",
+                "{host} が `user` のログインを拒否しました：{answer}",
+                answer = Phrase::from(&fault)
             );
             match fault {
                 Fault::Refused(reply) if reply.code >= 500 => SendError::Locked { why },
@@ -143,14 +144,14 @@ pub(super) async fn connect(
     Ok(connection)
 }
 
-/// Connects to the first address that answers; says also what we call ourselves there.
+/// Connects to the first address that answers; returns also the name for EHLO.
 async fn open(addresses: &[SocketAddr], settings: &Settings) -> Result<(TcpStream, String), Phrase> {
     let mut failed = phrase!("it has no address", "アドレスが見つかりません");
     for address in addresses {
         let connecting = tokio::time::timeout(settings.timeout, TcpStream::connect(address));
         match connecting.await {
             Ok(Ok(stream)) => {
-                // Commands are short and wait for their answer: holding them back would only cost time.
+                // Commands are short and wait for their answer: delaying them would only cost time.
                 stream.set_nodelay(true).map_err(|error| error.to_string())?;
                 let here = stream.local_addr().map_err(|error| error.to_string())?;
                 return Ok((stream, hello_name(id::host_name().as_deref(), here)));
@@ -168,8 +169,8 @@ async fn open(addresses: &[SocketAddr], settings: &Settings) -> Result<(TcpStrea
     Err(failed)
 }
 
-/// The full name of this machine if it has one, else its address: RFC 5321, 4.1.4. A name without a domain, such as that of
-/// most machines at home, is refused by many servers.
+/// The full name of this machine if it has one, else its address: RFC 5321, 4.1.4. Many servers refuse a name without a
+/// domain, which most machines at home have.
 fn hello_name(name: Option<&str>, here: SocketAddr) -> String {
     let is_name = |name: &&str| {
         name.len() <= 253 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))
@@ -199,7 +200,7 @@ async fn encrypt(
     Ok(Connection { wire, offers: Vec::new(), is_encrypted: true })
 }
 
-/// It is no message's fault that a line cannot be encrypted.
+/// A failure to encrypt is not the message's fault.
 fn unsafe_line(host: &str, why: Phrase) -> SendError {
     let why = phrase!(
         "no encrypted connection to {host}: {why}; nothing is sent without encryption",
@@ -218,13 +219,13 @@ fn unsafe_line(host: &str, why: Phrase) -> SendError {
 
 /// Why a mail could not be begun.
 pub(super) enum NotBegun {
-    /// The server has closed the connection, as it may at any time: another one will do.
+    /// The server has closed the connection, which it may do at any time: a new one will work.
     Closed(SendError),
-    /// The server said no, or something else is wrong.
+    /// The server refused, or something else is wrong.
     Failed(SendError, Reuse),
 }
 
-/// Says from whom a mail is: the first command of each.
+/// Sends the sender and recipient, the first commands of a mail.
 pub(super) async fn begin(connection: &mut Connection, from: &Address, to: &Address) -> Result<(), NotBegun> {
     let mut options = "";
     if !from.to_string().is_ascii() || !to.to_string().is_ascii() {
@@ -248,7 +249,7 @@ pub(super) async fn begin(connection: &mut Connection, from: &Address, to: &Addr
     })
 }
 
-/// Hands in the mail that was begun. Answers with what is to happen, and whether the connection may be used again.
+/// Sends the text of the mail that was begun. Returns the outcome, and whether the connection can be reused.
 pub(super) async fn deliver(
     connection: &mut Connection,
     to: &Address,
@@ -266,7 +267,7 @@ pub(super) async fn deliver(
         return Err(reset(wire, judge(&fault, Phase::Data)).await);
     }
     fail::point("email.before_text");
-    // The last piece has the end of data with it: until it leaves, the server cannot have accepted anything.
+    // The end of data is sent with the last piece: before that, the server cannot have accepted the mail.
     let text = as_data(mail);
     let mut pieces = text.chunks(PIECE_BYTES);
     let last = pieces.next_back().unwrap_or_default();
@@ -283,9 +284,10 @@ pub(super) async fn deliver(
     };
     fail::point("email.after_end");
     match answered {
-        Ok(reply) => {
-            Ok(Accepted { remote_id: Some(reply.text()).filter(|said| !said.is_empty()), pause_until: None })
-        }
+        Ok(reply) => Ok(Accepted {
+            remote_id: Some(reply.text()).filter(|answer| !answer.is_empty()),
+            pause_until: None,
+        }),
         Err(fault @ Fault::Refused(_)) => {
             progress.take_back();
             Err(judge(&fault, Phase::Text))
@@ -300,7 +302,7 @@ pub(super) async fn deliver(
     }
 }
 
-/// A mail as DATA wants it: CRLF at the end of every line, a dot before a first dot, and the end of data.
+/// Encodes a mail for DATA: CRLF at the end of every line, a dot before a leading dot, and the end of data.
 fn as_data(mail: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(mail.len() + mail.len() / 64 + 8);
     let mut rest = mail;
@@ -325,9 +327,9 @@ async fn reset(wire: &mut Wire, (error, reuse): (SendError, Reuse)) -> (SendErro
     }
 }
 
-/// What a server said, on one short line and without our secrets.
-pub(super) fn quote(said: &str) -> String {
-    text::shorten(&redact(&text::one_line(said)), 200)
+/// An answer of the server on one short line, with secrets redacted.
+pub(super) fn quote(answer: &str) -> String {
+    text::shorten(&redact(&text::one_line(answer)), 200)
 }
 
 #[cfg(test)]

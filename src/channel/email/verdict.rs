@@ -1,4 +1,4 @@
-//! What it means that a mail server says no: whose fault it is, and for how long. Pure.
+//! What a refusal by a mail server means: whose fault it is, and for how long. Pure.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::channel::error::SendError;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// How long a channel rests whose account has sent as much as it may: such limits count the last 24 hours, so that some
-/// room comes back all the time.
+/// How long to pause a channel whose account has reached its sending limit: such limits cover the last 24 hours, so
+/// that some of it becomes available again all the time.
 const LIMIT_PAUSE: Duration = Duration::from_secs(3 * 60 * 60);
 
-/// Where in the dialogue of one mail it was said.
+/// The phase of the dialogue in which the server refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Sender,
@@ -31,22 +31,22 @@ impl Phase {
     }
 }
 
-/// Whether a connection is still good for the next mail.
+/// Whether the connection can be used for the next mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reuse {
     Yes,
     No,
 }
 
-/// What a fault before the mail was accepted means.
+/// What a failure before the mail was accepted means.
 pub(super) fn judge(fault: &Fault, phase: Phase) -> (SendError, Reuse) {
     let Fault::Refused(reply) = fault else {
         return (SendError::later(broke(phase, fault)), Reuse::No);
     };
-    let (said, at) = (reply.to_string(), phase.phrase());
-    let why = phrase!("refused at {at}: {said}", "拒否されました（{at}）：{said}");
+    let (answer, at) = (reply.to_string(), phase.phrase());
+    let why = phrase!("refused at {at}: {answer}", "拒否されました（{at}）：{answer}");
     match reply.code {
-        // "Authentication required" and "credentials invalid" may come at any point.
+        // These codes may come in any phase.
         530 | 535 => (SendError::Locked { why }, Reuse::No),
         421 => (SendError::later(why), Reuse::No),
         _ if is_limit(reply) => (SendError::Busy { why, after: LIMIT_PAUSE }, Reuse::Yes),
@@ -56,37 +56,37 @@ pub(super) fn judge(fault: &Fault, phase: Phase) -> (SendError, Reuse) {
     }
 }
 
-/// The connection ended where a mail was being handed in.
+/// The connection broke while a mail was being sent.
 pub(super) fn broke(phase: Phase, fault: &Fault) -> Phrase {
     let (at, why) = (phase.phrase(), Phrase::from(fault));
     phrase!("the connection broke at {at}: {why}", "接続が切れました（{at}）：{why}")
 }
 
-/// Whether our account has sent as much as it may for now. Gmail, Exchange Online and others call that a permanent
-/// failure, although the next hours end it.
+/// Whether our account has reached its sending limit. Gmail, Exchange Online and others report that as a permanent
+/// failure, although it ends within hours.
 fn is_limit(reply: &Reply) -> bool {
     const LIMITS: [&str; 4] =
         ["sending limit", "sending quota", "message quota exceeded", "submissionquotaexceeded"];
-    reply.lines.iter().any(|line| line.starts_with("5.4.5 ")) || says(reply, &LIMITS)
+    reply.lines.iter().any(|line| line.starts_with("5.4.5 ")) || contains_any(reply, &LIMITS)
 }
 
-/// Whether a permanent refusal is about us, whatever the mail and its reader: then every other mail would hear the same.
+/// Whether a permanent refusal is about our account: then every other mail would be refused, too.
 fn is_about_us(reply: &Reply, phase: Phase) -> bool {
     match phase {
         Phase::Sender => true,
-        // Postfix and Exim hold back what they think of a sender or a machine until a recipient is named.
-        Phase::Recipient => says(
+        // Postfix and Exim report what they hold against a sender or a machine only after RCPT.
+        Phase::Recipient => contains_any(
             reply,
             &["sender address rejected", "sender verify failed", "helo command rejected", "client host"],
         ),
-        // Exchange Online: the account may not send under this address, is full, or was blocked.
-        Phase::Data | Phase::Text => says(reply, &["storedrv.submission", "sendasdenied"]),
+        // Exchange Online: the account may not send from this address, is full, or was blocked.
+        Phase::Data | Phase::Text => contains_any(reply, &["storedrv.submission", "sendasdenied"]),
     }
 }
 
-fn says(reply: &Reply, words: &[&str]) -> bool {
-    let said = reply.lines.join(" ").to_lowercase();
-    words.iter().any(|word| said.contains(word))
+fn contains_any(reply: &Reply, words: &[&str]) -> bool {
+    let answer = reply.lines.join(" ").to_lowercase();
+    words.iter().any(|word| answer.contains(word))
 }
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_no_is_told_apart_by_whose_fault_it_is() {
         use Phase::{Data, Recipient, Sender, Text};
-        for (phase, said, verdict) in [
+        for (phase, answer, verdict) in [
             (Text, "550-5.4.5 Daily user sending limit exceeded. For more\n550 5.4.5 see x - gsmtp", "busy"),
             (Sender, "550 5.4.5 Daily sending quota exceeded. a1 - gsmtp", "busy"),
             (Text, "454 Throttling failure: Daily message quota exceeded.", "busy"),
@@ -120,7 +120,7 @@ mod tests {
             (Recipient, "452 4.5.3 Too many recipients", "later"),
             (Recipient, "421 4.7.0 Try again later, closing connection.", "later"),
         ] {
-            let lines: Vec<&str> = said.split('\n').collect();
+            let lines: Vec<&str> = answer.split('\n').collect();
             let code = lines[0][..3].parse().unwrap();
             let reply = Reply { code, lines: lines.iter().map(|line| line[4..].to_owned()).collect() };
             let (error, _) = judge(&Fault::Refused(reply), phase);
@@ -129,9 +129,9 @@ mod tests {
                 SendError::Locked { .. } => "locked",
                 SendError::Refused { .. } => "refused",
                 SendError::Later { .. } => "later",
-                other => panic!("{said}: {other:?}"),
+                other => panic!("{answer}: {other:?}"),
             };
-            assert_eq!(found, verdict, "{said}");
+            assert_eq!(found, verdict, "{answer}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One connection to a mail server, command by command: nothing is read without a limit, and nothing that came before the
+//! One connection to a mail server, command by command: every read has a limit, and nothing that arrived before the TLS
 //! handshake is read after it.
 
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::fetch::in_words;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// RFC 5321 gives a line of an answer 512 bytes; some servers take more.
+/// RFC 5321 allows 512 bytes for a line of an answer; some servers send more.
 const MAX_LINE: usize = 4096;
-/// No server has so much to offer.
+/// More lines than any server sends.
 const MAX_LINES: usize = 128;
 
 /// A stream, encrypted or not.
@@ -22,7 +22,7 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for S {}
 
-/// What the server answered.
+/// An answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) code: u16,
@@ -30,7 +30,7 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// On one short line, without our secrets.
+    /// On one short line, with secrets redacted.
     pub(super) fn text(&self) -> String {
         quote(&self.lines.join(" "))
     }
@@ -42,12 +42,12 @@ impl std::fmt::Display for Reply {
     }
 }
 
-/// Why a command has no good answer.
+/// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The server said no.
+    /// The server refused.
     Refused(Reply),
-    /// There is no answer that could be used, and the connection is of no use either.
+    /// There is no usable answer, and the connection cannot be used any more.
     Broken(Phrase),
 }
 
@@ -77,7 +77,7 @@ impl From<std::io::Error> for Fault {
 
 pub(super) struct Wire {
     stream: Box<dyn Stream>,
-    /// What has arrived and was not read yet.
+    /// Bytes received but not read yet.
     arrived: Vec<u8>,
 }
 
@@ -86,7 +86,7 @@ impl Wire {
         Self { stream: Box::new(stream), arrived: Vec::new() }
     }
 
-    /// Turns to TLS. Whatever arrived in the clear and was not asked for, somebody else may have said.
+    /// Starts TLS. Unread data that arrived before may have been injected, so it is an error.
     pub(super) async fn encrypt(
         self,
         config: Arc<rustls::ClientConfig>,
@@ -94,14 +94,14 @@ impl Wire {
     ) -> Result<Self, Fault> {
         if !self.arrived.is_empty() {
             return Err(Fault::Broken(phrase!(
-                "somebody on the line spoke before the handshake, so that nothing it says can be trusted",
+                "data arrived before the TLS handshake, so the connection cannot be trusted",
                 "TLS ハンドシェイクの前に余分な応答が届きました（第三者の割り込みの可能性があるため信用しません）"
             )));
         }
         Ok(Self::new(TlsConnector::from(config).connect(name, self.stream).await?))
     }
 
-    /// Says a command and reads the answer, whose code has to begin with `wanted`.
+    /// Sends a command and reads the answer, whose code has to begin with `wanted`.
     pub(super) async fn command(&mut self, command: &str, wanted: u16) -> Result<Reply, Fault> {
         if command.chars().any(char::is_control) {
             return Err(Fault::Broken(phrase!(
@@ -113,19 +113,19 @@ impl Wire {
         self.reply(wanted).await
     }
 
-    /// An answer that nobody asked for must not be taken for the next one.
+    /// An unexpected answer must not be taken for that to the next command.
     pub(super) fn refuse_unasked(&self) -> Result<(), Fault> {
         if self.arrived.is_empty() {
             Ok(())
         } else {
             Err(Fault::Broken(phrase!(
-                "the server answers what nobody asked",
+                "the server sent a reply without a command",
                 "要求していない応答が届きました"
             )))
         }
     }
 
-    /// Writes bytes, and sees them off.
+    /// Writes bytes and flushes them.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.refuse_unasked()?;
         self.stream.write_all(bytes).await?;
@@ -140,8 +140,8 @@ impl Wire {
             let (code, is_last, text) = parse_line(&line)
                 .filter(|(code, ..)| reply.lines.is_empty() || *code == reply.code)
                 .ok_or_else(|| {
-                    let said = quote(&line);
-                    Fault::Broken(phrase!("this is no answer: {said}", "応答として読めません：{said}"))
+                    let answer = quote(&line);
+                    Fault::Broken(phrase!("this is no answer: {answer}", "応答として読めません：{answer}"))
                 })?;
             reply.code = code;
             reply.lines.push(text.to_owned());
@@ -160,14 +160,14 @@ impl Wire {
             class if class == wanted => Ok(reply),
             4 | 5 => Err(Fault::Refused(reply)),
             _ => Err(Fault::Broken(phrase!(
-                "this answers another command: {said}",
-                "別のコマンドへの応答です：{said}",
-                said = reply.to_string()
+                "this answers another command: {answer}",
+                "別のコマンドへの応答です：{answer}",
+                answer = reply.to_string()
             ))),
         }
     }
 
-    /// The next line, as it arrives.
+    /// The next line.
     async fn line(&mut self) -> Result<String, Fault> {
         let mut searched = 0;
         loop {
@@ -193,7 +193,7 @@ impl Wire {
     }
 }
 
-/// Code, whether it is the last line, and the rest.
+/// Splits a line into code, whether it is the last line, and text.
 fn parse_line(line: &str) -> Option<(u16, bool, &str)> {
     let (code, rest) = line.split_at_checked(3)?;
     let code = code.parse().ok().filter(|code| (200..600).contains(code))?;
@@ -204,7 +204,7 @@ fn parse_line(line: &str) -> Option<(u16, bool, &str)> {
     }
 }
 
-/// Any bytes as the answers of a server, to the end; for `fuzz/`.
+/// Parses any bytes as answers of a server; for `fuzz/`.
 #[cfg(fuzzing)]
 pub fn fuzz_replies(bytes: &[u8]) {
     let stream = tokio::io::join(std::io::Cursor::new(bytes.to_vec()), tokio::io::sink());
@@ -222,9 +222,9 @@ pub fn fuzz_replies(bytes: &[u8]) {
 mod tests {
     use super::*;
 
-    async fn read(said: &str) -> Result<Reply, String> {
+    async fn read(answer: &str) -> Result<Reply, String> {
         let (ours, mut theirs) = tokio::io::duplex(1 << 20);
-        theirs.write_all(said.as_bytes()).await.unwrap();
+        theirs.write_all(answer.as_bytes()).await.unwrap();
         drop(theirs);
         Wire::new(ours).reply(2).await.map_err(|fault| fault.to_string())
     }
@@ -232,17 +232,17 @@ mod tests {
     #[tokio::test]
     async fn answers_are_read_as_they_are_meant() {
         let long = |count: usize| format!("{}250 end\r\n", "250-x\r\n".repeat(count));
-        for (said, code, lines) in [
+        for (answer, code, lines) in [
             ("250 ok\r\n".to_owned(), 250, &["ok"][..]),
             ("250-a\r\n250-B c\r\n250 d\r\n".to_owned(), 250, &["a", "B c", "d"]),
             ("221\n".to_owned(), 221, &[""]),
             (format!("250 {}\r\n", "x".repeat(4000)), 250, &[&"x".repeat(4000)]),
             (long(127), 250, &[vec!["x"; 127], vec!["end"]].concat()),
         ] {
-            let reply = read(&said).await.unwrap();
+            let reply = read(&answer).await.unwrap();
             assert_eq!((reply.code, reply.lines), (code, lines.iter().map(ToString::to_string).collect()));
         }
-        for (said, why) in [
+        for (answer, why) in [
             ("550 5.1.1 no\r\n".to_owned(), "550 5.1.1 no"),
             ("354 go\r\n".to_owned(), "this answers another command: 354 go"),
             ("250-a\r\n550 b\r\n".to_owned(), "this is no answer: 550 b"),
@@ -253,7 +253,7 @@ mod tests {
             ("x".repeat(5000), "the answer is too long: a line of over 4096 bytes"),
             (long(128), "the answer is too long: more than 128 lines"),
         ] {
-            assert_eq!(read(&said).await.unwrap_err(), why);
+            assert_eq!(read(&answer).await.unwrap_err(), why);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The words of a mail about a notice, in both languages and both parts.
+//! The mail about a notice, in both languages, as text and HTML.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::channel::notice::{MailBody, Notice};
 use crate::channel::plain::{inert, inert_line};
 use crate::text::{Language, escape_html, untitled};
 
-/// The mail about `notice`: both parts say the same.
+/// The mail about `notice`; both parts have the same content.
 pub(super) fn write(notice: &Notice, zone: &TimeZone) -> MailBody {
     MailBody {
         subject: HeaderText::new(&notice.headline),
@@ -85,7 +85,7 @@ fn write_html(notice: &Notice, zone: &TimeZone) -> String {
     html
 }
 
-/// A link; anything but a web address is shown and not linked.
+/// A link; anything but a web address is shown without being linked.
 fn anchor(link: &url::Url, text: &str) -> String {
     match link.scheme() {
         "http" | "https" => format!("<a href=\"{}\">{}</a>", escape_html(link.as_str()), escape_html(text)),

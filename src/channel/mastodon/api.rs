@@ -1,4 +1,4 @@
-//! The part of Mastodon's API that we use: post, look through one's own posts, read limits.
+//! The part of Mastodon's API that we use: post, list our own posts, read the limits.
 
 use std::time::Duration;
 
@@ -21,24 +21,23 @@ use crate::fetch::ApiReply;
 use crate::phrase;
 use crate::time::Timestamp;
 
-/// How far our clock may have been ahead of the server's when we posted: a day and a bit, for a clock that was a calendar day
-/// off. A post that is missed is made a second time, one page more to look through costs nothing.
+/// How far our clock may have been ahead of the server's when we posted: a day and a bit, for a clock that was off by a
+/// calendar day. A post that is missed is sent twice, while one page more costs nothing.
 const SKEW: Duration = Duration::from_secs(25 * 3600);
-/// Pages of 40 posts that we look through at most.
+/// Pages of posts to search at most.
 const PAGES: usize = 10;
 const PER_PAGE: usize = 40;
 const WHO_AM_I: &str = "api/v1/accounts/verify_credentials";
-/// How long to pause when a rate limit does not say.
+/// How long to pause if a rate limit does not say.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(300);
 
-/// One account on one instance.
 pub(super) struct Api<'a> {
     pub(super) instance: &'a Url,
     pub(super) token: &'a Secret,
     pub(super) ctx: Ctx<'a>,
 }
 
-/// Who the token belongs to.
+/// The owner of the token.
 #[derive(Debug, Deserialize)]
 pub(super) struct Account {
     id: String,
@@ -62,7 +61,7 @@ struct Card {
 }
 
 impl Account {
-    /// Only an id that is safe in a path: a number, or letters with hyphens at servers of other makes.
+    /// Accepts only an id that is safe in a path: a number, or letters and hyphens on other servers.
     fn checked(self) -> Result<Self, SendError> {
         let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if self.id.bytes().all(is_safe) && !self.id.is_empty() {
@@ -99,7 +98,7 @@ impl Api<'_> {
         *request.body_mut() = Some(body.to_string().into());
         let answer = http::call(self.ctx, request, Some(progress)).await?;
         self.judge(&answer)?;
-        // A page of good wishes from a proxy is a success, too, but not ours.
+        // A proxy may answer with a page of its own and status 200.
         match serde_json::from_slice::<Posted>(&answer.body) {
             Ok(posted) => Ok(Accepted { remote_id: Some(posted.id), pause_until: self.spent_until(&answer) }),
             Err(_) => Err(SendError::unknown(phrase!(
@@ -124,8 +123,8 @@ impl Api<'_> {
                 query.push(("max_id", max_id));
             }
             let page: Vec<Posted> = self.fetch_json(&path, &query).await?;
-            // A short page need not be the last: servers drop boosts and what was deleted after they have counted. One that knows no
-            // `max_id` tells the same again.
+            // A short page need not be the last: servers filter boosts and deleted posts after paging. A server without
+            // `max_id` repeats the page.
             let is_last = page.last().is_none_or(|last| max_id.as_ref() == Some(&last.id));
             let mut is_past = false;
             for posted in &page {
@@ -136,7 +135,7 @@ impl Api<'_> {
             }
             if is_last || is_past || !found.is_empty() {
                 return match (&status.link, found.is_empty()) {
-                    // Without a link there is only the text to go by, and servers may change that.
+                    // Without a link only the text can be compared, and servers may change it.
                     (None, true) => Err(Finding::CannotTell {
                         why: phrase!(
                             "it has no link by which it could be found",
@@ -156,12 +155,12 @@ impl Api<'_> {
         })
     }
 
-    /// Who the token belongs to.
+    /// The owner of the token.
     pub(super) async fn account(&self) -> Result<Account, SendError> {
         self.get::<Account>(WHO_AM_I, &[]).await?.checked()
     }
 
-    /// What the instance allows: from the newer interface, else from the older one.
+    /// The limits of the instance, from the newer endpoint or else the older one.
     pub(super) async fn limits(&self) -> Result<PostLimits, SendError> {
         let newer = self.get::<serde_json::Value>("api/v2/instance", &[]).await;
         let instance = match newer {
@@ -189,7 +188,7 @@ impl Api<'_> {
         self.read(&answer)
     }
 
-    /// The same for a resolver, which asks a person when it may not look.
+    /// The same for a resolver: if the token lacks permission, a person has to decide.
     async fn fetch_json<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -197,7 +196,7 @@ impl Api<'_> {
     ) -> Result<T, Finding> {
         let answer = self.ask(path, query).await.map_err(Finding::Later)?;
         self.read(&answer).map_err(|error| match (answer.status, error) {
-            // The token may not read, and that will not change by waiting.
+            // The token may not read, and waiting does not change that.
             (403, SendError::Locked { why }) | (_, SendError::Refused { why }) => Finding::CannotTell { why },
             (_, error) => Finding::Later(error),
         })
@@ -235,7 +234,7 @@ impl Api<'_> {
         Ok(request)
     }
 
-    /// What a status means here: a server error can come after the post was made, so nobody knows.
+    /// A server error may come after the post was made, so the outcome is unknown.
     fn judge(&self, answer: &ApiReply) -> Result<(), SendError> {
         let name = phrase!("the instance", "インスタンス");
         let why = http::answered(answer, &name);
@@ -254,21 +253,21 @@ impl Api<'_> {
         }
     }
 
-    /// When the next post is allowed, if this one was the last of its window.
+    /// When the next post is allowed, if this one was the last of its rate limit window.
     fn spent_until(&self, answer: &ApiReply) -> Option<Timestamp> {
         let left = answer.headers.get("x-ratelimit-remaining")?.to_str().ok()?;
         (left.trim() == "0").then(|| reset(&answer.headers)).flatten()
     }
 }
 
-/// When the window of a rate limit ends: a moment, or seconds since 1970 at servers of other makes.
+/// When the window of a rate limit ends: a timestamp, or seconds since 1970 on other servers.
 fn reset(headers: &HeaderMap) -> Option<Timestamp> {
     let text = headers.get("x-ratelimit-reset")?.to_str().ok()?.trim();
     let of_seconds = || Some(Timestamp::from_millis(text.parse::<i64>().ok()?.checked_mul(1000)?));
     text.parse().ok().or_else(of_seconds)
 }
 
-/// Looking sends nothing, whatever goes wrong.
+/// A failed lookup is never "may have been sent".
 fn nothing_sent(error: SendError) -> SendError {
     match error {
         SendError::Unknown { why } => SendError::later(why),
@@ -276,7 +275,7 @@ fn nothing_sent(error: SendError) -> SendError {
     }
 }
 
-/// Whether a post of the account is the one we wrote.
+/// Whether a post of the account is the one we sent.
 fn is_same(ours: &Status, posted: &Posted) -> bool {
     match &ours.link {
         Some(link) => {
@@ -292,7 +291,6 @@ fn letters(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// The targets of all links in a post.
 fn hrefs(html: &str) -> Vec<String> {
     html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).map(unescape).collect()
 }

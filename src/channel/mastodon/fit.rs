@@ -1,4 +1,5 @@
-//! Makes a post fit: the link is never cut, the summary ends with a sentence, the rest gives way in order.
+//! Shortens a post until it fits: the link is never cut, a summary is cut after a sentence, the rest is dropped in
+//! order.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -9,15 +10,15 @@ use crate::channel::plain::{hashtag, inert, inert_line};
 use crate::channel::template::Template;
 use crate::text::and_more;
 
-/// A cut summary that is shorter than this says nothing.
+/// A summary that would be cut shorter is dropped.
 const SHORTEST_SUMMARY: usize = 12;
 
-/// What an instance allows.
+/// The limits of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PostLimits {
     /// Characters in a post, its content warning included.
     pub(crate) max_chars: usize,
-    /// What a link counts.
+    /// The length of a link.
     pub(crate) url_chars: usize,
 }
 
@@ -27,14 +28,14 @@ impl Default for PostLimits {
     }
 }
 
-/// What a template sees. Texts are inert: only `link`, the entries' links and `hashtags` do something.
+/// The variables of a template. Texts are inert: only `link`, the entries' links and `hashtags` have an effect.
 #[derive(Clone, Debug, serde::Serialize)]
 struct View {
     headline: String,
     summary: String,
     link: String,
     entries: Vec<EntryView>,
-    /// "and 3 more", or nothing.
+    /// "and 3 more", or empty.
     more: String,
     hashtags: String,
     language: &'static str,
@@ -57,7 +58,7 @@ impl From<&NoticeEntry> for EntryView {
     }
 }
 
-/// The text of a post about `notice`, of which `taken` characters are spoken for by its content warning.
+/// The text of a post about `notice`; its content warning takes `taken` characters.
 pub(crate) fn fit(
     template: &Template,
     notice: &Notice,
@@ -65,7 +66,7 @@ pub(crate) fn fit(
     limits: PostLimits,
     taken: usize,
 ) -> Result<String, String> {
-    let room = limits.max_chars.saturating_sub(taken);
+    let available = limits.max_chars.saturating_sub(taken);
     let mut view = View {
         headline: inert_line(&notice.headline),
         summary: inert(notice.summary.trim()),
@@ -76,7 +77,7 @@ pub(crate) fn fit(
         language: notice.language.word(),
     };
     let compose = |view: &View| template.render(view).map(|text| tidy(&text));
-    let fits = |view: &View| Ok::<_, String>(count::count(&compose(view)?, limits.url_chars) <= room);
+    let fits = |view: &View| Ok::<_, String>(count::count(&compose(view)?, limits.url_chars) <= available);
     if fits(&view)? {
         return compose(&view);
     }
@@ -98,7 +99,7 @@ pub(crate) fn fit(
         },
         ..view.clone()
     };
-    // Without its entries a post that lists them would say nothing, so the headline gives way before the last one.
+    // A post that lists entries needs at least one, so the headline is shortened before the last entry is dropped.
     let least = usize::from(!entries.is_empty());
     let kept = largest(entries.len() + 1, |kept| fits(&with(kept)))?.filter(|kept| *kept >= least);
     if let Some(kept) = kept {
@@ -121,7 +122,7 @@ pub(crate) fn fit(
     }
 }
 
-/// The largest of `0..count` that fits, if smaller ones fit whenever larger ones do.
+/// The largest of `0..count` that fits, assuming that everything smaller fits, too.
 fn largest(count: usize, fits: impl Fn(usize) -> Result<bool, String>) -> Result<Option<usize>, String> {
     let (mut low, mut high) = (0, count);
     while low < high {
@@ -131,7 +132,7 @@ fn largest(count: usize, fits: impl Fn(usize) -> Result<bool, String>) -> Result
     Ok(low.checked_sub(1))
 }
 
-/// The shorter forms of a summary, from short to long: within the first sentence, then at sentence ends.
+/// The shorter forms of a summary, shortest first: cut within the first sentence, then at sentence ends.
 fn cuts(summary: &str) -> Vec<String> {
     let ends = sentence_ends(summary);
     let first = ends.first().map_or(summary, |end| summary[..*end].trim_end());
@@ -143,7 +144,7 @@ fn cuts(summary: &str) -> Vec<String> {
     cuts
 }
 
-/// Where sentences end, in bytes.
+/// The ends of sentences, as byte offsets.
 fn sentence_ends(text: &str) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut chars = text.char_indices().peekable();
@@ -175,7 +176,7 @@ fn join_tags<'a>(tags: impl Iterator<Item = &'a String>) -> String {
     words.iter().map(|word| format!("#{word}")).collect::<Vec<_>>().join(" ")
 }
 
-/// No more than one empty line in a row, none at the ends.
+/// Removes repeated empty lines, and empty lines at both ends.
 fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut empty = 0;
@@ -274,7 +275,7 @@ mod tests {
             let link = link::in_post(notice.link.as_ref().unwrap());
             prop_assert_eq!(text.matches("://").count(), 1, "only our link is a link: {}", text);
             prop_assert!(text.lines().any(|line| line == link), "{}", text);
-            // What is left of the summary is all of it, whole sentences of it, or the beginning of the first one.
+            // The rest of the summary is all of it, whole sentences, or the beginning of the first one.
             let shown = inert(notice.summary.trim());
             let cut = text.split("\n\n").skip(1).find(|part| !part.is_empty() && !part.starts_with("https://") && !part.starts_with('#'));
             if let Some(cut) = cut && cut.ends_with('…') {

@@ -1,26 +1,26 @@
-//! Links in posts: written so that Mastodon takes the whole address for the link and nothing of it for a mention.
+//! Links in posts, escaped so that Mastodon links the whole address and finds no mention in it.
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use url::Url;
 
-/// What ends a link in the middle of its path, or begins a mention behind it.
+/// Characters that end a link within its path, or begin a mention after it.
 const IN_PATH: &AsciiSet = &CONTROLS.add(b'(').add(b')').add(b'@');
-/// The same behind the question mark, where Mastodon takes fewer characters.
+/// The same for the query, where Mastodon allows fewer characters.
 const IN_QUERY: &AsciiSet =
     &IN_PATH.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'`').add(b'{').add(b'}');
-/// The same behind the hash sign, where a question mark would end a path.
+/// The same for the fragment, where a question mark would end a path.
 const IN_FRAGMENT: &AsciiSet = &IN_QUERY.add(b'?');
 
-/// `url` as it stands in a post: it leads to the same place, and ends where its link ends.
+/// `url` escaped for a post: it has the same target, and Mastodon links all of it.
 ///
-/// A feed may say `https://example.com/x)@somebody@example.net`: as written, the link would end before the parenthesis and
-/// somebody would be called.
+/// A feed may contain `https://example.com/x)@somebody@example.net`: unescaped, the link would end before the
+/// parenthesis and `somebody` would be mentioned.
 pub(super) fn in_post(url: &Url) -> String {
     let mut url = url.clone();
-    // What stands before the host makes it no link at all. Addresses that cannot have any have none.
+    // Mastodon does not link addresses with a user name. Setting it fails for addresses that cannot have one.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    // A path ends where the question mark begins, and has to end well there, too.
+    // The path ends before the question mark, and has to end in an allowed character there, too.
     let path = ending_well(utf8_percent_encode(url.path(), IN_PATH).to_string(), false);
     url.set_path(&path);
     let query = url.query().filter(|query| !query.is_empty());
@@ -32,7 +32,7 @@ pub(super) fn in_post(url: &Url) -> String {
     ending_well(url.into(), query.is_some())
 }
 
-/// The same address with a last character that Mastodon takes for a part of it.
+/// Escapes the last character if Mastodon would not include it in the link.
 fn ending_well(mut text: String, is_query: bool) -> String {
     if let Some(last) = text.pop() {
         if may_end(last, is_query) {
@@ -44,12 +44,12 @@ fn ending_well(mut text: String, is_query: bool) -> String {
     text
 }
 
-/// Whether a link may end with `c`; an equals sign at the end of a query means something and is left alone there.
+/// Whether a link may end with `c`. A trailing equals sign of a query is allowed and has a meaning, so it is kept.
 fn may_end(c: char, is_query: bool) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-') || (is_query && matches!(c, '=' | '&'))
 }
 
-/// Whether two texts are the same address, however each of them escapes it: servers rewrite escapes.
+/// Whether two texts are the same address apart from escapes, which servers rewrite.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     match (plain(one), plain(other)) {
         (Some(one), Some(other)) => one == other,
@@ -82,7 +82,7 @@ mod tests {
             ("https://example.com", "https://example.com/"),
             ("https://example.com/a?b=c&d=#e", "https://example.com/a?b=c&d=#e"),
             ("https://example.com/%E7%B6%9A", "https://example.com/%E7%B6%9A"),
-            // It would call somebody.
+            // It would mention somebody.
             (
                 "https://evil.example/x)@victim@mastodon.social",
                 "https://evil.example/x%29%40victim%40mastodon.social",

@@ -1,7 +1,7 @@
 //! Mastodon: posts to one account, effectively once.
 //!
-//! The server honours our idempotency key for an hour; later, and with servers that ignore keys, the account's own
-//! statuses tell whether a post is there. If neither can tell, a person is asked.
+//! The server deduplicates by our idempotency key for an hour. Later, and on servers that ignore keys, the account's
+//! own statuses show whether a post was made. If neither helps, a person decides.
 
 mod api;
 mod fit;
@@ -30,7 +30,7 @@ use crate::text;
 use crate::time::Timestamp;
 use fit::{PostLimits, fit};
 
-/// What `doctor` calls them.
+/// Its name in `doctor`.
 const INSTANCE: Phrase = Phrase::of_words("instance", "インスタンス");
 const LOOKUP: Phrase = Phrase::of_words("lookup", "投稿の照会");
 
@@ -38,7 +38,7 @@ const LOOKUP: Phrase = Phrase::of_words("lookup", "投稿の照会");
 pub(super) const KIND: ChannelKind = ChannelKind {
     keys: Kind::channel::<MastodonConfig>("mastodon").without(&[("on_unknown", || {
         phrase!(
-            "a post that may have been sent is looked for on the account, and held when that cannot tell",
+            "a post that may have been sent is searched for on the account, and held if that is not conclusive",
             "送信済みかもしれない投稿はアカウントで探し、判別できなければ保留します"
         )
     })]),
@@ -75,13 +75,13 @@ pub(super) const KIND: ChannelKind = ChannelKind {
     show: |payload| serde_json::from_str(payload).ok().map(Status::into_text),
 };
 
-/// How long the limits of an instance are believed; after a failure to read them, how long the usual ones are.
+/// How long the limits of an instance are cached, and the defaults after a failure to read them.
 const LIMITS_FOR: Duration = Duration::from_secs(24 * 3600);
 const FALLBACK_FOR: Duration = Duration::from_secs(600);
-/// A content warning that is longer would leave no room for the post.
+/// A longer content warning would leave too few characters for the post.
 const MAX_WARNING_COLUMNS: usize = 160;
 
-/// What a post looks like unless the config says otherwise.
+/// The default template of a post.
 const DEFAULT_TEMPLATE: &str = "{{ headline }}
 {% if summary %}
 {{ summary }}
@@ -111,7 +111,7 @@ channel_config! {
     }
 }
 
-/// Who sees a post.
+/// The visibility of a post.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
@@ -126,7 +126,7 @@ pub enum Visibility {
     Direct,
 }
 
-/// A post as it goes to the server.
+/// A post as it is sent to the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Status {
     status: String,
@@ -134,7 +134,7 @@ struct Status {
     language: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     spoiler_text: Option<String>,
-    /// Ours, to find the post again; the server does not get it.
+    /// For finding the post again; not sent to the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     link: Option<String>,
 }
@@ -189,7 +189,7 @@ impl Mastodon {
         })
     }
 
-    /// The instance's limits, read once a day; the usual ones when it cannot be asked.
+    /// The instance's limits, read once a day, or the defaults if they cannot be read.
     async fn limits(&self, ctx: Ctx<'_>) -> PostLimits {
         let now = ctx.env.clock.now();
         let known = *self.limits.lock();
@@ -226,7 +226,7 @@ impl Backend for Mastodon {
     async fn send(&self, ctx: Ctx<'_>, row: &Row, progress: &Progress) -> Result<Accepted, SendError> {
         let sent = self.api(ctx).post(&read(row)?, &row.key, progress).await;
         if matches!(sent, Err(SendError::Refused { .. })) {
-            // The limits may have changed since they were read: the next post is made to those of today.
+            // The limits may have changed since they were read: read them again for the next post.
             *self.limits.lock() = None;
         }
         sent
@@ -234,7 +234,7 @@ impl Backend for Mastodon {
 
     async fn resolve(&self, ctx: Ctx<'_>, row: &Row) -> Result<Vec<String>, Finding> {
         let status = read(row).map_err(Finding::Later)?;
-        // An attempt in the future was made by a clock that was ahead; the post is older than that.
+        // If the attempt is in the future, the clock was ahead and the post is older.
         let since = row.attempted().since.min(ctx.env.clock.now());
         self.api(ctx).find_own(&status, since).await
     }
@@ -247,7 +247,7 @@ impl Backend for Mastodon {
         Some((length, limits.max_chars))
     }
 
-    /// Nobody but the account itself sees a test.
+    /// Only the account itself sees a test message.
     fn soften(&self, payload: String) -> String {
         let status = serde_json::from_str::<Status>(&payload);
         let alone = status.map(|status| Status { visibility: Visibility::Direct, ..status });
@@ -302,7 +302,7 @@ impl Backend for Mastodon {
 }
 
 impl Status {
-    /// The post as its readers see it, its content warning first.
+    /// The post as readers see it, its content warning first.
     fn into_text(self) -> String {
         match self.spoiler_text.filter(|warning| !warning.is_empty()) {
             Some(warning) => format!("[{warning}]\n{}", self.status),
@@ -310,7 +310,6 @@ impl Status {
         }
     }
 
-    /// A post that no account has.
     fn nothing() -> Self {
         Self {
             status: String::new(),

@@ -1,4 +1,4 @@
-//! Adds what all channels made of one thing, and notes what they could not make a message of.
+//! Adds what all channels rendered about one thing, and records what they could not render.
 
 use serde_json::json;
 
@@ -12,12 +12,11 @@ use crate::id::JobName;
 use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 
-/// What the messages about one thing share.
+/// What the messages about one thing have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    /// The job that has something to tell.
     pub job: &'a JobName,
-    /// Whose messages they are.
+    /// The owner of the messages.
     pub topic: &'a str,
     /// What they are about, in the owner's words.
     pub subject: &'a str,
@@ -25,14 +24,14 @@ pub struct Batch<'a> {
     pub generation: u32,
     /// Wait for a person instead of being sent.
     pub hold: bool,
-    /// How what they tell was found.
+    /// How the news was found.
     pub found: Provenance,
-    /// What `why` is asked about when a message could not be made.
+    /// The subject of the event when a message could not be rendered.
     pub about: &'a Subject,
 }
 
-/// Adds the messages that are not known, and an event `not_rendered` for each that could not be made; answers how
-/// many were added. Do it in the transaction that decides them.
+/// Adds the messages that are new, and an event `not_rendered` for each that could not be rendered; returns how many
+/// were added. Call it in the transaction that decides to send them.
 pub fn add_all(
     tx: &mut Tx<'_>,
     batch: &Batch<'_>,

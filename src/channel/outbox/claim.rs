@@ -1,4 +1,4 @@
-//! The SQL of taking messages: one sender at a time per channel, one fence per claim.
+//! The SQL of claiming messages: one sender at a time per channel, one fence per claim.
 
 use std::time::Duration;
 
@@ -16,16 +16,17 @@ use crate::ledger::{Subject, event};
 use crate::time::{Timestamp, Uptime};
 use crate::{params, phrase, sql};
 
-/// What a pass may take: what was due when it began. Whatever comes later is the next pass's, so that every pass ends.
+/// The messages a pass may claim: those due when it began. Later ones are left to the next pass, so that every pass
+/// ends.
 pub(super) struct Due {
     pub(super) by: Timestamp,
     pub(super) latest_wait: Timestamp,
-    /// When leases are judged.
+    /// The moment at which leases are judged.
     pub(super) moment: Moment,
 }
 
 impl Due {
-    /// At `now`, on a machine that has been running for `uptime`, for a pass that began at `began`.
+    /// For a pass that began at `began`; `now` and `uptime` are those of this machine.
     pub(super) fn new(began: Timestamp, settings: &Settings, now: Timestamp, uptime: Option<Uptime>) -> Self {
         Self {
             by: began.min(now),
@@ -35,7 +36,7 @@ impl Due {
     }
 }
 
-/// Whether a sender has anything to do for a channel; cheap, for the many times when it has not.
+/// Whether a channel has anything to send: a cheap check, as it usually has not.
 pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, due: &Due) -> db::Result<bool> {
     let now = tx.now();
     let leases = tx.list(
@@ -60,7 +61,7 @@ pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, due: &Due) -> db::Result<bo
     Ok(is_due != 0)
 }
 
-/// When the next message of a channel is due, if any waits.
+/// When the next message of a channel is due; `None` if there is none.
 pub(super) fn find_next_due(tx: &mut Tx<'_>, channel: &str) -> db::Result<Option<Timestamp>> {
     tx.find(
         sql!(
@@ -75,9 +76,9 @@ pub(super) fn find_next_due(tx: &mut Tx<'_>, channel: &str) -> db::Result<Option
     .map(Option::flatten)
 }
 
-/// Makes due what waits for a moment that a clock wrote which was ahead; answers how many messages that is.
+/// Makes messages due that wait implausibly long because a clock was wrong; returns how many.
 ///
-/// Only its owner can put a message off for longer than that, and what nobody has tried still waits for this.
+/// Only its owner can defer a message for longer than that, so one that was never tried keeps its time.
 pub(super) fn mark_mistimed(tx: &mut Tx<'_>, channel: &str, due: &Due) -> db::Result<u64> {
     let now = tx.now();
     tx.execute(
@@ -90,7 +91,7 @@ pub(super) fn mark_mistimed(tx: &mut Tx<'_>, channel: &str, due: &Due) -> db::Re
     )
 }
 
-/// Turns what dead senders left behind into `unknown`.
+/// Marks messages of dead senders as `unknown`.
 pub(super) fn mark_abandoned(
     tx: &mut Tx<'_>,
     channel: &str,
@@ -136,12 +137,12 @@ pub(super) fn mark_abandoned(
     Ok(marked)
 }
 
-/// Takes the first message of those that are due and marks it `sending`, or `None` when none is.
+/// Claims the first due message and marks it `sending`; `None` if there is none.
 ///
-/// What failed and is due again goes before what was added later. The inner `LIMIT` bounds the sort.
+/// Retries come before messages that were added later. The inner `LIMIT` bounds the sort.
 ///
-/// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two senders can pick the same row in the
-/// subquery, and only the repeated test stops the second.
+/// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two senders can pick the same row in the subquery,
+/// and only the repeated test stops the second.
 pub(super) fn claim_ready(
     tx: &mut Tx<'_>,
     channel: &str,
@@ -170,7 +171,7 @@ pub(super) fn claim_ready(
     Ok(taken)
 }
 
-/// Takes the mark back or sets it too late: what must never be done, so that `scripts/torture` can show that it would notice.
+/// Breaks the order of mark and send, so that `scripts/torture` can prove that it would notice.
 #[cfg(feature = "broken-send-then-mark")]
 pub(super) fn put_state(tx: &mut Tx<'_>, row: &Row, state: super::model::State) -> db::Result<()> {
     tx.run(sql!("UPDATE outbox SET state = ?2 WHERE id = ?1"), params![row.id, state.word()])
@@ -180,9 +181,9 @@ fn uptime_text(lease: &Lease) -> Option<String> {
     lease.uptime.as_ref().map(ToString::to_string)
 }
 
-/// Takes a message whose outcome is to be looked into; its state does not change.
+/// Claims a message whose outcome is unknown, in order to resolve it; its state does not change.
 ///
-/// Others may have some of those that have waited longest, one each: who looks beyond them finds the first free one.
+/// Other senders may hold some of the oldest, one each, so this tries several until it finds a free one.
 pub(super) fn claim_unknown(
     tx: &mut Tx<'_>,
     channel: &str,
@@ -219,8 +220,8 @@ pub(super) fn claim_unknown(
     Ok(None)
 }
 
-/// Marks a message `sending` that is looked into and is to be sent again; `None` if it is no longer ours, or if the lease
-/// under which we looked is over.
+/// Marks an `unknown` message as `sending` to send it again; `None` if another sender has claimed it, or if our lease
+/// has expired.
 pub(super) fn mark_sending_again(
     tx: &mut Tx<'_>,
     row: &Row,
@@ -254,10 +255,10 @@ pub(super) fn mark_sending_again(
     Ok(taken)
 }
 
-/// Keeps a message that is being sent for longer; `false` when it is in other hands.
+/// Extends the lease of a message that is being sent; `false` if another sender has claimed it.
 ///
-/// As with [`apply`], a lease that is over takes nothing away as long as nobody has raised the fence; if it did, a clock
-/// that is set ahead would make us lose a message that we have handed over.
+/// As in [`apply`], an expired lease is still ours as long as nobody has raised the fence. Otherwise a clock that is
+/// set ahead would make us lose a message that is already being sent.
 pub(super) fn renew(tx: &mut Tx<'_>, row: &Row, owner: &Owner, lease: &Lease) -> db::Result<bool> {
     tx.execute_one(
         sql!(
@@ -272,10 +273,10 @@ fn mark_left(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
     tx.run(sql!("UPDATE outbox_channels SET last_attempt_at = ?2 WHERE channel = ?1"), params![channel, now])
 }
 
-/// Writes a decided step of a message that `owner` holds; `false` when it is in other hands.
+/// Writes a decided step of a message that `owner` holds; `false` if another sender has claimed it.
 ///
-/// Whoever takes a message raises its fence. So a lease that is over takes nothing away from us: as long as owner and fence
-/// are ours nobody has touched it, and what we know of it must not be lost to a clock or a lock.
+/// Claiming a message raises its fence. So as long as owner and fence are ours, nobody else has touched it even if the
+/// lease has expired, and its outcome must not be lost to a clock or a lock.
 pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Transition) -> db::Result<bool> {
     tx.execute_one(
         sql!(
@@ -299,9 +300,9 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Transition
     )
 }
 
-/// Writes that a message was accepted although somebody has given it up for lost; `false` if it was taken since.
+/// Records that a message was accepted although it was marked as abandoned; `false` if it was claimed since.
 ///
-/// It was given up once and nobody holds it: what we know is more than anybody else can find out.
+/// It was marked abandoned once and nobody holds it: our knowledge of the outcome is better than anybody else's.
 pub(super) fn apply_late(tx: &mut Tx<'_>, row: &Row, step: &Transition) -> db::Result<bool> {
     tx.execute_one(
         sql!(

@@ -1,4 +1,4 @@
-//! What a person may do with a message: retry, approve, skip, confirm; and resume a paused channel.
+//! What a person can do with a message: retry, approve, skip, confirm; and resume a paused channel.
 
 use super::events::DeliveryCode;
 use super::model::{DeliveryOutcome, Row, State};
@@ -10,27 +10,23 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// The answer to a person.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum Answer {
-    /// Done; the message now stands in this state.
+    /// Done; the message is now in this state.
     Done {
-        /// Its number; a repeat has a number of its own.
+        /// Its number; a repeat has a new number.
         id: i64,
         state: State,
     },
     /// There is no such message.
     Missing,
-    /// In this state that cannot be done.
-    NotNow {
-        state: State,
-        /// Why not, and what can be done.
-        why: Phrase,
-    },
+    /// Not possible in its state.
+    NotNow { state: State, why: Phrase },
 }
 
-/// Sends a message that failed, was skipped or waits; one that was sent only as a repeat, when `again` says so.
+/// Sends a message that failed, was skipped or waits. One that was sent is repeated if `again` is set.
 pub fn retry(tx: &mut Tx<'_>, id: i64, again: bool, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
     let not_now = |why: Phrase| Answer::NotNow { state: row.state, why };
@@ -59,7 +55,7 @@ pub fn retry(tx: &mut Tx<'_>, id: i64, again: bool, now: Timestamp) -> db::Resul
     }
 }
 
-/// Lets a held message go.
+/// Releases a held message.
 pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
     match row.state {
@@ -71,7 +67,7 @@ pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Answer> {
     }
 }
 
-/// Decides against a message that has not been sent; its owner is told.
+/// Discards a message that has not been sent; its owner is notified.
 pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
     match row.state {
@@ -90,9 +86,9 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
     }
 }
 
-/// Takes a person's word that a message has arrived: it is sent, and its owner is told so.
+/// Records a person's confirmation that a message has arrived: it is marked sent, and its owner is notified.
 ///
-/// Whoever looks into it at this moment loses it by its fence, so that it is not sent again afterwards.
+/// This raises the fence, so that a sender that is resolving it now cannot send it again.
 pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
     let not_now = |why: Phrase| Ok(Answer::NotNow { state: row.state, why });
@@ -113,7 +109,7 @@ pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db:
     }
 }
 
-/// Ends a message by a person's word and tells its owner.
+/// Gives a message its final state on behalf of a person and notifies its owner.
 fn end(
     tx: &mut Tx<'_>,
     row: Row,
@@ -141,7 +137,7 @@ fn changed(row: &Row) -> Answer {
     }
 }
 
-/// Lets every held message of a job go; answers how many.
+/// Releases every held message of a job; returns how many.
 pub fn approve_job(tx: &mut Tx<'_>, job: &str, now: Timestamp) -> db::Result<u64> {
     let mut done = 0;
     for row in store::list_held(tx, job)? {
@@ -150,7 +146,7 @@ pub fn approve_job(tx: &mut Tx<'_>, job: &str, now: Timestamp) -> db::Result<u64
     Ok(done)
 }
 
-/// Decides against every held message of a job; answers how many.
+/// Discards every held message of a job; returns how many.
 pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> db::Result<u64> {
     let mut done = 0;
     for row in store::list_held(tx, job)? {
@@ -159,14 +155,14 @@ pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> 
     Ok(done)
 }
 
-/// Resumes a channel and makes what waits for it due; answers whether it was paused, and how much is due.
+/// Resumes a channel and makes its waiting messages due; returns whether it was paused, and how many are due.
 pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<(bool, u64)> {
     let was_paused = pause::reset(tx, &Subject::channel(channel))?;
     memory::put_locked_with(tx, channel, None)?;
     Ok((was_paused, store::put_due(tx, channel, now)?))
 }
 
-/// What nobody has looked into although it may have been sent is looked into first.
+/// If a message may have been sent and that was not checked yet, it is resolved first.
 fn ready_again(tx: &mut Tx<'_>, row: &Row, code: DeliveryCode, now: Timestamp) -> db::Result<Answer> {
     let (state, why) = match row.suspicion.filter(|_| row.state == State::Held) {
         Some(suspicion) => (State::Unknown, Some(suspicion.phrase())),

@@ -1,10 +1,10 @@
-//! What happens to messages and channels.
+//! Events of messages and channels.
 
 use super::model::State;
 use crate::event_codes;
 
 event_codes! {
-    /// What happens to a message.
+    /// Events of a message.
     DeliveryCode on "delivery";
     Ready = "ready", "queued", "送信待ちに登録";
     Held = "held", "waiting for approval", "確認待ち";
@@ -16,13 +16,13 @@ event_codes! {
     Confirmed = "confirmed", "confirmed as arrived", "届いたことを確認";
     Approved = "approved", "approved", "送信を承認";
     Retried = "retried", "to be tried again, by hand", "手動で再送";
-    Repeated = "repeated", "a second one was asked for", "もう一度送るよう指示";
+    Repeated = "repeated", "a repeat was requested", "もう一度送るよう指示";
     Cleared = "cleared", "checked, and sent", "確認のうえ送信";
     SentAgain = "sent_again", "sent once more, because it may have got lost", "届いていない可能性があるため再送";
 }
 
 impl DeliveryCode {
-    /// What has happened when a message was added in this state.
+    /// The event for a message added in this state.
     pub(super) fn when_added(state: State) -> Self {
         match state {
             State::Ready => Self::Ready,
@@ -30,7 +30,7 @@ impl DeliveryCode {
         }
     }
 
-    /// What has happened when an attempt ended in this state.
+    /// The event for an attempt that ended in this state.
     pub(super) fn after_attempt(state: State) -> Self {
         match state {
             State::Ready | State::Sending => Self::Deferred,
@@ -44,7 +44,7 @@ impl DeliveryCode {
 }
 
 event_codes! {
-    /// What happens to a channel.
+    /// Events of a channel.
     ChannelCode on "channel";
     AskedToWait = "asked_to_wait", "asked us to wait", "待つよう指示された";
     NoEncryption = "no_encryption", "cannot be reached encrypted; paused", "暗号化して接続できないため一時停止";
@@ -53,7 +53,7 @@ event_codes! {
 }
 
 event_codes! {
-    /// What happens to anything that a message is about.
+    /// Events of the thing that a message is about.
     MessageCode;
     NotRendered = "not_rendered", "a message could not be made", "メッセージを作成できませんでした";
 }

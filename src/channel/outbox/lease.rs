@@ -1,15 +1,15 @@
-//! How long a sender has a message: by the clock on the wall, and by the one of its kernel that nobody can set.
+//! How long a sender holds a message, by the wall clock and by the boot clock of its kernel, which nobody can set.
 
 use std::time::Duration;
 
 use crate::time::{Timestamp, Uptime};
 
-/// When a sender's hold on a message ends.
+/// When a sender's lease on a message ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lease {
-    /// By the clock that all machines share, and that somebody may set.
+    /// By the wall clock, which all machines share and which can be set.
     pub(super) until: Timestamp,
-    /// By the boot clock of the sender's kernel, where it has one.
+    /// By the boot clock of the sender's kernel, if it has one.
     pub(super) uptime: Option<Uptime>,
 }
 
@@ -19,21 +19,21 @@ pub(super) struct Moment {
     pub(super) now: Timestamp,
     /// By the boot clock of our kernel, if it has one.
     pub(super) uptime: Option<Uptime>,
-    /// No lease that is written at `now` ends later.
+    /// The latest possible end of a lease written at `now`.
     pub(super) latest: Timestamp,
 }
 
 impl Lease {
-    /// One of `length` from `now` and `uptime` on.
+    /// A lease of `length`, starting at `now` and `uptime`.
     pub(super) fn new(now: Timestamp, uptime: Option<&Uptime>, length: Duration) -> Self {
         Self { until: now.plus(length), uptime: uptime.map(|uptime| uptime.plus(length)) }
     }
 
-    /// When it ended, as our clock tells it now; `None` while it lasts.
+    /// When it ended, by our wall clock; `None` while it lasts.
     ///
-    /// A lease of our own kernel is judged by the boot clock alone: if the other clock was set meanwhile, it says nothing
-    /// about how long the sender has had. One of another kernel is judged by that clock; one that ends later than any can
-    /// was written while the clock was ahead, and waiting for its end could take years.
+    /// A lease of our own kernel is judged only by the boot clock: the wall clock may have been set since, and then
+    /// shows nothing about how long the sender has had. A lease of another kernel is judged by the wall clock; one that
+    /// ends implausibly late was written while the clock was ahead, and waiting for its end could take years.
     pub(super) fn ended_at(&self, moment: &Moment) -> Option<Timestamp> {
         let Moment { now, uptime, latest } = moment;
         let past = uptime.as_ref().zip(self.uptime.as_ref()).and_then(|(here, end)| here.millis_after(end));

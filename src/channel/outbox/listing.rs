@@ -1,4 +1,4 @@
-//! Messages as people look at them: the newest, those of a job or a channel, and how many stand where.
+//! Lists messages for people: the newest, those of a job or a channel, and counts by state.
 
 use super::model::{Row, State};
 use super::store::{columns, messages, moving_states, open_states, read};
@@ -10,23 +10,20 @@ use crate::{params, sql};
 /// Messages of a channel that were tried and are counted, at most.
 const MAX_TRIED: usize = 1_000;
 
-/// Which messages to list; what is not given does not matter.
+/// Which messages to list; `None` matches all.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryFilter {
-    /// Only those in this state.
     pub state: Option<State>,
-    /// Only those of this job.
     pub job: Option<String>,
-    /// Only those of this channel.
     pub channel: Option<String>,
-    /// Only those added before the one of this number.
+    /// Only those older than the one with this number.
     pub before: Option<i64>,
 }
 
-/// The newest messages first.
+/// Newest first.
 pub fn list(tx: &mut Tx<'_>, filter: &DeliveryFilter, limit: usize) -> db::Result<Vec<Row>> {
-    // A condition that may be absent is one that SQLite cannot look up. Hardly any message is in another state than
-    // `sent`, so those are found by it, and of the sent ones the newest are near. PostgreSQL takes an absent one for true.
+    // SQLite uses no index for a condition that may be absent. Nearly all messages are `sent`, so other states are
+    // found by their index, and the newest sent ones are near the end. PostgreSQL treats an absent condition as true.
     let text = match (filter.state, &filter.job) {
         (Some(state), _) if state != State::Sent => sql!(concat!(
             messages!(),
@@ -68,7 +65,7 @@ pub fn list_after(
     )
 }
 
-/// How many messages of a job on a channel stand in a state.
+/// The number of messages of a job on a channel in one state.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct DeliveryCount {
     pub job_name: String,
@@ -77,7 +74,7 @@ pub struct DeliveryCount {
     pub count: i64,
 }
 
-/// Everything that is not over, and everything that failed, counted.
+/// Counts all messages that are not final, and those that failed.
 pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<DeliveryCount>> {
     tx.list(
         sql!(concat!(
@@ -112,7 +109,7 @@ pub(super) fn find_retry(tx: &mut Tx<'_>, channel: &str) -> db::Result<Option<Ch
     }))
 }
 
-/// When a channel sent its newest message that arrived.
+/// When a channel last sent a message that arrived.
 pub(super) fn find_last_sent(tx: &mut Tx<'_>, channel: &str) -> db::Result<Option<Timestamp>> {
     tx.find(
         sql!(
@@ -124,7 +121,7 @@ pub(super) fn find_last_sent(tx: &mut Tx<'_>, channel: &str) -> db::Result<Optio
     )
 }
 
-/// Channels that messages wait for, with how many: those that no config names are orphans.
+/// Channels that messages wait for but that are not configured, with the number of messages.
 pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(String, i64)>> {
     let mut waiting = tx.list(
         sql!(concat!(

@@ -1,4 +1,4 @@
-//! The SQL of what senders remember about a channel: when it was last used, and which credentials it has rejected.
+//! The SQL of a channel's sender state: when it was last used, and which credentials were rejected.
 
 use super::decide::{self, Activity};
 use super::restored;
@@ -8,14 +8,14 @@ use crate::ledger::pause::Pause;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// What senders remember about a channel.
+/// The sender state of a channel.
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) last_attempt_at: Option<Timestamp>,
     pub(super) locked_with: Option<String>,
 }
 
-/// Locks the channel until COMMIT, so that pace and daily limit hold for any number of senders.
+/// Locks the channel until COMMIT, so that pace and daily limit hold for all senders together.
 pub(super) fn lock_channel(tx: &mut Tx<'_>, channel: &str) -> db::Result<Memory> {
     let now = tx.now();
     restored::notice_restore(tx, now)?;
@@ -31,7 +31,7 @@ pub(super) fn lock_channel(tx: &mut Tx<'_>, channel: &str) -> db::Result<Memory>
     Ok(memory.unwrap_or_default())
 }
 
-/// The same to look at only.
+/// The same without a lock.
 pub(super) fn find_memory(tx: &mut Tx<'_>, channel: &str) -> db::Result<Memory> {
     let memory = tx.find(
         sql!("SELECT last_attempt_at, locked_with FROM outbox_channels WHERE channel = ?1"),
@@ -45,7 +45,7 @@ fn read_memory(row: &db::Row<'_>) -> db::Result<Memory> {
     Ok(Memory { last_attempt_at: row.get(0)?, locked_with: row.get(1)? })
 }
 
-/// Whether a clock wrote the end of a pause that was ahead: waiting for it could take years.
+/// Whether a pause ends implausibly late because the clock was ahead: waiting for it could take years.
 pub(super) fn is_mistimed(pause: &Pause, settings: &Settings, now: Timestamp) -> bool {
     pause.paused_until.is_some_and(|until| until > decide::latest_wait(settings, now))
 }
@@ -60,7 +60,7 @@ pub(super) fn put_locked_with(tx: &mut Tx<'_>, channel: &str, print: Option<&str
     )
 }
 
-/// What counts for the channel's limits at this moment.
+/// The activity that counts for the channel's limits.
 pub(super) fn activity(
     tx: &mut Tx<'_>,
     channel: &str,

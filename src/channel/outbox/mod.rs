@@ -1,4 +1,4 @@
-//! The outbox: messages that are written with the decision that causes them, and sent exactly as often as promised.
+//! The outbox: messages are saved with the decision that causes them, and sent exactly as often as promised.
 //!
 //! ```text
 //!  add ──▶ ready ──claim──▶ sending ──accepted──▶ sent
@@ -10,8 +10,8 @@
 //!           └─skip────▶ skipped
 //! ```
 //!
-//! Taking a message commits `sending` before anything leaves, so a disk that cannot record sends nothing; what a
-//! crash leaves in `sending` is `unknown` until the channel's resolver has looked.
+//! Claiming a message commits `sending` before it is sent, so nothing is sent if the disk cannot record it. After a
+//! crash, a message in `sending` is `unknown` until the channel's resolver has checked it.
 
 mod batch;
 mod claim;

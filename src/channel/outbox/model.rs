@@ -1,4 +1,4 @@
-//! A message in the outbox, and the words for what becomes of it.
+//! A message in the outbox, and its states.
 
 use super::lease::Lease;
 use super::restored::Provenance;
@@ -10,46 +10,46 @@ use crate::time::{Timestamp, Uptime};
 use crate::word_enum;
 
 word_enum! {
-    /// Where a message stands.
+    /// The state of a message.
     pub enum State {
-        /// It waits for its turn.
+        /// It waits to be sent.
         Ready = "ready",
-        /// A sender has it; if that sender dies, nobody knows what became of it.
+        /// A sender has claimed it; if that sender dies, the outcome is unknown.
         Sending = "sending",
-        /// The other side has accepted it.
+        /// The server has accepted it.
         Sent = "sent",
-        /// It may or may not have been sent; the channel's resolver looks before anything else happens.
+        /// It may have been sent; the channel's resolver checks that before anything else happens.
         Unknown = "unknown",
-        /// It was not sent and will not be, unless somebody says so.
+        /// It was not sent and will not be, unless a person retries it.
         Failed = "failed",
-        /// It waits for a person.
+        /// It waits for a person's decision.
         Held = "held",
-        /// A person decided against it.
+        /// A person discarded it.
         Skipped = "skipped",
     }
 }
 
 impl State {
-    /// Whether something is still to happen: its item or book is spoken for.
+    /// Whether it is not final yet: its item or book is not free for another message.
     pub fn is_open(self) -> bool {
         !matches!(self, State::Sent | State::Failed | State::Skipped)
     }
 }
 
 word_enum! {
-    /// Why a message that looks unsent may have been sent all the same.
+    /// Why a message that looks unsent may have been sent.
     pub enum Suspicion {
-        /// The database was restored from a backup, by us or by somebody else.
+        /// The database was restored from a backup, by this program or otherwise.
         Restored = "restored",
-        /// The database was moved elsewhere, and is in use again.
+        /// The data was moved to another database, and this one is in use again.
         Reopened = "reopened",
-        /// It was decided after a restore, and may have been told in the time that was lost.
+        /// It was created after a restore, and may repeat a message of the time that was lost.
         Retold = "retold",
     }
 }
 
 impl Suspicion {
-    /// For people.
+    /// In words.
     pub(super) fn phrase(self) -> Phrase {
         match self {
             Suspicion::Restored => {
@@ -63,7 +63,7 @@ impl Suspicion {
                 "別の場所へ移したデータベースが再び使われています"
             ),
             Suspicion::Retold => phrase!(
-                "it may have been told between the backup and its restore",
+                "it may have been sent between the backup and its restore",
                 "バックアップから復元までの間に通知済みの可能性があります"
             ),
         }
@@ -73,33 +73,31 @@ impl Suspicion {
 // An unknown suspicion is an error, not none: without it the message would be sent blindly.
 crate::db::from_text!(State = "a state" Suspicion = "a suspicion");
 
-/// A message to add. Do it in the transaction that decides it.
+/// A message to add. Do it in the transaction that decides to send it.
 #[derive(Clone, Copy, Debug)]
 pub struct NewMessage<'a> {
-    /// The job that has something to tell.
     pub job: &'a JobName,
-    /// The name of the channel.
     pub channel: &'a str,
-    /// Who gets it, in the channel's own words.
+    /// The recipient, in the channel's format.
     pub recipient: &'a str,
-    /// Whose message it is: the name under which the owner's `on_delivered` is registered.
+    /// The owner: the name under which its `on_delivered` is registered.
     pub topic: &'a str,
     /// What it is about, in the owner's words: an item's URL, a delivery's number.
     pub subject: &'a str,
     /// 0, or higher for an intended repeat.
     pub generation: u32,
-    /// The message as the channel rendered it.
+    /// As rendered by the channel.
     pub payload: &'a str,
     /// Wait for a person instead of being sent.
     pub hold: bool,
-    /// Not to be sent earlier.
+    /// Do not send it earlier.
     pub not_before: Option<Timestamp>,
-    /// How what it tells was found: after a restore it may have been told before.
+    /// How the news was found: after a restore it may be a repeat.
     pub found: Provenance,
 }
 
 impl NewMessage<'_> {
-    /// What makes two messages the same message; also the idempotency key that goes to the other side.
+    /// Identifies the message; also the idempotency key that is sent along.
     pub fn key(&self) -> String {
         key(self.job.as_str(), self.channel, self.recipient, self.subject, self.generation)
     }
@@ -109,65 +107,56 @@ pub(super) fn key(job: &str, channel: &str, recipient: &str, subject: &str, gene
     hash::sha256_parts(&[job, channel, recipient, subject, &generation.to_string()])
 }
 
-/// The answer to adding a message.
+/// The result of adding a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is in the outbox now, or again after it had failed.
+    /// It is now in the outbox, or ready again if it had failed.
     Added(i64),
-    /// The same message was there already; nothing was changed.
+    /// The same message was there already; nothing has changed.
     Known(i64),
 }
 
-/// A message as it stands in the database.
+/// A message in the database.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Row {
-    /// Its number, as people name it.
     pub id: i64,
-    /// Its idempotency key.
     pub key: String,
-    /// The job that made it.
     pub job_name: JobName,
-    /// The channel it goes through.
     pub channel: String,
-    /// Who gets it.
     pub recipient: String,
-    /// Whose message it is.
+    /// The owner, see [`NewMessage::topic`].
     pub topic: String,
     pub subject: String,
-    /// Which intended repeat it is.
     pub generation: u32,
-    /// The message as rendered.
     #[serde(skip)]
     pub payload: String,
     pub state: State,
     pub created_at: Timestamp,
-    /// Not to be touched earlier.
+    /// It may not be claimed earlier.
     pub not_before: Timestamp,
-    /// How often it was tried.
     pub attempts: u32,
-    /// How many checks in a row have failed, while nobody knows whether it was sent.
+    /// How many checks in a row have failed while its outcome was unknown.
     pub resolve_attempts: u32,
     pub first_attempt_at: Option<Timestamp>,
     pub last_attempt_at: Option<Timestamp>,
-    /// When it was sent again although nobody knew whether it had arrived; that is done once.
+    /// When it was resent blindly, that is with an unknown outcome; done only once.
     pub resent_at: Option<Timestamp>,
-    /// When its owner learned how it ended.
+    /// When its owner was notified of the final state.
     pub settled_at: Option<Timestamp>,
-    /// The fence of the claim that holds it, or held it last.
+    /// The fence of the latest claim.
     #[serde(skip)]
     pub lease_fence: i64,
-    /// Until when a sender has it.
     pub lease_until: Option<Timestamp>,
     /// The same by the boot clock of the sender's kernel.
     #[serde(skip)]
     pub lease_uptime: Option<Uptime>,
     /// Why it may have been sent although it looks unsent.
     pub suspicion: Option<Suspicion>,
-    /// Since when it may have been; `None`: since it was added.
+    /// Since when it may have been sent; `None`: since it was added.
     pub suspect_since: Option<Timestamp>,
-    /// What the other side calls it.
+    /// Its id on the server.
     pub remote_id: Option<String>,
-    /// What went wrong last, or why it waits for a person.
+    /// The last failure, or why it needs a person.
     pub last_error: Option<Phrase>,
 }
 
@@ -176,23 +165,23 @@ pub struct Row {
 pub struct Attempted {
     /// The earliest moment at which it can have been sent.
     pub since: Timestamp,
-    /// Whether that moment is when we tried first, and not a guess.
+    /// Whether that moment is our first attempt and not a guess.
     pub is_certain: bool,
 }
 
 impl Row {
-    /// The sender's hold on it, if somebody has it.
+    /// The lease of the sender that holds it.
     pub(super) fn lease(&self) -> Option<Lease> {
         self.lease_until.map(|until| Lease { until, uptime: self.lease_uptime.clone() })
     }
 
-    /// Why a sent message was not sent now: it was suspected, and found on the other side.
+    /// Why a sent message was not sent this time: it was suspected, and found on the server.
     pub fn found_there(&self) -> Option<Phrase> {
         let why = self.suspicion.filter(|_| self.state == State::Sent)?.phrase();
         Some(phrase!("it was there already: {why}", "すでに届いていました：{why}"))
     }
 
-    /// The earliest moment at which this message can have reached the other side.
+    /// The earliest moment at which this message can have been sent.
     pub fn attempted(&self) -> Attempted {
         match (self.first_attempt_at, self.suspicion) {
             (Some(first), None) => Attempted { since: first, is_certain: true },
@@ -201,14 +190,14 @@ impl Row {
     }
 }
 
-/// How a message ended, as its owner is told.
+/// The final outcome of a message, for its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryOutcome {
-    /// The other side has accepted it.
+    /// The server has accepted it.
     Sent,
     /// It was refused, or every attempt failed.
     Failed,
-    /// A person decided against it.
+    /// A person discarded it.
     Skipped,
 }
 

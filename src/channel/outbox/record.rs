@@ -1,4 +1,4 @@
-//! Writes down what came of a message, and tells its owner in the same transaction.
+//! Records the outcome of a message, and notifies its owner in the same transaction.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// How long we try to write down what we know, however long the lease: forgetting it may send a message twice.
+/// How long to retry recording an outcome, however long the lease: if it is lost, the message may be sent twice.
 const WRITE_FOR: Duration = Duration::from_secs(300);
 
 impl Sender {
-    /// Writes a step down, as often as it takes for some minutes: what is sent must not be forgotten.
+    /// Records a step, retrying for some minutes: a sent message must not be forgotten.
     pub(super) async fn record(&self, channel: &Channel, row: Row, step: Transition) -> db::Result<Ended> {
         let deadline = Instant::now() + WRITE_FOR;
         let mut wait = Duration::from_millis(50);
-        // What others say may repeat our secrets; here is the one way into the database.
+        // Error messages from outside may repeat our secrets; all of them pass through here.
         let error = step.error.map(|why| Phrase::from_stored(&redact(&why.to_stored())));
         let step = Transition { error, ..step };
         let print = channel.credentials_fingerprint();
@@ -36,22 +36,21 @@ impl Sender {
             let error = match written {
                 Ok(true) => break,
                 Ok(false) => {
-                    tracing::warn!(delivery = row.id, "Another sender has it now, so nothing was written");
+                    tracing::warn!(
+                        delivery = row.id,
+                        "Another sender has claimed it, so the outcome is not recorded"
+                    );
                     return Ok(Ended::Lost);
                 }
                 Err(error) => error,
             };
-            // An owner that cannot take the news must not make us send twice: note the outcome, tell it later.
+            // An owner that fails must not cause a second send: record the outcome, notify the owner later.
             if matches!(
                 error,
                 db::Error::Constraint(_) | db::Error::Statement(_) | db::Error::Unexpected { .. }
             ) && matches!(self.write(&row, &step, &print, Owners::Later).await, Ok(true))
             {
-                tracing::error!(
-                    delivery = row.id,
-                    topic = row.topic,
-                    "Its owner cannot be told yet: {error}"
-                );
+                tracing::error!(delivery = row.id, topic = row.topic, "Cannot notify the owner yet: {error}");
                 break;
             }
             if matches!(error, db::Error::MovedAway { .. } | db::Error::Replaced(_) | db::Error::Closed)
@@ -59,12 +58,12 @@ impl Sender {
             {
                 return Err(error);
             }
-            tracing::warn!(delivery = row.id, "Cannot be written down yet: {error}");
+            tracing::warn!(delivery = row.id, "Cannot record the outcome yet: {error}");
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(Duration::from_secs(2));
         }
         fail::point("outbox.recorded");
-        say(&row, &step);
+        log_outcome(&row, &step);
         Ok(Ended::Step(step.state))
     }
 
@@ -105,7 +104,7 @@ impl Sender {
             .await
     }
 
-    /// Tells owners what they could not be told when it happened.
+    /// Notifies owners for which that failed before.
     pub(super) async fn notify_owners(&self) -> db::Result<()> {
         let unannounced = self.db.read(|tx| store::list_unannounced(tx, 100)).await?;
         for row in unannounced {
@@ -119,21 +118,21 @@ impl Sender {
                 })
                 .await;
             if let Err(error) = notified {
-                tracing::error!(delivery = id, topic, "Its owner still cannot be told: {error}");
+                tracing::error!(delivery = id, topic, "Still cannot notify the owner: {error}");
             }
         }
         Ok(())
     }
 }
 
-/// Whether owners are told now or in a later pass.
+/// Whether to notify owners now or in a later pass.
 #[derive(Clone, Copy)]
 enum Owners {
     Notify,
     Later,
 }
 
-/// Pauses the channel; the first to do so raises the alert.
+/// Pauses the channel and raises the alert, unless it is paused already.
 fn put_pause(
     tx: &mut Tx<'_>,
     row: &Row,
@@ -158,8 +157,8 @@ fn put_pause(
     Ok(())
 }
 
-/// Says once, where it is handled, what became of a message; never to whom it went.
-fn say(row: &Row, step: &Transition) {
+/// Logs the outcome of a message once, without its recipient.
+fn log_outcome(row: &Row, step: &Transition) {
     let why = step.error.as_ref().map(ToString::to_string).unwrap_or_default();
     let (id, channel) = (row.id, row.channel.as_str());
     match (step.state, &step.pause) {

@@ -8,21 +8,21 @@ use crate::time::Timestamp;
 pub struct SendReport {
     /// Messages that were accepted.
     pub sent: u64,
-    /// Messages that were put off.
+    /// Messages that will be retried.
     pub deferred: u64,
-    /// Messages that may have been sent; the next passes look into them.
+    /// Messages that may have been sent; the next passes resolve them.
     pub unknown: u64,
-    /// Messages that will not be sent.
+    /// Messages that failed for good.
     pub failed: u64,
-    /// Messages that now wait for a person.
+    /// Messages that now need a decision.
     pub held: u64,
-    /// Messages that another sender took over because we were too slow.
+    /// Messages that another sender took over because this one was too slow.
     pub lost: u64,
-    /// When the next message is due, as far as this pass has seen.
+    /// When the next message is due, as far as this pass knows.
     pub next_at: Option<Timestamp>,
     /// Channels that wait for new credentials.
     pub locked: Vec<String>,
-    /// Channels that messages wait for, but that the config does not name.
+    /// Channels that messages wait for but that are not configured.
     pub orphans: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Looks into messages whose outcome is not known: are they there, and are they sent again?
+//! Resolves messages whose outcome is unknown: were they delivered, and should they be sent again?
 
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,7 @@ use crate::fail;
 use crate::phrase;
 
 impl Sender {
-    /// Asks the channel what became of a message, and sends it again if that is what the answer means.
+    /// Checks with the channel what became of a message, and sends it again if decided so.
     pub(super) async fn resolve_unknown(
         &self,
         channel: &Channel,
@@ -53,7 +53,7 @@ impl Sender {
                         let again =
                             claim::mark_sending_again(tx, &held, &owner, uptime.as_ref(), lease, is_blind)?;
                         if let Some(row) = &again {
-                            // A message that was only suspected was not sent before, as far as we know.
+                            // A message that was only suspected had never been sent, as far as is known.
                             let code = if held.attempts == 0 {
                                 DeliveryCode::Cleared
                             } else {
@@ -75,7 +75,7 @@ impl Sender {
         }
     }
 
-    /// The channel's finding; what it names may turn out to be another message of ours.
+    /// The channel's finding; a post that it finds may belong to another message of ours.
     async fn resolve(&self, channel: &Channel, row: &Row) -> db::Result<Finding> {
         for found in match channel.resolve(&self.channel_env, row).await {
             Ok(found) => found,

@@ -1,4 +1,4 @@
-//! What is decided after a restore, and may have been told in the time that the restored database knows nothing of.
+//! Messages decided after a restore, which may repeat those of the time that the restored database has lost.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use super::store;
 use crate::db::{self, Restore, Tx};
 use crate::time::Timestamp;
 
-/// After this long a restore makes nothing suspect.
+/// A restore that is older than this makes nothing suspect.
 const AT_MOST: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// How the things that a message tells were found.
+/// How the things in a message were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
-    /// By comparing a source with what was known of it at that moment; `None`: nothing was.
+    /// By comparing a source with its state at that moment; `None`: without an earlier state.
     Since(Option<Timestamp>),
-    /// Some at a time, in the order of a long list.
+    /// By reading a long list step by step.
     Gradually,
 }
 
-/// Whether what was found so may have been told before the restore.
+/// Whether things found in this way may have been announced before the restore.
 ///
-/// What a source had to tell before it was last checked, and that since the restore, is known here: everything that it
-/// tells later is new. A long list is read again from where the copy stood, and that takes as long as it did before.
+/// A source that was checked since the restore has a complete state again: everything found by later checks is new. A
+/// long list is read again from the position in the copy, and that takes as long as it did before.
 fn may_have_been_sent(found: Provenance, restore: &Restore, now: Timestamp) -> bool {
     let since = now.since(restore.restored_at);
     match found {
@@ -32,7 +32,7 @@ fn may_have_been_sent(found: Provenance, restore: &Restore, now: Timestamp) -> b
     }
 }
 
-/// From when on that may have been told, if it may: when the oldest copy was made that counts.
+/// Since when they may have been announced, if so: the age of the oldest copy that counts.
 pub(super) fn find_suspicion(
     tx: &mut Tx<'_>,
     found: Provenance,
@@ -44,8 +44,8 @@ pub(super) fn find_suspicion(
     Ok(suspect.map(|restore| restore.made_at).min())
 }
 
-/// Doubts every message that waits if this database turns out to be a copy of an earlier state; answers how many that
-/// are, or `None` if it is no such copy, or if that was noticed before.
+/// Marks every waiting message as suspect if this database turns out to be a restored copy; returns how many, or `None`
+/// if it is not a copy, or if that was noticed before.
 pub fn notice_restore(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Option<u64>> {
     if db::notice_restore(tx, now)? {
         store::suspect(tx, Suspicion::Restored, now).map(Some)

@@ -1,4 +1,4 @@
-//! The sender: takes what is due, sends it, writes down what came of it. Any number of them may run.
+//! The sender: claims due messages, sends them, records the outcome. Any number of senders may run.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,14 +29,14 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
-/// A pace shorter than this is waited for within a pass; a longer one leaves the rest to the next pass.
+/// A shorter pace is waited for within a pass; with a longer one, the rest is left to the next pass.
 const MAX_PACE_WAIT: Duration = Duration::from_secs(20);
-/// How long a send under way may go on after we were asked to stop.
+/// How long a send may continue after a stop was requested.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often the loop polls when nothing wakes it.
+/// How often the loop polls if nothing wakes it.
 const POLL_EVERY: Duration = Duration::from_secs(5);
 
-/// Sends what is due; cheap to clone.
+/// Sends due messages; cheap to clone.
 #[derive(Clone)]
 pub struct Sender {
     pub(super) db: Db,
@@ -46,16 +46,16 @@ pub struct Sender {
     pub(super) owner: Owner,
 }
 
-/// When a sender ends.
+/// When a sender stops.
 #[derive(Clone, Copy)]
 struct Until<'a> {
-    /// From here on it takes no further message.
+    /// Once cancelled, no further message is claimed.
     turn: &'a CancellationToken,
-    /// From here on it cuts off the message under way, too, after a short grace.
+    /// Once cancelled, the present message is aborted, too, after a short grace.
     stop: &'a CancellationToken,
 }
 
-/// The answer to a claim.
+/// The result of a claim.
 pub(super) enum Taken {
     Send(Row, SendBudget),
     Resolve(Row),
@@ -63,15 +63,15 @@ pub(super) enum Taken {
     Nothing,
 }
 
-/// What became of one message.
+/// The result for one message.
 pub(super) enum Ended {
     Step(State),
-    /// It was too late to begin, or somebody else has it: whoever comes next looks into it.
+    /// It was too late to begin, or another sender has it, which will resolve it.
     Lost,
 }
 
 impl Sender {
-    /// A sender for `channels`, which tells `topics` how messages end.
+    /// A sender for `channels`, which notifies the owners in `topics`.
     pub fn new(db: Db, channels: Arc<ChannelSet>, clients: Clients, clock: Clock, topics: Topics) -> Self {
         Self {
             db,
@@ -82,7 +82,7 @@ impl Sender {
         }
     }
 
-    /// Sends what is due, once; stops early when `stop` is cancelled.
+    /// Sends due messages once; stops early when `stop` is cancelled.
     pub async fn send_due(&self, stop: &CancellationToken) -> db::Result<SendReport> {
         let mut report = SendReport::default();
         self.notify_owners().await?;
@@ -98,12 +98,12 @@ impl Sender {
         let names = self.channels.names();
         let orphans = self.db.read(move |tx| listing::list_orphans(tx, &names)).await?;
         report.orphans.extend(orphans.into_iter().map(|(channel, _)| channel));
-        // What the other channels sent is recorded; the error is told all the same.
+        // The work of the other channels is recorded; return the error nevertheless.
         failure.map_or(Ok(report), Err)
     }
 
-    /// Sends what is due until `turn`, a child of `stop`, is cancelled: then the messages under way get the time that they
-    /// need. Only `stop` cuts them off. A channel that is slow or silent holds up no other.
+    /// Sends due messages until `turn`, a child of `stop`, is cancelled. Messages being sent then are completed; only
+    /// `stop` aborts them. A slow channel delays no other.
     pub async fn run(&self, turn: &CancellationToken, stop: &CancellationToken) {
         let until = Until { turn, stop };
         let sending = join_all(self.channels.iter().map(|channel| self.keep_sending(channel, until)));
@@ -124,11 +124,11 @@ impl Sender {
         }
     }
 
-    /// One channel: message after message, so that pace and order hold.
+    /// Sends the messages of one channel one by one, so that pace and order hold.
     async fn pass(&self, channel: &Channel, Until { turn, stop }: Until<'_>) -> db::Result<SendReport> {
         let mut report = SendReport::default();
         let mut has_waited = false;
-        // By the clock that waits are written with: ours may be years behind it.
+        // Waits are written with the database's clock; ours may differ from it by years.
         let began = self.db.read(|tx| Ok(tx.now())).await?;
         while !turn.is_cancelled() {
             let ended = match self.claim(channel, began).await? {
@@ -169,10 +169,10 @@ impl Sender {
         Ok(report)
     }
 
-    /// Takes the next message of a channel, if its limits allow one to leave.
+    /// Claims the next message of a channel, if its limits allow one.
     ///
-    /// The commit of this transaction is the proof that a result can be written down: on a full disk it fails,
-    /// and nothing is sent.
+    /// The commit of this transaction proves that an outcome can be recorded: on a full disk it fails, and nothing is
+    /// sent.
     pub(super) async fn claim(&self, channel: &Channel, began: Timestamp) -> db::Result<Taken> {
         let (name, settings, owner) = (channel.name.clone(), channel.settings.clone(), self.owner.clone());
         let due = {
@@ -219,13 +219,13 @@ impl Sender {
             })
             .await
             .or_else(|error| match error {
-                // What was waiting is the new place's to send.
+                // The waiting messages are sent by the new database.
                 db::Error::MovedAway { .. } => Ok(Taken::Nothing),
                 error => Err(error),
             })
     }
 
-    /// Sends a message that is ours and marked `sending`, and writes down what came of it.
+    /// Sends a message that we have claimed, and records the outcome.
     pub(super) async fn send(
         &self,
         channel: &Channel,
@@ -249,7 +249,7 @@ impl Sender {
         self.record(channel, row, step).await
     }
 
-    /// `None` when so much time has passed since the claim that somebody else may have the message now.
+    /// `None` if so much time has passed since the claim that another sender may have the message now.
     async fn send_in_time(
         &self,
         channel: &Channel,
@@ -289,7 +289,7 @@ impl Sender {
         })
     }
 
-    /// Renews the lease of a message that was handed over, as long as the answer may take.
+    /// Renews the lease of a message that was handed over, for as long as the answer may take.
     async fn keep_lease(
         &self,
         channel: &Channel,
@@ -312,7 +312,7 @@ impl Sender {
             match self.db.write(renew).await {
                 Ok(true) => budget.renew(moment),
                 Ok(false) => {
-                    tracing::warn!(delivery = row.id, "Another sender has taken it for lost");
+                    tracing::warn!(delivery = row.id, "Another sender has marked it as abandoned");
                 }
                 Err(error) => tracing::warn!(delivery = row.id, "Its lease cannot be renewed yet: {error}"),
             }
@@ -320,7 +320,7 @@ impl Sender {
     }
 }
 
-/// Ends when a send has taken too long, and says how long that was.
+/// Returns once a send has taken too long, and how long that was.
 async fn out_of_time(channel: &Channel, progress: &Progress) -> Duration {
     let timeout = channel.settings.timeout;
     tokio::time::sleep(timeout).await;
@@ -338,7 +338,7 @@ async fn wait_after(done: db::Result<()>, turn: &CancellationToken) {
     let pause = match done {
         Ok(()) => POLL_EVERY,
         Err(error) => {
-            tracing::error!("The outbox cannot be worked on: {error}");
+            tracing::error!("The outbox cannot be processed: {error}");
             POLL_EVERY * 6
         }
     };
@@ -348,8 +348,8 @@ async fn wait_after(done: db::Result<()>, turn: &CancellationToken) {
     }
 }
 
-/// The pause that the channel has to keep, unless its credentials have changed since it was locked, or a clock wrote its
-/// end which was ahead.
+/// The pause of the channel, unless its credentials have changed since it was locked, or the pause ends implausibly
+/// late because the clock was ahead.
 fn find_pause(
     tx: &mut Tx<'_>,
     channel: &str,

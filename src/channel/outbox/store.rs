@@ -1,4 +1,4 @@
-//! The outbox's SQL: adding, taking, writing down.
+//! The outbox's SQL: adding, finding and changing messages.
 
 use serde_json::json;
 
@@ -22,21 +22,21 @@ macro_rules! columns {
     };
 }
 
-/// The rows of the outbox, as [`read`] wants them.
+/// Selects rows of the outbox, as [`read`] expects them.
 macro_rules! messages {
     () => {
         concat!("SELECT ", columns!(), " FROM outbox ")
     };
 }
 
-/// The states in which something is still to happen, as [`State::is_open`] says.
+/// The states that are not final, see [`State::is_open`].
 macro_rules! open_states {
     () => {
         "'ready', 'sending', 'unknown', 'held'"
     };
 }
 
-/// Those of them that senders work on by themselves; what is held waits for a person.
+/// Those of them that senders work on; held messages wait for a person.
 macro_rules! moving_states {
     () => {
         "'ready', 'sending', 'unknown'"
@@ -74,7 +74,7 @@ pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
     })
 }
 
-/// The end of a lease by a boot clock; one that we cannot read is one of a kernel that we do not know.
+/// The end of a lease by a boot clock; one that cannot be parsed is treated as that of another kernel.
 fn read_uptime(text: Option<String>) -> Option<Uptime> {
     text.and_then(|text| text.parse().ok())
 }
@@ -85,7 +85,7 @@ pub(super) fn read_lease(row: &db::Row<'_>) -> db::Result<Option<Lease>> {
     Ok(until.map(|until| Lease { until, uptime }))
 }
 
-/// How many messages a sender has in hand at this moment; `uptime` is that of this machine.
+/// How many messages are being sent now; `uptime` is that of this machine.
 pub fn count_in_hand(tx: &mut Tx<'_>, uptime: Option<Uptime>) -> db::Result<i64> {
     let moment = Moment { now: tx.now(), uptime, latest: Timestamp::MAX };
     let leases = tx.list(
@@ -102,7 +102,7 @@ pub fn count_in_hand(tx: &mut Tx<'_>, uptime: Option<Uptime>) -> db::Result<i64>
 
 /// Adds a message, unless it is known.
 ///
-/// One that failed was certainly not sent, so adding it again makes it ready again, with the new text.
+/// A failed message was certainly not sent, so adding it again makes it ready again, with the new text.
 pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Result<Added> {
     let key = message.key();
     let suspect_since = restored::find_suspicion(tx, message.found, now)?;
@@ -167,7 +167,7 @@ pub fn find(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Row>> {
     tx.find(sql!(concat!(messages!(), "WHERE id = ?1")), params![id], read)
 }
 
-/// The oldest message about `subject` that is still under way, if any: its item or book is spoken for.
+/// The oldest message about `subject` that is not final yet, if any.
 pub fn find_open(tx: &mut Tx<'_>, topic: &str, subject: &str) -> db::Result<Option<Row>> {
     tx.find(
         sql!(concat!(
@@ -181,10 +181,10 @@ pub fn find_open(tx: &mut Tx<'_>, topic: &str, subject: &str) -> db::Result<Opti
     )
 }
 
-/// Doubts every message that waits: call it on a database that missed something, before anything runs.
+/// Marks every waiting message as suspect: call it on a database that was restored or reopened, before anything runs.
 ///
-/// What an old state shows as waiting may have been sent since. Answers how many there are. What is held may have been
-/// approved and sent, too: it goes on waiting, and is looked into when it is approved.
+/// A message that waits in the old state may have been sent since. Returns how many there are. A held one may have been
+/// approved and sent, too: it stays held, and is resolved when it is approved.
 pub fn suspect(tx: &mut Tx<'_>, suspicion: Suspicion, now: Timestamp) -> db::Result<u64> {
     tx.execute(
         sql!("UPDATE outbox SET suspicion = ?1 WHERE state = 'held' AND suspicion IS NULL"),
@@ -203,7 +203,7 @@ pub fn suspect(tx: &mut Tx<'_>, suspicion: Suspicion, now: Timestamp) -> db::Res
     )
 }
 
-/// Moves a message from one state to another by a person's word; `false` when it is not in that state any more.
+/// Moves a message from one state to another for a person; `false` if it is in another state by now.
 pub(super) fn apply_by_hand(
     tx: &mut Tx<'_>,
     row: &Row,
@@ -223,7 +223,7 @@ pub(super) fn apply_by_hand(
     )
 }
 
-/// Adds the next generation of a message that was sent; answers its number, or `None` if there is one already.
+/// Adds the next generation of a sent message; returns its number, or `None` if there is one already.
 pub(super) fn add_repeat(tx: &mut Tx<'_>, row: &Row, now: Timestamp) -> db::Result<Option<i64>> {
     let generation = row.generation.saturating_add(1);
     let key = key(row.job_name.as_str(), &row.channel, &row.recipient, &row.subject, generation);
@@ -240,7 +240,7 @@ pub(super) fn add_repeat(tx: &mut Tx<'_>, row: &Row, now: Timestamp) -> db::Resu
     )
 }
 
-/// Makes what waits on a channel due now; answers how many messages that is.
+/// Makes the waiting messages of a channel due now; returns how many.
 pub(super) fn put_due(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<u64> {
     tx.execute(
         sql!("UPDATE outbox SET not_before = ?2 WHERE channel = ?1 AND state = 'ready' AND not_before > ?2"),
@@ -248,10 +248,10 @@ pub(super) fn put_due(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Res
     )
 }
 
-/// Messages of a job that wait for a person, oldest first.
+/// Held messages of a job, oldest first.
 pub(super) fn list_held(tx: &mut Tx<'_>, job: &str) -> db::Result<Vec<Row>> {
     tx.list(
-        // The list is that of the index of open messages, which SQLite takes only if it is named.
+        // SQLite uses the index of open messages only if the condition names the same states.
         sql!(concat!(
             messages!(),
             "WHERE job_name = ?1 AND state = 'held' AND state IN (",
@@ -263,12 +263,12 @@ pub(super) fn list_held(tx: &mut Tx<'_>, job: &str) -> db::Result<Vec<Row>> {
     )
 }
 
-/// Notes that the owner has been told how the message ended.
+/// Records that the owner was notified of the final state.
 pub(super) fn mark_owner_notified(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<()> {
     tx.run(sql!("UPDATE outbox SET settled_at = ?2 WHERE id = ?1"), params![id, now])
 }
 
-/// Messages that have ended and whose owner could not be told.
+/// Messages in a final state whose owner could not be notified.
 pub(super) fn list_unannounced(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Row>> {
     tx.list(
         sql!(concat!(
@@ -280,7 +280,7 @@ pub(super) fn list_unannounced(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<
     )
 }
 
-/// Whether another message of the channel is known to be what the other side calls `remote_id`.
+/// Whether another message of the channel has this id on the server.
 pub(super) fn is_taken(tx: &mut Tx<'_>, channel: &str, remote_id: &str, id: i64) -> db::Result<bool> {
     let others = tx.count(
         sql!(

@@ -1,4 +1,4 @@
-//! Returns outcomes to their owners, in the very transaction that writes them, without knowing pipelines.
+//! Notifies the owners of messages, in the transaction that records the outcome, without knowing pipelines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::ledger::{Subject, event};
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// What an owner does when one of its messages has ended.
+/// What an owner does when one of its messages is final.
 pub type OnDelivered = Arc<dyn Fn(&mut Tx<'_>, &Row, DeliveryOutcome) -> db::Result<()> + Send + Sync>;
 
-/// Who owns the messages of which topic. `app` fills it; `channel` knows no pipeline.
+/// The owners by topic. `app` registers them; `channel` knows no pipeline.
 #[derive(Clone, Default)]
 pub struct Topics(BTreeMap<String, OnDelivered>);
 
 impl Topics {
-    /// Nobody yet.
+    /// Without owners.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Registers what is done when a message of `topic` has ended.
+    /// Registers what to do when a message of `topic` is final.
     ///
-    /// It runs in the transaction that marks the outcome, and may run again for the same message: a repeat that
-    /// somebody asked for ends, too.
+    /// It runs in the transaction that records the outcome, and may run again for the same message, as a requested
+    /// repeat is final at some time, too.
     pub fn on(
         mut self,
         topic: &str,
@@ -39,7 +39,7 @@ impl Topics {
         self
     }
 
-    /// Tells the owner of `row`, whose new state is final, and notes that it has been told.
+    /// Notifies the owner of `row`, which is final, and records that.
     pub(super) fn notify_owner(
         &self,
         tx: &mut Tx<'_>,
@@ -49,7 +49,7 @@ impl Topics {
     ) -> db::Result<()> {
         match self.0.get(&row.topic) {
             Some(on_delivered) => on_delivered(tx, row, outcome)?,
-            None => tracing::debug!(topic = row.topic, "Nobody waits for the outcome of delivery {}", row.id),
+            None => tracing::debug!(topic = row.topic, "No owner is registered for delivery {}", row.id),
         }
         store::mark_owner_notified(tx, row.id, now)
     }

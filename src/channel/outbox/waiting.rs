@@ -14,29 +14,27 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// What keeps a channel from sending.
+/// Why a channel cannot send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitCause {
-    /// Its credentials are missing or were refused.
+    /// Its credentials are missing or were rejected.
     Locked,
-    /// The other side asked for it, or cannot be reached safely.
+    /// The server asked for it, or the connection is not secure.
     Paused,
-    /// These are quiet hours.
     Quiet,
-    /// The day has had its messages.
+    /// The daily limit is reached.
     MaxPerDay,
 }
 
-/// A channel that lets nothing leave, and how many messages wait for it.
+/// A channel that cannot send, and how many messages wait for it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ChannelWait {
     pub channel: String,
-    /// What keeps it.
     pub cause: WaitCause,
-    /// `None` until its credentials change.
+    /// `None`: until its credentials change.
     pub until: Option<Timestamp>,
-    /// Since when; `None` for what the config asks for every day.
+    /// `None` for daily waits from the config.
     pub since: Option<Timestamp>,
     /// The cause in words.
     pub why: Phrase,
@@ -56,13 +54,13 @@ impl ChannelWait {
         }
     }
 
-    /// The same with its name, for a line among others.
+    /// The same with the name of the channel.
     pub fn sentence(&self) -> Phrase {
-        let (channel, said) = (self.channel.as_str(), self.phrase());
-        phrase!("channel {channel} is {said}", "チャンネル {channel}：{said}")
+        let (channel, status) = (self.channel.as_str(), self.phrase());
+        phrase!("channel {channel} is {status}", "チャンネル {channel}：{status}")
     }
 
-    /// Whether somebody who looked at `then` does not know it yet. Quiet hours are nothing to report.
+    /// Whether it began at or after `then`. Quiet hours are not reported.
     pub fn is_new_since(&self, then: Timestamp) -> bool {
         self.since.is_some_and(|since| since >= then)
     }
@@ -99,21 +97,21 @@ impl ChannelRetry {
     }
 }
 
-/// Where a channel stands.
+/// The status of a channel.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ChannelStatus {
     pub channel: String,
     pub kind: &'static str,
-    /// What keeps it from sending, if anything does.
+    /// Why it cannot send, if so.
     pub wait: Option<ChannelWait>,
     /// What it could not send yet, while nothing keeps it.
     pub retry: Option<ChannelRetry>,
-    /// Messages that are to leave.
+    /// Messages to be sent.
     pub messages: i64,
     pub last_sent_at: Option<Timestamp>,
 }
 
-/// Where every channel stands, in the order of the file.
+/// The status of every channel, in the order of the file.
 pub fn list_statuses(
     tx: &mut Tx<'_>,
     channels: &ChannelSet,
@@ -137,7 +135,7 @@ pub fn list_statuses(
     Ok(statuses)
 }
 
-/// How many messages are to leave through each channel that has any.
+/// The number of messages to be sent, for each channel that has any.
 fn count_waiting(tx: &mut Tx<'_>) -> db::Result<BTreeMap<String, i64>> {
     let mut waiting: BTreeMap<String, i64> = BTreeMap::new();
     for tally in listing::tally(tx)? {
@@ -148,7 +146,7 @@ fn count_waiting(tx: &mut Tx<'_>) -> db::Result<BTreeMap<String, i64>> {
     Ok(waiting)
 }
 
-/// The channels that let nothing leave at `now` although messages wait for them.
+/// The channels that cannot send at `now` although messages wait for them.
 pub fn list_waits(tx: &mut Tx<'_>, channels: &ChannelSet, now: Timestamp) -> db::Result<Vec<ChannelWait>> {
     let waiting = count_waiting(tx)?;
     let mut waits = Vec::new();
@@ -173,20 +171,20 @@ pub fn list_retries(
     Ok(retries)
 }
 
-/// What keeps the channel of a message that is to leave, if anything does.
+/// Why the channel of a waiting message cannot send, if so.
 pub fn find_wait<'a>(row: &Row, waits: &'a [ChannelWait]) -> Option<&'a ChannelWait> {
     let is_to_leave = matches!(row.state, State::Ready | State::Unknown);
     waits.iter().find(|wait| is_to_leave && wait.channel == row.channel)
 }
 
-/// When a message may leave; `None` for what does not by itself.
+/// When a message may be sent; `None` if it needs a person.
 pub fn next_at(row: &Row, wait: Option<&ChannelWait>) -> Option<Timestamp> {
     let waits = matches!(row.state, State::Ready | State::Unknown);
     let until = wait.map_or(Some(row.not_before), |wait| wait.until);
     until.filter(|_| waits).map(|until| until.max(row.not_before))
 }
 
-/// As a sender would judge it, without taking anything.
+/// As a sender would decide it, without claiming anything.
 fn find_wait_of(
     tx: &mut Tx<'_>,
     channel: &Channel,

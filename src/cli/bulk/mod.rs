@@ -1,4 +1,4 @@
-//! `bulk`: collect commits in runs that can be shared, interrupted, continued and taken up again.
+//! `bulk`: collects commits in runs that can be shared, interrupted, continued and retried.
 
 mod show;
 
@@ -23,7 +23,7 @@ use tsuzuki::phrase;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Collect what is new on every branch; goes on with a run that was cut off
+    /// Collect what is new on every branch; continue a run that was cut off
     Start {
         /// Only the branches of this job
         #[arg(long, value_name = "NAME")]
@@ -116,7 +116,7 @@ async fn worker(job: Option<&str>, context: &Context) -> Result<(Bulk, tsuzuki::
     Ok((bulk.watched(told_as_lines(context)).staying(), app))
 }
 
-/// Off a terminal every step is a line of JSON on stderr.
+/// Without a terminal every step is a line of JSON on stderr.
 fn told_as_lines(context: &Context) -> Watch {
     let out = context.out.clone();
     let silent = out.is_quiet() || std::io::stderr().is_terminal();
@@ -132,7 +132,7 @@ async fn start(job: Option<&str>, only: Only, sharing: Sharing, context: &Contex
     let bulk = bulk.only(only);
     let name: Option<JobName> = job.and_then(|job| job.parse().ok());
     let ended = bulk.start(name.as_ref(), sharing).await;
-    // Its bars go with it.
+    // This removes its bars.
     drop(bulk);
     conclude(ended.map(Some), &app, context).await
 }
@@ -145,7 +145,7 @@ async fn again(run: Option<RunId>, again: Again, sharing: Sharing, context: &Con
     conclude(ended, &app, context).await
 }
 
-/// Refuses a run that is given and not known.
+/// Refuses an unknown run.
 async fn refuse_unknown_run(run: Option<RunId>, db: &Db) -> Result<()> {
     let Some(run_id) = run else { return Ok(()) };
     if db.read(move |tx| run::find_run(tx, &run_id)).await?.is_some() {
@@ -159,7 +159,7 @@ async fn refuse_unknown_run(run: Option<RunId>, db: &Db) -> Result<()> {
     .hint(phrase!("`tsuzuki bulk ls` lists the runs", "収集の一覧は `tsuzuki bulk ls` で確認できます")))
 }
 
-/// Tells how it ended, sends what is to be told, and answers the exit code.
+/// Prints the result, sends queued messages, and returns the exit code.
 async fn conclude(
     ended: Result<Option<Ended>, Failure>,
     app: &tsuzuki::app::App,

@@ -1,4 +1,4 @@
-//! Runs as people look at them: the one under way, the last ones, and the branches of one.
+//! Shows runs: the current one, the last ones, and the branches of one.
 
 use super::super::since::SinceArgs;
 use super::super::table::row;

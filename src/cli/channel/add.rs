@@ -42,7 +42,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         "次は `tsuzuki channel test {name}` で試し、`tsuzuki job update JOB --set 'deliver=[\"{name}\"]'` で通知先にします"))
 }
 
-/// Writes a table into the config file, or says why not; shows what it wrote, and what it still needs.
+/// Writes a table into the config file, or returns why not; prints what it wrote, and what is still missing.
 pub(in crate::cli) async fn add_table(new: &NewTable, context: &Context) -> Result<()> {
     let (table, name) = (new.table, new.name.as_str());
     let added = new.add_to(&context.config_path()?, &context.env, &context.clock).await;

@@ -1,4 +1,4 @@
-//! `channel`: list, add and test the places that messages go to.
+//! `channel`: lists, adds and tests channels.
 
 mod add;
 mod test;
@@ -33,17 +33,17 @@ pub(super) enum Command {
     },
 }
 
-/// A channel as `channel ls` shows it.
+/// A row of `channel ls`.
 #[derive(Serialize)]
 struct ListedChannel {
     channel: String,
     kind: &'static str,
     state: State,
-    /// Why it sends nothing.
+    /// Why it does not send.
     why: Option<Phrase>,
-    /// Until when; `None` also for what only a person can end.
+    /// Until when; `None` also if only the user can end it.
     waits_until: Option<Timestamp>,
-    /// Messages that are to leave.
+    /// Messages to be sent.
     messages: i64,
     last_sent_at: Option<Timestamp>,
     /// The jobs that deliver to it.

@@ -1,4 +1,4 @@
-//! `channel test` and `mail test`: a message that is sent now through the code that sends all others, and what came of it.
+//! `channel test` and `mail test`: sends a message now through the same code as all others, and prints the result.
 
 use super::super::names::no_such;
 use super::super::{Context, Error, Exit, Result};
@@ -6,7 +6,7 @@ use tsuzuki::app::App;
 use tsuzuki::channel::{Channel, SendError};
 use tsuzuki::phrase;
 
-/// A test message that the server took, and what it answered.
+/// A test message that the server accepted, with its answer.
 #[derive(serde::Serialize)]
 struct TestSent {
     channel: String,
@@ -72,7 +72,7 @@ fn explain(name: &str, recipient: &str, error: &SendError) -> Error {
     ))
 }
 
-/// The channel of that name, or the only one there is; `how` says how one is named.
+/// The channel of that name, or the only one; `how` is the hint how to name one.
 pub(in crate::cli) fn choose<'a>(
     channels: impl Iterator<Item = &'a Channel>,
     name: Option<&str>,

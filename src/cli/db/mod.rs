@@ -1,4 +1,4 @@
-//! `db`: look after the database.
+//! `db`: manages the database.
 
 mod move_database;
 
@@ -229,7 +229,7 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
             "これまでのデータベースは {kept} に残しました"
         ));
     }
-    // What the backup shows as waiting may have been sent since. Whoever comes before us notices it, too.
+    // Messages that wait in the backup may have been sent since. Another process that uses it first detects it, too.
     let suspicion = |tx: &mut db::Tx<'_>| match outbox::notice_restore(tx, tx.now())? {
         Some(suspected) => Ok(suspected),
         // A backup of a version that did not mark its copies.
@@ -262,7 +262,7 @@ async fn prune(keep: Option<Span>, context: &Context) -> Result {
     ))
 }
 
-/// How to keep what is there, before it goes.
+/// The hint how to keep the data before it is deleted.
 fn way_back(place: &DbUrl) -> Phrase {
     match place {
         DbUrl::Server(_) => {
@@ -288,7 +288,7 @@ async fn reset(yes: bool, context: &Context) -> Result {
             first = way_back(&place)
         )));
     }
-    // A daemon would take the empty database for a first day, and tell everything again.
+    // A running daemon would take the empty database for a first run, and send everything again.
     db::refuse_if_open(&place).await?;
     let database = context.db().await?;
     if matches!(place, DbUrl::Server(_)) {
@@ -308,7 +308,7 @@ async fn reset(yes: bool, context: &Context) -> Result {
     context.out.done(phrase!("{place} is empty again", "{place} を空にしました"))
 }
 
-/// Refuses a file that is not ours; one that only has another version of our schema is worth a copy.
+/// Refuses a file that is not ours; one with another version of our schema can be copied.
 async fn refuse_strangers(context: &Context) -> Result<()> {
     match Db::open(context.place().await?, Open::ReadOnly, context.clock.clone()).await {
         Ok(db) => db.close().await,

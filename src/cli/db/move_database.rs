@@ -1,4 +1,4 @@
-//! `db move`: everything to another database, checked, with the old one closed behind it.
+//! `db move`: copies everything to another database, verifies it, and retires the old one.
 
 use std::io::IsTerminal;
 
@@ -16,7 +16,7 @@ use tsuzuki::phrase;
 use tsuzuki::text::counted;
 use tsuzuki::time::Clock;
 
-/// The variable that stands above `[store] url`.
+/// The variable that overrides `[store] url`.
 const VARIABLE: &str = "TSUZUKI_STORE_URL";
 
 /// Options of `db move`.
@@ -67,7 +67,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     bar.finish_and_clear();
     match report {
         Ok(report) => show(&report, context)?,
-        // Only what comes after a move is missing.
+        // Only the switch after a completed move is missing.
         Err(MoveError::Ended { to, .. }) if args.switch => {
             context
                 .out
@@ -106,7 +106,7 @@ fn show(report: &MoveReport, context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// The config file with the new address in it, checked before anything is moved, to be saved when all has arrived.
+/// The config file with the new address, checked before the move, to be saved after it.
 fn prepare_switch(url: &SecretUrl, written: &str, context: &Context) -> Result<ConfigFile> {
     if context.env.find(VARIABLE).is_some() {
         return Err(Error::usage(phrase!(
@@ -137,7 +137,7 @@ fn prepare_switch(url: &SecretUrl, written: &str, context: &Context) -> Result<C
 }
 
 fn switch(file: Option<ConfigFile>, url: &SecretUrl, written: &str, context: &Context) -> Result {
-    // A literal password is not for the screen.
+    // A literal password must not be printed.
     let shown = if url.has_literal_password() { url.to_string() } else { written.to_owned() };
     let shown = toml::Value::from(shown);
     match file {
@@ -221,7 +221,7 @@ async fn reopen(yes: bool, context: &Context) -> Result {
             "移行先で何も実行していなければ、`tsuzuki db move --reopen --yes` としてください"
         )));
     }
-    // Messages that wait here may have been sent from there.
+    // Messages that wait here may have been sent from the other database.
     let suspected = db.write(|tx| outbox::suspect(tx, outbox::Suspicion::Reopened, tx.now())).await?;
     db::reopen(db).await?;
     context.out.note(phrase!("{place} is in use again", "{place} を再び使うようにしました"));
@@ -235,7 +235,7 @@ async fn reopen(yes: bool, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-/// Everybody who is at work; a process of this machine that has died is not.
+/// All processes at work, without dead ones of this machine.
 pub(super) fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
     let mut busy: Vec<String> = lease::list_held(tx)?
         .into_iter()
@@ -295,7 +295,7 @@ impl From<MoveError> for Error {
                 "元のデータベースは変わらず使用中です。移行先を空にして、もう一度移行してください"
             )),
             MoveError::Interrupted => Error::new(Exit::Interrupted, words).hint(phrase!(
-                "the same command goes on where it stopped",
+                "run the same command again to continue",
                 "同じコマンドで、止まったところから続けられます"
             )),
             MoveError::Db(error) => error.into(),

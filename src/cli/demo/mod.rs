@@ -119,21 +119,24 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
         phrase!("Look inside:  tsuzuki -c {config} status", "中を見る：tsuzuki -c {config} status");
     let Some(pages) = pages else {
         if args.keep.is_some() {
-            demo.say(look_inside)?;
+            demo.print_line(look_inside)?;
         }
-        demo.say(phrase!("Next: `tsuzuki init`", "次は `tsuzuki init` で自分の設定を作れます"))?;
+        demo.print_line(phrase!("Next: `tsuzuki init`", "次は `tsuzuki init` で自分の設定を作れます"))?;
         return Ok(round.exit);
     };
     let listening = pages.addresses();
     let Some(address) = listening.first() else { return Ok(round.exit) };
     let (address, path) = (address.to_string(), page::PATH);
-    demo.say(phrase!("Dashboard:    http://{address}/", "ダッシュボード：http://{address}/"))?;
-    demo.say(phrase!("Messages:     http://{address}{path}", "受信したメッセージ：http://{address}{path}"))?;
-    demo.say(look_inside)?;
+    demo.print_line(phrase!("Dashboard:    http://{address}/", "ダッシュボード：http://{address}/"))?;
+    demo.print_line(phrase!(
+        "Messages:     http://{address}{path}",
+        "受信したメッセージ：http://{address}{path}"
+    ))?;
+    demo.print_line(look_inside)?;
     if args.world {
         pages.serve(&context.stop).await;
     } else {
-        demo.say(phrase!(
+        demo.print_line(phrase!(
             "Still running. Press Ctrl-C to stop. Next: `tsuzuki init`\n",
             "動作中です。Ctrl-C で終了します。次は `tsuzuki init` で自分の設定を作れます\n"
         ))?;
@@ -158,9 +161,9 @@ struct Demo<'a> {
 #[derive(Serialize)]
 struct Round {
     directory: PathBuf,
-    /// Whether the world was there before.
+    /// Whether the demo was continued.
     continued: bool,
-    /// How often the world has moved on.
+    /// How many steps of the demo servers there were.
     steps: usize,
     before: Figures,
     now: Figures,
@@ -172,17 +175,18 @@ struct Round {
 }
 
 impl Demo<'_> {
-    /// A silent look at what is there, if the world is new; then the world moves on, and every job runs once.
+    /// A first run that sends nothing, if the demo is new; then the demo servers publish new things, and every job runs
+    /// once.
     async fn first_round(&self, place: &DemoDirectory) -> Result<Round> {
         let continued = self.world.steps() > 0;
         if continued {
-            self.say_continued(place)?;
+            self.print_continued(place)?;
         } else {
             self.show_first_run(place).await?;
         }
         let before = self.figures().await?;
         let news = self.world.step()?;
-        self.say(if continued {
+        self.print_line(if continued {
             phrase!(
                 "Since then: {news}. What the next run found, decided and sent:\n",
                 "その後の新着：{news}。次の実行で見つけ、判定し、送信したもの：\n"
@@ -196,10 +200,10 @@ impl Demo<'_> {
         let exit = self.run(|_| true).await?;
         let now = self.figures().await?;
         for line in now.render(&before) {
-            self.say(line)?;
+            self.print_line(line)?;
         }
         let (posts, mails) = (self.world.posts().len(), self.world.mails().len());
-        self.say(phrase!(
+        self.print_line(phrase!(
             "\nMessages the demo servers received, in all: {posts post} and {mails mail}.",
             "\nデモのサーバーが受信したメッセージ：投稿 {posts} 件、メール {mails} 通。"
         ))?;
@@ -208,12 +212,12 @@ impl Demo<'_> {
     }
 
     async fn show_first_run(&self, place: &DemoDirectory) -> Result<()> {
-        self.say(phrase!(
+        self.print_line(phrase!(
             "Demo servers run on this machine: a ministry, Google Books, three blogs, GitLab, Gemini, Mastodon and a mail server.\nNo account, no key; nothing leaves this machine.",
             "このマシンの中でデモ用のサーバーが動きます：官庁のサイト、Google ブックス、ブログ 3 つ、GitLab、Gemini、Mastodon、メールサーバー。\nアカウントも API キーも不要で、外部とは通信しません。"
         ))?;
         let path = place.path().display().to_string();
-        self.say(match place {
+        self.print_line(match place {
             DemoDirectory::Passing(_) => phrase!(
                 "Config and database: {path} (removed at the end; `--keep DIR` keeps them)\n",
                 "設定とデータベース：{path}（終了時に削除。`--keep DIR` で残せます）\n"
@@ -224,7 +228,7 @@ impl Demo<'_> {
         })?;
         self.run(|job| [press::KIND, blogs::KIND].contains(&job.kind)).await?;
         let now = self.figures().await?;
-        self.say(phrase!(
+        self.print_line(phrase!(
             "First run: {items} press items and {entries} blog entries were there already. Recorded as already seen; nothing was sent.",
             "初回：報道発表 {items} 件とブログの記事 {entries} 件は公開済みのため、既読として記録しました。通知はしていません。",
             items = now.press.items,
@@ -232,8 +236,8 @@ impl Demo<'_> {
         ))
     }
 
-    fn say_continued(&self, place: &DemoDirectory) -> Result<()> {
-        self.say(phrase!(
+    fn print_continued(&self, place: &DemoDirectory) -> Result<()> {
+        self.print_line(phrase!(
             "Continued in {path}: {steps step} of the story so far; the demo servers received {posts post} and {mails mail}.",
             "{path} の続き：これまでに {steps} 回進み、デモのサーバーは投稿 {posts} 件、メール {mails} 通を受信しています。",
             path = place.path().display().to_string(),
@@ -243,7 +247,7 @@ impl Demo<'_> {
         ))
     }
 
-    /// Runs those jobs that `wanted` names and sends what they queue, as `run --force` does.
+    /// Runs the jobs that match `wanted` and sends queued messages, as `run --force` does.
     async fn run(&self, wanted: impl Fn(&Job) -> bool) -> Result {
         let stop = &self.context.stop;
         let runner = Runner::new(self.app.env.db.clone(), Progress::default());
@@ -276,7 +280,7 @@ impl Demo<'_> {
         if stop.is_cancelled() { Err(failed("the demo", Failure::Interrupted)) } else { Ok(exit) }
     }
 
-    /// Somebody runs a job of this directory by hand at this moment.
+    /// Waits while another process runs a job of this directory.
     async fn wait_for_lease(&self, until: Timestamp) {
         let wait =
             until.since(self.context.clock.now()).clamp(Duration::from_millis(100), Duration::from_secs(1));
@@ -290,15 +294,15 @@ impl Demo<'_> {
         Ok(self.app.env.db.read(store::count_figures).await?)
     }
 
-    /// Writes a line, unless the user wants quiet or data.
-    fn say(&self, said: impl Into<Phrase>) -> Result<()> {
+    /// Prints a line, unless `-q` or `--json` is set.
+    fn print_line(&self, text: impl Into<Phrase>) -> Result<()> {
         let out = &self.context.out;
-        if out.is_quiet() || out.is_json() { Ok(()) } else { out.prose(out.speech().phrase(&said.into())) }
+        if out.is_quiet() || out.is_json() { Ok(()) } else { out.prose(out.speech().phrase(&text.into())) }
     }
 }
 
 fn failed(what: &str, failure: Failure) -> Error {
     let error = Error::from(failure);
-    let said = error.plain();
-    Error { hints: error.hints, ..Error::new(error.exit, format!("{what}: {said}")) }
+    let text = error.plain();
+    Error { hints: error.hints, ..Error::new(error.exit, format!("{what}: {text}")) }
 }

@@ -1,4 +1,4 @@
-//! Where a demo lives: a temporary directory, or one that is kept and come back to.
+//! The directory of a demo: temporary, or kept and reused.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,14 +15,13 @@ use tsuzuki::text::Language;
 
 /// The directory of a demo.
 pub(super) enum DemoDirectory {
-    /// Goes with the demo.
+    /// Removed with the demo.
     Passing(TempDir),
-    /// Stays.
     Kept(PathBuf),
 }
 
 impl DemoDirectory {
-    /// Makes the directory, or takes one that is empty or that of a demo.
+    /// Creates the directory, or uses an empty one or that of a demo.
     pub(super) fn open(keep: Option<&Path>) -> Result<Self> {
         let Some(path) = keep else {
             return Ok(DemoDirectory::Passing(tempfile::Builder::new().prefix("tsuzuki-demo-").tempdir()?));
@@ -72,7 +71,7 @@ impl DemoDirectory {
         }
     }
 
-    /// Tidies up what is not to be kept.
+    /// Removes a temporary directory.
     pub(super) fn close(self, out: &Output) {
         if let DemoDirectory::Passing(directory) = self {
             let path = directory.path().to_owned();
@@ -87,8 +86,8 @@ impl DemoDirectory {
     }
 }
 
-/// Writes the config file and the keys that it names, unless there is one; the user may have changed it. Then
-/// `listen` and `language` change their lines only.
+/// Writes the config file and its secrets, unless it exists, because the user may have changed it. Then `listen` and
+/// `language` change only their lines.
 pub(super) fn put_config(
     path: &Path,
     world: &World,
@@ -105,7 +104,7 @@ pub(super) fn put_config(
         && known.as_ref().is_none_or(|text| !text.contains("[web.auth]"))
     {
         return Err(Error::usage(phrase!(
-            "{listen} is reachable from other machines, but nobody would have to log in",
+            "{listen} is reachable from other machines without a login",
             "{listen} はほかのマシンから届きますが、ログインが不要になっています",
             listen = listen.to_string()
         ))
@@ -139,7 +138,7 @@ pub(super) fn put_config(
     put(path, &text)
 }
 
-/// Writes a file whole or not at all, for this user only.
+/// Writes a file atomically, for this user only.
 fn put(path: &Path, text: &str) -> Result<()> {
     let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
     file.write_all(text.as_bytes())?;

@@ -1,4 +1,5 @@
-//! While the demo is open: the world moves on slowly, and what tsuzuki finds is reported in a line each.
+//! While the demo is running: the demo servers publish new things from time to time, and each find is reported in a
+//! line.
 
 use std::time::Duration;
 
@@ -9,42 +10,42 @@ use tsuzuki::demo::figures::Figures;
 use tsuzuki::demo::world::World;
 use tsuzuki::phrase;
 
-/// How often the world moves on.
+/// How often the demo servers publish new things.
 const MOVE_EVERY: Duration = Duration::from_secs(25);
-/// How often we look whether there is something to report.
+/// How often to check for something to report.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// For how many polls a line waits for its messages to be sent.
 const MAX_POLLS: u32 = 10;
 
-/// Moves the world on until the program is told to stop.
+/// Advances the demo servers until the program is stopped.
 pub(super) async fn move_world(context: &Context, world: &World) {
     while is_time(context, MOVE_EVERY).await {
         if let Err(error) = world.step() {
             let why = error.to_string();
             context.out.warn(phrase!(
-                "the demo servers bring nothing new: {why}",
+                "the demo servers cannot publish anything new: {why}",
                 "デモのサーバーを進められません：{why}"
             ));
         }
     }
 }
 
-/// Reports what was found, decided and sent since `reported`, until the program is told to stop.
+/// Reports what was found, decided and sent since `reported`, until the program is stopped.
 pub(super) async fn report_finds(demo: &Demo<'_>, mut reported: Figures) {
     let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
     let (mut seen, mut waited) = (reported, 0);
     while is_time(demo.context, POLL_EVERY).await {
         let Ok(now) = demo.figures().await else { continue };
-        // What is found and what is sent about it belong in one line; but what cannot be sent is no reason for silence.
+        // A find and its messages belong in one line; but report it even if the messages cannot be sent.
         let is_settled = now == seen && (now.under_way == 0 || waited > MAX_POLLS);
         waited = if now == reported { 0 } else { waited + 1 };
         if is_settled && now != reported {
             let time =
                 demo.context.clock.now().to_jiff().to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
             for line in now.render_news(&reported) {
-                // A reader who has gone away misses nothing that they asked for.
-                let _ = demo.say(phrase!("{time} {line}", "{time} {line}"));
+                // Ignore a closed pipe: the output is only progress.
+                let _ = demo.print_line(phrase!("{time} {line}", "{time} {line}"));
             }
             reported = now;
         }
@@ -52,7 +53,7 @@ pub(super) async fn report_finds(demo: &Demo<'_>, mut reported: Figures) {
     }
 }
 
-/// Waits; answers whether to go on.
+/// Waits; returns whether to continue.
 async fn is_time(context: &Context, after: Duration) -> bool {
     tokio::select! {
         () = context.stop.cancelled() => false,

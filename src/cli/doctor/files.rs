@@ -1,4 +1,4 @@
-//! Whether a SQLite file can be written where the config wants it: tried, not guessed from permissions.
+//! Checks whether a SQLite file can be written at the configured place, by trying it, not by permissions.
 
 use std::path::Path;
 
@@ -6,17 +6,17 @@ use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
 use tsuzuki::text;
 
-/// Why no run could write the file at `path`, if none could.
+/// Why the file at `path` cannot be written, if it cannot.
 ///
-/// Permissions tell too little: root passes them all, and a mount may be read-only. So a file is made and goes again;
-/// SQLite makes others beside its own, too.
+/// Permissions are not enough: root passes them all, and a mount may be read-only. So a file is created and removed;
+/// SQLite creates others beside its own, too.
 pub(super) fn check_place(path: &Path) -> Result<(), Phrase> {
     let file = path.display().to_string();
     if path.exists() {
         if !path.is_file() {
             return Err(phrase!("{file} is not a file", "{file} はファイルではありません"));
         }
-        // Opened, but not written to: nothing changes.
+        // Open it without writing: nothing changes.
         let opened = std::fs::OpenOptions::new().append(true).open(path);
         opened.map_err(|error| {
             phrase!(
@@ -28,7 +28,7 @@ pub(super) fn check_place(path: &Path) -> Result<(), Phrase> {
         })?;
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A run makes the directories that are missing, inside the first one that is there.
+    // A run creates missing directories inside the first existing one.
     let Some(directory) = parent.ancestors().find(|directory| is_there(directory)) else {
         return Err(phrase!(
             "{directory} cannot be found",
@@ -56,7 +56,7 @@ pub(super) fn check_place(path: &Path) -> Result<(), Phrase> {
     }
 }
 
-/// Also true of the empty path, which is the working directory, and of a link that leads nowhere.
+/// Also true for the empty path, which is the working directory, and for a dangling link.
 fn is_there(path: &Path) -> bool {
     path.as_os_str().is_empty() || path.symlink_metadata().is_ok()
 }

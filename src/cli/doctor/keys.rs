@@ -1,4 +1,4 @@
-//! Where each key, token and password comes from, and what it has to be allowed to do.
+//! Where to get each key, token and password, and which permissions it needs.
 
 use tsuzuki::app;
 use tsuzuki::config::Section;
@@ -7,7 +7,7 @@ use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
 use tsuzuki::{channel, llm};
 
-/// Where the secrets of the file itself come from.
+/// Where to get the secrets of tables without a kind.
 const OTHERS: &[(&str, &[SecretHint])] = &[(
     "",
     &[
@@ -41,18 +41,18 @@ fn secrets_of(kind: &str) -> &'static [SecretHint] {
     all.find(|(name, _)| *name == kind).map_or(&[], |(_, secrets)| secrets)
 }
 
-/// Where to get the secret that stands at `key` of a table of that kind.
+/// Where to get the secret at `key` of a table of that kind.
 pub(in crate::cli) fn where_to_get(kind: &str, key: &str) -> Option<Phrase> {
     secrets_of(kind).iter().find(|secret| secret.key == key).map(SecretHint::phrase)
 }
 
-/// The same for a check that found a credential missing or not accepted.
+/// The same for a check that found a credential missing or refused.
 pub(super) fn where_to_get_after(kind: &str, check: &Check) -> Option<Phrase> {
     let is_meant = |secret: &&SecretHint| secret.check.is_empty() || check.what == secret.check;
     secrets_of(kind).iter().filter(|_| check.is_locked).find(is_meant).map(SecretHint::phrase)
 }
 
-/// What a job would do better with, though it runs without.
+/// What a job should have, though it runs without.
 pub(super) fn better_with(kind: &str, section: &Section) -> Option<Phrase> {
     let (words, key) = (app::find_pipeline(kind)?.lacks)(section)?;
     let hint = where_to_get(kind, key)?;
@@ -63,7 +63,7 @@ pub(super) fn better_with(kind: &str, section: &Section) -> Option<Phrase> {
 mod tests {
     use super::*;
 
-    /// The keys of every table with a kind that hold a secret, as the schema of the file has them.
+    /// The keys that hold a secret in every table with a kind, from the schema of the file.
     fn secret_keys(schema: &serde_json::Value, found: &mut Vec<(String, String)>) {
         if let Some(kind) = schema["properties"]["kind"]["const"].as_str() {
             let properties = schema["properties"].as_object().unwrap();

@@ -1,4 +1,4 @@
-//! `doctor`: everything that a run needs, looked at one by one, without sending or changing anything.
+//! `doctor`: checks everything that a run needs, without sending or changing anything.
 
 mod files;
 pub(super) mod keys;
@@ -57,7 +57,7 @@ impl Finding {
         Self { exit: Exit::Credentials, ..Self::new(check, Verdict::Error, detail) }
     }
 
-    /// What an error says; each problem of a config file is a finding of its own.
+    /// The findings of an error; each problem of a config file is a separate one.
     fn list_of(check: impl Into<Phrase>, error: &Error) -> Vec<Self> {
         let check = check.into();
         let finding = |detail: Phrase| {
@@ -68,7 +68,7 @@ impl Finding {
             Self { exit: error.exit, ..Self::new(check.clone(), Verdict::Error, detail) }
         };
         match &error.message {
-            Message::Said(said) => vec![finding(said.clone())],
+            Message::Text(text) => vec![finding(text.clone())],
             Message::Problems(problems) => problems.iter().map(|problem| finding(in_line(problem))).collect(),
             Message::ClosedPipe => Vec::new(),
         }
@@ -88,7 +88,7 @@ fn in_line(problem: &Problem) -> Phrase {
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let mut findings = examine(context).await;
     if !args.offline {
-        findings.extend(ask_around(context).await);
+        findings.extend(check_services(context).await);
     }
     let columns = [
         Column::left(phrase!("check", "項目")),
@@ -103,7 +103,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         };
         row![&finding.check, verdict, &finding.detail]
     })?;
-    // What has to be mended first: without the config nothing can be judged, without credentials little.
+    // What to fix first: without the config nothing can be checked, without credentials little.
     let order = [Exit::Config, Exit::Credentials];
     let first = order.into_iter().find(|exit| findings.iter().any(|finding| finding.exit == *exit));
     let any = findings.iter().any(|finding| finding.verdict == Verdict::Error);
@@ -136,7 +136,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
         Ok(config) => config,
         Err(error) => return Finding::list_of(config_file(), &error),
     };
-    // What one table says about another shows only when the jobs are made.
+    // Problems between tables appear only when the jobs are made.
     if let Err(error) = context.app_on_scratch().await {
         return Finding::list_of(config_file(), &error);
     }
@@ -192,7 +192,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
     findings
 }
 
-/// Something that is wrong, and the way out.
+/// A problem with its hint.
 pub(super) fn with_hint(what: &Phrase, hint: Option<&Phrase>) -> Phrase {
     match hint {
         Some(hint) => phrase!("{what}; {hint}", "{what}。{hint}"),
@@ -213,7 +213,7 @@ fn language(config: &Config) -> Option<Finding> {
     })
 }
 
-/// What is missing and where to get it, and what would be better.
+/// Missing secrets and where to get them, and recommended ones.
 fn secrets(config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
     for missing in config.list_missing_secrets() {
@@ -239,14 +239,14 @@ fn secrets(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// Everybody outside, asked at the same time and without sending, counting or changing anything.
-async fn ask_around(context: &Context) -> Vec<Finding> {
-    // What is wrong with the config was told already.
+/// Checks all remote services concurrently, without sending, counting or changing anything.
+async fn check_services(context: &Context) -> Vec<Finding> {
+    // Problems of the config have been reported already.
     let Ok(app) = context.app_on_scratch().await else { return Vec::new() };
     let Ok(config) = context.config().await else { return Vec::new() };
     let missing: Vec<Phrase> = config.list_missing_secrets().into_iter().map(|secret| secret.why).collect();
     let findings = |who: &Phrase, kind: &str, checks: Vec<Check>| {
-        // A secret that is missing has its own line, with where to get it.
+        // A missing secret has its own line, with where to get it.
         let is_told = |check: &Check| check.is_locked && missing.contains(&check.detail);
         let checks = checks.into_iter().filter(|check| !is_told(check));
         checks.map(|check| finding(who, kind, check)).collect::<Vec<_>>()
@@ -285,7 +285,7 @@ fn finding(who: &Phrase, kind: &str, check: Check) -> Finding {
     }
 }
 
-/// What waits for a person, or for a channel that rests or is not there any more.
+/// Messages that need approval, or whose channel is paused or does not exist any more.
 async fn find_waiting(app: &App) -> Vec<Finding> {
     let mut findings = Vec::new();
     let names = app.env.channels.names();
@@ -346,7 +346,7 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
     findings
 }
 
-/// A server whose clock differs much from ours makes schedules and leases confusing to read.
+/// Checks the clock of the server: a large difference makes schedules and leases confusing.
 async fn clocks(context: &Context, db: &tsuzuki::db::Db) -> Vec<Finding> {
     let name = phrase!("clocks", "時計");
     match db.now().await {

@@ -1,9 +1,9 @@
-//! Blogs from lists: into the config file, by edits that keep everything else.
+//! Imports blogs from lists into the config file, by edits that keep everything else.
 
 use std::collections::BTreeSet;
 
 use super::super::{Context, Error, Exit, Result};
-use super::{How, IfNew, Said, about, check_name, find_job, load_input};
+use super::{How, IfNew, ImportResult, about, check_name, find_job, load_input};
 use tsuzuki::app;
 use tsuzuki::blogs::KIND;
 use tsuzuki::config::ConfigFile;
@@ -63,13 +63,13 @@ pub(super) async fn urls(input: &str, how: &How, context: &Context) -> Result {
 
 async fn add(candidates: &[Candidate], how: &How, context: &Context) -> Result {
     check_name(how, &BTreeSet::new(), IfNew::IsMade, context).await?;
-    let mut said = Said { dry_run: how.dry_run, ..Said::default() };
-    let chosen = add_to_config(candidates, how, context, &mut said).await?;
-    let (added, known, refused) = (said.blogs.len(), chosen.known, chosen.refused.len());
+    let mut result = ImportResult { dry_run: how.dry_run, ..ImportResult::default() };
+    let chosen = add_to_config(candidates, how, context, &mut result).await?;
+    let (added, known, refused) = (result.blogs.len(), chosen.known, chosen.refused.len());
     for why in chosen.refused.iter().take(20) {
         context.out.warn(phrase!("left out: {why}", "対象外：{why}"));
     }
-    let exit = said.print(context)?;
+    let exit = result.print(context)?;
     context.out.note(if how.dry_run {
         phrase!(
             "{added blog} would be added, {known} known already, {refused} left out",
@@ -84,19 +84,19 @@ async fn add(candidates: &[Candidate], how: &How, context: &Context) -> Result {
     Ok(if refused > 0 { Exit::Partly } else { exit })
 }
 
-/// Adds what is new to the job, and notes it in `said`.
+/// Adds new blogs to the job, and records them in `result`.
 pub(super) async fn add_to_config(
     candidates: &[Candidate],
     how: &How,
     context: &Context,
-    said: &mut Said,
+    result: &mut ImportResult,
 ) -> Result<list::ListSelection> {
     let config = context.config().await?;
     let job = job_name(how, context).await?;
     let chosen = list::choose(candidates, &import::config::list_blogs(config));
-    said.blogs = chosen.new.clone();
+    result.blogs = chosen.new.clone();
     if config.find_job(&job).is_none() && !chosen.new.is_empty() {
-        said.jobs.push(job.clone());
+        result.jobs.push(job.clone());
     }
     save(&chosen.new, &job, how, context).await?;
     Ok(chosen)

@@ -1,10 +1,12 @@
-//! The databases and configs of four other programs: first the database, then the config file.
+//! Imports the databases and configs of four other programs: first the database, then the config file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::super::{Context, Error, Exit, Result};
-use super::{How, IfNew, Said, Times, about, blogs, check_name, find_job, load_input, open_db, options};
+use super::{
+    How, IfNew, ImportResult, Times, about, blogs, check_name, find_job, load_input, open_db, options,
+};
 use tsuzuki::app;
 use tsuzuki::commits::author::Emails;
 use tsuzuki::commits::config::host_of;
@@ -37,7 +39,8 @@ pub(super) async fn mic_bot(file: PathBuf, how: &How, times: &Times, context: &C
     let feed = keys.and_then(|keys| keys.feed.iter().next()).map(ToString::to_string);
     let (db, _dir) = open_db(how, context).await?;
     let report = import::mic_bot::import(&db, file, name, feed, options(how, times, context)?).await;
-    Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() }.print(context)
+    ImportResult { dry_run: how.dry_run, report: done(report, context)?, ..ImportResult::default() }
+        .print(context)
 }
 
 pub(super) async fn dre(
@@ -68,26 +71,27 @@ pub(super) async fn dre(
     let readers = books.map(|job| job.name.clone()).collect();
     let options = options(how, times, context)?;
     let report = import::dre::import(&db, file, how.job.clone(), names, readers, options).await;
-    let mut said = Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() };
+    let mut result =
+        ImportResult { dry_run: how.dry_run, report: done(report, context)?, ..ImportResult::default() };
     for notice in yaml.notices {
-        said.report.note(notice);
+        result.report.note(notice);
     }
     if jobs.is_none() {
-        said.report.note(phrase!(
+        result.report.note(phrase!(
             "no jobs.yaml was found; name it with --jobs to take its jobs over",
             "jobs.yaml が見つかりません。ジョブも引き継ぐには --jobs で指定してください"
         ));
     }
     if !yaml.jobs.is_empty() {
         let mut edited = ConfigFile::open(&context.config_path()?)?;
-        said.jobs = import::config::add_jobs(&mut edited.document, config, &yaml.jobs)?;
+        result.jobs = import::config::add_jobs(&mut edited.document, config, &yaml.jobs)?;
         if how.dry_run {
             edited.read(app::kinds(), &context.env)?
         } else {
             edited.save(app::kinds(), &context.env)?
         };
     }
-    said.print(context)
+    result.print(context)
 }
 
 /// The database and the jobs.yaml of a directory of dre, or of a file in it.
@@ -120,7 +124,7 @@ pub(super) async fn blog_watcher(
     context: &Context,
 ) -> Result {
     check_name(how, &BTreeSet::new(), IfNew::IsMade, context).await?;
-    let mut said = Said { dry_run: how.dry_run, ..Said::default() };
+    let mut result = ImportResult { dry_run: how.dry_run, ..ImportResult::default() };
     let (mut candidates, notices) = match &config {
         None => (Vec::new(), Vec::new()),
         Some(path) => read_watched(path, context).await?,
@@ -137,24 +141,24 @@ pub(super) async fn blog_watcher(
             .map_err(|error: tsuzuki::id::BadName| Error::usage(error.phrase()))?;
         let (db, _dir) = open_db(how, context).await?;
         let report = watcher::import(&db, file.clone(), job, options(how, times, context)?).await;
-        said.report = done(report, context)?;
+        result.report = done(report, context)?;
     }
     for notice in notices {
-        said.report.note(notice);
+        result.report.note(notice);
     }
-    let chosen = blogs::add_to_config(&candidates, how, context, &mut said).await?;
+    let chosen = blogs::add_to_config(&candidates, how, context, &mut result).await?;
     for why in &chosen.refused {
-        said.report.note(phrase!("left out: {why}", "対象外：{why}"));
+        result.report.note(phrase!("left out: {why}", "対象外：{why}"));
     }
     if config.is_some() {
-        said.report.note(phrase!(
+        result.report.note(phrase!(
             "config.toml: {count new blog}, {known} known already",
             "config.toml：新しいブログ {count} 件、既知 {known} 件",
-            count = said.blogs.len(),
+            count = result.blogs.len(),
             known = chosen.known.to_string()
         ));
     }
-    let exit = said.print(context)?;
+    let exit = result.print(context)?;
     Ok(if chosen.refused.is_empty() { exit } else { Exit::Partly })
 }
 
@@ -212,10 +216,11 @@ pub(super) async fn gitlab_analyzer(
     };
     let (db, _dir) = open_db(how, context).await?;
     let report = analyzer::import(&db, file, home, options(how, times, context)?).await;
-    Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() }.print(context)
+    ImportResult { dry_run: how.dry_run, report: done(report, context)?, ..ImportResult::default() }
+        .print(context)
 }
 
-/// The report, or the error; an interrupted import has changed nothing and says so.
+/// The report, or the error; for an interrupted import, that nothing was changed.
 fn done(report: db::Result<Report>, context: &Context) -> Result<Report> {
     match report {
         Err(error) if context.stop.is_cancelled() => Err(Error::new(Exit::Interrupted, error.phrase())),

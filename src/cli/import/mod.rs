@@ -1,4 +1,4 @@
-//! `import`: take over blogs from lists, and everything that four other programs know.
+//! `import`: imports blogs from lists, and the data of four other programs.
 
 mod blogs;
 mod databases;
@@ -93,7 +93,7 @@ pub(super) enum Command {
     },
 }
 
-/// What every import takes.
+/// Options of every import.
 #[derive(Debug, clap::Args)]
 pub(super) struct How {
     /// The job that it belongs to [default: the only one of its kind]
@@ -115,7 +115,7 @@ pub(super) struct Times {
 }
 
 pub(super) async fn run(command: Command, context: &Context) -> Result {
-    // Its language is also that of what is wrong with the source.
+    // Read the config first: errors about the source are in its language.
     context.config().await?;
     let (exit, how, kind) = match command {
         Command::Opml { input, partial, how } => {
@@ -138,7 +138,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
             (exit, how, tsuzuki::commits::KIND)
         }
     };
-    // The file has other jobs now than when the import began.
+    // The import has changed the jobs of the file.
     let config = context.load_config()?;
     let is_meant = |job: &&tsuzuki::config::Job| {
         job.kind == kind && how.job.as_ref().is_none_or(|name| *name == job.name)
@@ -147,19 +147,19 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
     Ok(exit)
 }
 
-/// What an import says at its end.
+/// The report of an import.
 #[derive(Default, Serialize)]
-struct Said {
+struct ImportResult {
     dry_run: bool,
     #[serde(flatten)]
     report: Report,
-    /// Jobs that the config file got, or would get.
+    /// Jobs that were, or would be, added to the config file.
     jobs: Vec<String>,
-    /// Blogs that the config file got, or would get.
+    /// Blogs that were, or would be, added to the config file.
     blogs: Vec<tsuzuki::import::list::NewBlog>,
 }
 
-impl Said {
+impl ImportResult {
     fn print(&self, context: &Context) -> Result {
         let exit = if self.report.refused() > 0 { Exit::Partly } else { Exit::Fine };
         if context.out.is_json() {
@@ -229,15 +229,15 @@ impl Said {
     }
 }
 
-/// The database to import into; for a dry run one that is left as it is, or an empty one if there is none.
+/// The database to import into; for a dry run it is not changed, and an empty one takes its place if there is none.
 ///
-/// The directory holds that empty one; it goes when the value goes.
+/// The directory contains the empty one, and is removed when the value is dropped.
 async fn open_db(how: &How, context: &Context) -> Result<(Db, Option<tempfile::TempDir>)> {
     if !how.dry_run {
         return Ok((context.db().await?.clone(), None));
     }
     if !context.database_exists().await? {
-        // A file and not memory: what is imported may be large.
+        // A file and not memory, because imports may be large.
         let dir = tempfile::tempdir()?;
         let place = DbUrl::File(dir.path().join("rehearsal.db"));
         return Ok((Db::open(place, Open::Create, context.clock.clone()).await?, Some(dir)));
@@ -295,17 +295,17 @@ fn find_job<'a>(how: &How, kind: &str, config: &'a Config) -> Result<Option<&'a 
     Ok(jobs.next().filter(|_| jobs.next().is_none()))
 }
 
-/// What becomes of a job that is named and does not exist.
+/// What to do with a given job that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IfNew {
     /// The import writes it into the config file.
     IsMade,
-    /// The rows wait until somebody does.
+    /// The rows wait until the user adds it.
     IsAwaited,
 }
 
-/// Says that the job that is named does not exist, and refuses a name that is nearly that of another: it may be misspelt.
-/// The names in `also` are of jobs that the import brings.
+/// Reports that the given job does not exist, and refuses a name similar to that of another, which may be a
+/// misspelling. The jobs `also` are added by the import.
 async fn check_name(how: &How, also: &BTreeSet<JobName>, if_new: IfNew, context: &Context) -> Result<()> {
     let config = context.config().await?;
     let Some(name) = how.job.as_ref().filter(|name| config.find_job(name.as_str()).is_none()) else {
@@ -335,13 +335,13 @@ async fn check_name(how: &How, also: &BTreeSet<JobName>, if_new: IfNew, context:
     Ok(())
 }
 
-/// What is wrong with a file.
+/// An error about a file.
 fn about(file: &str, why: impl Into<Phrase>) -> Phrase {
     let why = why.into();
     phrase!("{file}: {why}", "{file}：{why}")
 }
 
-/// Reads a whole file, or the standard input, up to a limit; whoever waits for its end can stop waiting.
+/// Reads a whole file, or standard input, up to a limit; can be cancelled.
 async fn load_input(input: &str, most: u64, context: &Context) -> Result<Vec<u8>> {
     let name = input.to_owned();
     let loading = tokio::task::spawn_blocking(move || read_input(&name, most));

@@ -1,4 +1,4 @@
-//! `init` on a terminal: asks what to watch, where, and whom to notify; then writes the file and looks once.
+//! `init` on a terminal: asks what to watch, where, and whom to notify; then writes the file and tests the job once.
 
 use std::io::{BufRead as _, IsTerminal as _};
 use std::path::Path;
@@ -14,13 +14,13 @@ use tsuzuki::llm;
 use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
 
-/// Whether somebody is there to answer.
+/// Whether questions can be answered.
 pub(super) fn is_possible(context: &Context) -> bool {
     let is_wanted = !context.out.is_quiet() && !context.out.is_json();
     is_wanted && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Asks everything, and adds it to the file, which is there and has the general part.
+/// Asks all questions, and adds the answers to the file, which exists with the general part.
 pub(super) async fn fill_in(context: &Context) -> Result<&'static Pipeline> {
     let pipeline = choose_pipeline(context)?;
     if pipeline.uses.llm {
@@ -36,14 +36,14 @@ pub(super) async fn fill_in(context: &Context) -> Result<&'static Pipeline> {
 }
 
 /// Shows what the new job would find.
-pub(super) async fn look_once(pipeline: &Pipeline, path: &Path, context: &Context) -> Result {
+pub(super) async fn test_once(pipeline: &Pipeline, path: &Path, context: &Context) -> Result {
     context.out.note(phrase!("Looking once at what it would find:", "何が見つかるか一度だけ確認します："));
     let tested = job::test_by_name(pipeline.kind.name, context).await;
     let shown = path.display().to_string();
     context.out.note(phrase!(
         "Wrote {shown}. Next: `tsuzuki doctor`, then `tsuzuki run-due` from cron or `tsuzuki serve`",
         "{shown} を作成しました。次は `tsuzuki doctor` で確認し、cron で `tsuzuki run-due`、または `tsuzuki serve` を動かします"));
-    // What cannot be reached now may be reached later; the file is good.
+    // An unreachable source may be reachable later; the file is valid.
     if let Err(error) = tested {
         context.out.error(&error);
     }
@@ -57,15 +57,14 @@ fn choose_pipeline(context: &Context) -> Result<&'static Pipeline> {
     Ok(app::PIPELINES[chosen])
 }
 
-/// Asks for a model and writes its table.
 async fn add_model(context: &Context) -> Result<()> {
-    context.out.note(phrase!("Which model should be asked?", "どのモデルを使いますか？"));
+    context.out.note(phrase!("Which model should be used?", "どのモデルを使いますか？"));
     let choices = llm::KINDS.iter().map(|of| (of.keys.name, (of.about)()));
     let kind = &llm::KINDS[choose(&choices.collect::<Vec<_>>(), None, context)?];
     add_table(|own| NewTable::llm(kind, own), kind.flags, context).await
 }
 
-/// Asks for a channel and writes its table; answers its name.
+/// Asks for a channel and writes its table; returns its name.
 async fn add_channel(context: &Context) -> Result<Option<String>> {
     context.out.note(phrase!("Where should new things be sent?", "新着をどこに送りますか？"));
     let nowhere = phrase!(
@@ -81,7 +80,7 @@ async fn add_channel(context: &Context) -> Result<Option<String>> {
     Ok(Some(name.to_owned()))
 }
 
-/// Asks for the keys of a table and writes it; what would not be right is told, and asked for again.
+/// Asks for the keys of a table and writes it; reports invalid answers and asks again.
 async fn add_table(
     table: impl Fn(Given) -> NewTable,
     flags: &'static [Flag],
@@ -93,7 +92,7 @@ async fn add_table(
     Ok(())
 }
 
-/// Asks for every flag; what is not needed may be left out.
+/// Asks for every flag; optional ones may be left empty.
 fn ask_all(flags: &'static [Flag], context: &Context) -> Result<Given> {
     let mut given = Given::new();
     for flag in flags {
@@ -143,7 +142,7 @@ fn question(flag: &Flag) -> Phrase {
     }
 }
 
-/// Asks until one of `choices` is named, by number or word; Enter alone names the usual one, if there is one.
+/// Asks until one of `choices` is given, by number or word; Enter selects the default, if there is one.
 fn choose(choices: &[(&str, Phrase)], usual: Option<&str>, context: &Context) -> Result<usize> {
     for (index, (name, about)) in choices.iter().enumerate() {
         let number = index + 1;
@@ -169,7 +168,7 @@ fn choose(choices: &[(&str, Phrase)], usual: Option<&str>, context: &Context) ->
     }
 }
 
-/// The one that is called so, or else the only one whose name has these letters: `mail` for `email`.
+/// The choice with this name, or else the only one whose name contains it: `mail` for `email`.
 fn find_choice(choices: &[(&str, Phrase)], answer: &str) -> Option<usize> {
     let has_it = |(_, (name, _)): &(usize, &(&str, Phrase))| !answer.is_empty() && name.contains(answer);
     let alike: Vec<usize> = choices.iter().enumerate().filter(has_it).map(|(index, _)| index).collect();
@@ -177,7 +176,6 @@ fn find_choice(choices: &[(&str, Phrase)], answer: &str) -> Option<usize> {
     exact.or_else(|| alike.first().copied().filter(|_| alike.len() == 1))
 }
 
-/// One answer.
 fn ask(question: &Phrase, context: &Context) -> Result<String> {
     context.out.prompt(question);
     let mut line = String::new();

@@ -1,4 +1,4 @@
-//! `init`: a first config file, commented, for the pipelines that were named or with an example of each.
+//! `init`: a first config file with comments, for the given pipelines or with an example of each.
 
 mod ask;
 
@@ -14,7 +14,7 @@ use tsuzuki::config::value::Zone;
 use tsuzuki::phrase;
 use tsuzuki::text::Language;
 
-/// Stands for the zone in the general part.
+/// The placeholder for the zone in the general part.
 const ZONE: &str = "{zone}";
 
 /// Options of `init`.
@@ -28,7 +28,7 @@ pub(super) struct Args {
     timezone: Option<Zone>,
 }
 
-/// The kinds of jobs, and what each does.
+/// The kinds of jobs with descriptions.
 fn list_kinds() -> PossibleValuesParser {
     let values =
         app::PIPELINES.iter().map(|of| PossibleValue::new(of.kind.name).help((of.about)().to_string()));
@@ -59,18 +59,18 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     })?;
     if args.kinds.is_empty() && ask::is_possible(context) {
         file.write_all(base(language).replace(ZONE, zone.name()).as_bytes())?;
-        // Without a job the file would only be in the way of the next `init`, also after a Ctrl-C at a question.
+        // Without a job the file would only block the next `init`, also after a Ctrl-C at a question.
         let (stop, unfinished) = (context.stop.clone(), path.clone());
         let cleanup = tokio::spawn(async move {
             stop.cancelled().await;
             let _ = std::fs::remove_file(unfinished);
         });
-        // Another file that the environment names is not the one that is written here.
+        // The environment may name another file than the one written here.
         let context = context.at(path.clone());
-        let asked = ask::fill_in(&context).await;
+        let answered = ask::fill_in(&context).await;
         cleanup.abort();
-        let pipeline = asked.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
-        return ask::look_once(pipeline, &path, &context).await;
+        let pipeline = answered.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+        return ask::test_once(pipeline, &path, &context).await;
     }
     file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
     context.out.done(if args.kinds.is_empty() { phrase!(
@@ -80,7 +80,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
             "{shown} を作成しました。URL などを書き換え、`tsuzuki check`、`tsuzuki doctor`、`tsuzuki run-due` の順に実行してください") })
 }
 
-/// What the machine says; UTC is what machines have that were told nothing.
+/// The zone of the machine; UTC is the default of unconfigured machines, so it does not count.
 fn zone_of_machine(context: &Context) -> Option<Zone> {
     context.env.find_zone().filter(|zone| !matches!(zone.name(), "UTC" | "Etc/UTC"))
 }
@@ -93,10 +93,10 @@ fn usual_zone(language: Language) -> Zone {
     name.parse().expect("a zone that every database has")
 }
 
-/// The file: the general part, then the pipelines as they are or, if none was named, all of them commented out.
+/// The file: the general part, then the given pipelines or, if none was given, all of them commented out.
 ///
-/// A line of an example is commented out with a bare `#`, words have a space behind it, so that either can be told
-/// from the other.
+/// A line of an example is commented out with a bare `#`; prose has a space after it, so that the two can be
+/// distinguished.
 fn render(kinds: &[impl AsRef<str>], language: Language, zone: &Zone) -> String {
     let mut text = base(language).replace(ZONE, zone.name());
     for pipeline in app::PIPELINES {

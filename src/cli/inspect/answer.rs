@@ -1,4 +1,4 @@
-//! What `inspect` answers, as JSON, without touching anything: one document or one batch line in, one value out.
+//! The JSON output of `inspect`, pure: one document or one batch line in, one value out.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,6 @@ use tsuzuki::parse::feed::inspect::shown;
 use tsuzuki::parse::url::{self, Url};
 use tsuzuki::parse::{feed, html, opml, pdf, robots, sitemap};
 
-/// What is to be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Kind {
     /// A feed: RSS, Atom or JSON Feed.
@@ -35,7 +34,7 @@ pub(crate) enum Kind {
     Address,
 }
 
-/// A document and what is known about it besides its bytes.
+/// A document with its metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Document {
     /// The bytes, after transfer coding.
@@ -50,7 +49,7 @@ pub(crate) struct Document {
     pub content_language: Option<String>,
 }
 
-/// What we read from a document, or why we do not.
+/// The parsed document, or why it cannot be parsed.
 pub(crate) fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
     let base = document.url.as_deref().and_then(|text| Url::parse(text).ok());
     let base = base.as_ref();
@@ -92,7 +91,7 @@ pub(crate) fn of_document(kind: Kind, document: &Document) -> Result<Value, Stri
     }
 }
 
-/// What a robots.txt says to `agent` about `page`.
+/// The rules of a robots.txt for `agent` and `page`.
 pub(crate) fn of_robots(robots_txt: &[u8], agent: &str, page: &str) -> Value {
     let robots = robots::parse(robots_txt);
     let base = Url::parse(page).ok();
@@ -128,7 +127,7 @@ pub(crate) fn of_address(
     json!({ "verdict": opinion.verdict, "why": opinion.why })
 }
 
-/// The answer to one line of a batch: always `{id, out}`, with `out` null and an `error` when it is refused.
+/// The output for one line of a batch: always `{id, out}`, with `out` null and an `error` when it is refused.
 pub(crate) fn answer(kind: Kind, line: &str, allow: &AllowPrivate) -> Value {
     let read = serde_json::from_str(line).or_else(|error| match without_lone_surrogates(line) {
         Some(line) => serde_json::from_str(&line),
@@ -140,7 +139,7 @@ pub(crate) fn answer(kind: Kind, line: &str, allow: &AllowPrivate) -> Value {
         Err(error) => return refusal(&Value::Null, &format!("the line is no JSON: {error}")),
     };
     let id = case.get("id").cloned().unwrap_or(Value::Null);
-    // A reader that fails on one case must not cost the others their answers.
+    // A parser that panics on one case must not affect the others.
     match catch_unwind(AssertUnwindSafe(|| answer_case(kind, &case, allow))) {
         Ok(Ok(out)) => json!({ "id": id, "out": out }),
         Ok(Err(why)) => refusal(&id, &why),
@@ -180,7 +179,7 @@ fn without_lone_surrogates(line: &str) -> Option<String> {
     Some(out)
 }
 
-/// The answer to a line that cannot be read at all.
+/// The output for a line that cannot be parsed.
 pub(super) fn refusal(id: &Value, why: &str) -> Value {
     json!({ "id": id, "out": null, "error": why })
 }
@@ -200,7 +199,7 @@ fn answer_case(kind: Kind, case: &Value, allow: &AllowPrivate) -> Result<Value, 
 }
 
 fn document(case: &Value) -> Result<Document, String> {
-    // Padding that is missing or too much does not make the bytes ambiguous.
+    // Missing or extra padding does not make the bytes ambiguous.
     let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let bytes = GeneralPurpose::new(&STANDARD, lenient)
         .decode(required(case, "input_b64")?)
@@ -245,7 +244,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(kind: Kind, line: &Value) -> Value {
+    fn answer_of(kind: Kind, line: &Value) -> Value {
         answer(kind, &line.to_string(), &AllowPrivate::none())
     }
 
@@ -255,7 +254,7 @@ mod tests {
 
     #[test]
     fn pages_sitemaps_and_lists_are_answered_by_their_id() {
-        let page = asked(
+        let page = answer_of(
             Kind::Page,
             &json!({
                 "id": {"n": 1}, "url": "https://example.com/", "http": {"Content-Type": "text/html"},
@@ -272,12 +271,12 @@ mod tests {
         );
         let sitemap = json!({"id": "s", "input_b64": b64("<sitemapindex><sitemap><loc>https://e.example/1</loc></sitemap></sitemapindex>")});
         assert_eq!(
-            asked(Kind::Sitemap, &sitemap),
+            answer_of(Kind::Sitemap, &sitemap),
             json!({"id": "s", "out": {"urls": [], "children": ["https://e.example/1"]}})
         );
         let list = json!({"id": 3, "input_b64": b64("<opml><outline text='a' xmlUrl='https://e.example/f'/></opml>")});
         assert_eq!(
-            asked(Kind::Opml, &list),
+            answer_of(Kind::Opml, &list),
             json!({"id": 3, "out": {"feeds": [{"url": "https://e.example/f", "title": "a"}]}})
         );
     }
@@ -289,20 +288,20 @@ mod tests {
             "user_agent": "a", "url": "https://example.com/x",
         });
         assert_eq!(
-            asked(Kind::Robots, &robots),
+            answer_of(Kind::Robots, &robots),
             json!({"id": 1, "out": {"allowed": false, "sitemaps": ["https://example.com/s.xml"], "crawl_delay": 2.0}})
         );
         let url = json!({"id": 1, "input": "../b?utm_source=x", "base": "https://example.com/a/c"});
         assert_eq!(
-            asked(Kind::Url, &url),
+            answer_of(Kind::Url, &url),
             json!({"id": 1, "out": {"href": "https://example.com/b?utm_source=x", "normalized": "https://example.com/b"}})
         );
         let address =
             json!({"id": 1, "url": "http://home.example/", "resolve": {"home.example": ["10.0.0.1"]}});
-        assert_eq!(asked(Kind::Address, &address)["out"]["verdict"], "deny");
+        assert_eq!(answer_of(Kind::Address, &address)["out"]["verdict"], "deny");
         let address =
             json!({"id": 1, "url": "http://home.example/", "resolve": {"home.example": ["93.184.216.34"]}});
-        assert_eq!(asked(Kind::Address, &address)["out"]["verdict"], "allow");
+        assert_eq!(answer_of(Kind::Address, &address)["out"]["verdict"], "allow");
     }
 
     #[test]
@@ -335,7 +334,7 @@ mod tests {
                 json!({"id": 7, "url": "http://a.example", "resolve": {"a.example": ["nonsense"]}}),
             ),
         ] {
-            let answered = asked(kind, &line);
+            let answered = answer_of(kind, &line);
             assert_eq!((&answered["id"], &answered["out"]), (&json!(7), &Value::Null), "{line}");
             assert!(!answered["error"].as_str().unwrap().is_empty(), "{line}");
         }
@@ -354,7 +353,7 @@ mod tests {
             for kind in [Kind::Feed, Kind::Sitemap, Kind::Page, Kind::Opml, Kind::Pdf, Kind::Robots, Kind::Url, Kind::Address] {
                 prop_assert!(answer(kind, &line, &AllowPrivate::none()).is_object());
                 let case = json!({"id": 1, "input": input, "base": line, "url": input, "user_agent": line, "robots_txt": input, "input_b64": b64(&input)});
-                prop_assert_eq!(&asked(kind, &case)["id"], 1);
+                prop_assert_eq!(&answer_of(kind, &case)["id"], 1);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `tsuzuki inspect`: what we read from a document, as JSON, for anyone who wonders why a source misbehaves.
+//! `tsuzuki inspect`: prints a parsed document as JSON, to find out why a source misbehaves.
 
 mod answer;
 
@@ -20,10 +20,10 @@ use super::{Context, Error, Exit, Result};
 
 pub(crate) use self::answer::{Document, Kind, answer, of_address, of_document, of_robots, of_url};
 
-/// Bytes of a file, of standard input, or of one batch line that are read.
+/// The most bytes of a file, of standard input, or of one batch line.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Who asks; the command works without a config file.
+/// The user agent; the command works without a config file.
 const USER_AGENT: &str = concat!("tsuzuki/", env!("CARGO_PKG_VERSION"), " (inspect)");
 
 /// Shows what we read from a document.
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     pub batch: bool,
 }
 
-/// How an answer is laid out.
+/// The layout of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Indented, for people.
@@ -71,7 +71,7 @@ pub(super) async fn command(args: &Args, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-/// Runs the command; data goes to `out`. A reader that closes the pipe has seen enough, which is no error.
+/// Runs the command; data goes to `out`. A closed pipe is not an error.
 pub(crate) async fn run(args: &Args, clock: &Clock, layout: Layout, out: &mut dyn Write) -> Result<()> {
     let allow = AllowPrivate::parse(&args.allow_private).map_err(|error| Error::usage(error.phrase()))?;
     let shown = if args.batch {
@@ -178,7 +178,7 @@ async fn fetch_document(
     let response = fetcher.fetch(&Request::get(address.clone()).allow_private(allow)).await?;
     let (head, bytes) = match response {
         Response::Fetched(head, body) => (head, body.to_vec()),
-        // Not without being asked.
+        // Never sent for an unconditional request.
         Response::Unchanged(head) => (head, Vec::new()),
     };
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -191,7 +191,7 @@ async fn fetch_document(
     })
 }
 
-/// The document is not what it was said to be.
+/// The error for a document of another kind.
 fn refused(input: &str, why: &str) -> Error {
     Error::failed(phrase!("{input}: {why}", "{input}：{why}"))
 }
@@ -210,9 +210,9 @@ fn not_fetched(address: &Url, error: &fetch::Error) -> Error {
         error => error.hint(),
     };
     let address = address.as_str();
-    let said =
+    let error =
         Error::failed(phrase!("cannot fetch {address}: {error}", "{address} を取得できません：{error}"));
-    hint.into_iter().fold(said, Error::hint)
+    hint.into_iter().fold(error, Error::hint)
 }
 
 fn web_address(input: &str) -> Option<Url> {
@@ -244,7 +244,7 @@ fn names(entries: &[String]) -> Result<BTreeMap<String, Vec<IpAddr>>> {
     Ok(names)
 }
 
-/// Answers each line of `input` by one line, keeping no more than one in memory.
+/// Writes one line for each line of `input`, with only one in memory.
 pub(crate) fn batch(
     kind: Kind,
     input: &mut dyn BufRead,
@@ -268,7 +268,7 @@ pub(crate) fn batch(
         };
         serde_json::to_writer(&mut *out, &answered)?;
         out.write_all(b"\n")?;
-        // One question, one answer: a program on the other side may wait for it.
+        // Flush each line: a program may wait for it.
         out.flush()?;
     }
 }

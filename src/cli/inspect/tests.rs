@@ -1,4 +1,4 @@
-//! The command as its users meet it: batches, closed pipes, files.
+//! The command as used: batches, closed pipes, files.
 
 use clap::{Args as _, Command, FromArgMatches as _};
 

@@ -41,7 +41,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     save(&args.job(kind, name)?, context).await
 }
 
-/// Writes a job into the config file, or says why not; shows what it wrote.
+/// Writes a job into the config file, or returns why not; prints what it wrote.
 pub(super) async fn save(job: &NewJob, context: &Context) -> Result {
     let (kind, name) = (job.kind.as_str(), job.name.as_str());
     let added = job.add_to(&context.config_path()?, &context.env, &context.clock).await;

@@ -1,4 +1,4 @@
-//! `job cursor`: how far a job has read, and forgetting it.
+//! `job cursor`: shows and resets how far a job has read.
 
 use clap::Subcommand;
 
@@ -56,7 +56,7 @@ async fn show(name: Option<String>, context: &Context) -> Result {
     })
 }
 
-/// A name that has left the config but still has cursors is reset all the same.
+/// A name that has left the config but still has cursors is reset, too.
 async fn reset(name: String, yes: bool, context: &Context) -> Result {
     let config = context.config().await?;
     let db = context.db().await?;

@@ -1,4 +1,4 @@
-//! Changes of jobs in the config file, which keep comments and refuse what would not be valid.
+//! Edits of jobs in the config file, which keep comments and refuse invalid results.
 
 use super::super::{Context, Error, Result};
 use tsuzuki::app;

@@ -1,4 +1,4 @@
-//! `job`: list, add and change jobs in the config file; pause them; see and reset how far they have read.
+//! `job`: lists, adds and changes jobs in the config file; pauses them; shows and resets how far they have read.
 
 mod add;
 mod cursor;
@@ -116,7 +116,7 @@ struct Listed {
     job_name: JobName,
     kind: String,
     schedule: String,
-    /// The same in the words of people.
+    /// The same in words.
     #[serde(skip)]
     schedule_words: Phrase,
     enabled: bool,
@@ -170,19 +170,19 @@ async fn list(context: &Context) -> Result {
     })
 }
 
-/// Adds a job that is called as its kind, as `job add` does.
+/// Adds a job named after its kind, as `job add` does.
 pub(super) async fn add(kind: &str, own: Given, deliver: Option<&str>, context: &Context) -> Result {
     let deliver = deliver.map(str::to_owned).into_iter().collect();
     let (kind, name) = (kind.to_owned(), kind.to_owned());
     add::save(&NewJob { kind, name, own, deliver, ..NewJob::default() }, context).await
 }
 
-/// Looks once at what a job watches, as `job test` does.
+/// Tests a job, as `job test` does.
 pub(super) async fn test_by_name(name: &str, context: &Context) -> Result {
     context.unless_stopped(test::run(name, context)).await
 }
 
-/// The error for a name that no job has, with the nearest one that exists.
+/// The error for an unknown job, with the nearest name.
 fn no_such_job(name: &str, config: &tsuzuki::config::Config) -> Error {
     no_such("job", name, config.jobs.iter().map(|job| job.name.as_str()))
 }
@@ -198,8 +198,8 @@ async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context
         .await?;
     match until {
         Some(until) => {
-            let said = phrase!("paused {name} until {until}", "{name} を {until} まで一時停止しました");
-            context.out.note(said);
+            let done = phrase!("paused {name} until {until}", "{name} を {until} まで一時停止しました");
+            context.out.note(done);
         }
         None => context.out.note(phrase!(
             "paused {name} until `tsuzuki job resume {name}`",

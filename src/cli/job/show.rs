@@ -1,4 +1,4 @@
-//! `job show`: one job as it stands in the config, with what holds where it says nothing.
+//! `job show`: the config of one job, including defaults.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -9,16 +9,16 @@ use tsuzuki::app;
 use tsuzuki::config::TableKind;
 use tsuzuki::text::one_line;
 
-/// A job with the keys that every kind has, and its own as they are written.
+/// A job with its common keys, and the keys of its kind as written.
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]
     listed: Listed,
     timezone: String,
-    /// Not for kinds that refuse it.
+    /// `None` for kinds that refuse it.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_run: Option<Option<String>>,
-    /// Not for kinds that refuse it.
+    /// `None` for kinds that refuse it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hold_above: Option<u32>,
     allow_private: Vec<String>,
@@ -75,7 +75,7 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-/// A value for people: a list of tables takes a line for each.
+/// The lines of a value: a list of tables has one line each.
 fn lines_of(value: &Json) -> Vec<String> {
     match value {
         Json::Array(items) if items.iter().any(Json::is_object) => items.iter().map(plain).collect(),

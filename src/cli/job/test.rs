@@ -1,4 +1,4 @@
-//! `job test`: one look at what a job watches, and what a run would find there.
+//! `job test`: fetches once what a job watches, and shows what a run would find.
 
 use super::super::view::render;
 use super::super::{Context, Error, Exit, Result};
@@ -11,7 +11,7 @@ use tsuzuki::phrase;
 use tsuzuki::phrase::Speech;
 use tsuzuki::text::{one_line, shorten, width};
 
-/// The widest name of a thing that others are aligned by.
+/// The widest name for the alignment.
 const WIDEST: usize = 40;
 
 pub(super) async fn run(name: &str, context: &Context) -> Result {

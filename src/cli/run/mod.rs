@@ -1,4 +1,4 @@
-//! `run-due` and `run`: one shot of the same runner that the daemon uses.
+//! `run-due` and `run`: one pass of the runner that the daemon also uses.
 
 mod report;
 
@@ -136,7 +136,7 @@ fn delivery(no_deliver: bool) -> DeliveryMode {
     if no_deliver { DeliveryMode::NoDeliver } else { DeliveryMode::Queue }
 }
 
-/// Makes a pass, then says what came of it. A reader that has gone ends nothing.
+/// Makes a pass, then prints the results. A closed pipe does not stop it.
 async fn run_jobs(
     context: &Context,
     selection: Selection,
@@ -144,7 +144,7 @@ async fn run_jobs(
     report: &RunReporter<'_>,
     choose: impl FnOnce(&App) -> Result<Vec<Job>>,
 ) -> Result {
-    // How a job ended is our own line to write.
+    // This command prints how jobs ended, so do not log it.
     let usual = format!("info,{}=off", runner::ENDED);
     log::start(&context.global, &usual, context.out.colours_messages());
     let app = context.app(Open::Create).await?;
@@ -172,7 +172,7 @@ async fn run_jobs(
     Ok(sending::exit_code(&pass.sent, exit))
 }
 
-/// What would be done, without doing it.
+/// Prints what would be done.
 async fn plan(
     context: &Context,
     selection: Selection,

@@ -1,4 +1,4 @@
-//! How runs ended, in words: each job when it ends, all of them at the end, and one exit code.
+//! Reports how runs ended: a line for each job when it ends, a summary, and one exit code.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use tsuzuki::id::JobName;
 use tsuzuki::phrase;
 use tsuzuki::phrase::{Phrase, Speech, Value};
 
-/// Whether a job that another process holds is a reason to complain.
+/// Whether a job held by another process is an error.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
     IsFine,
@@ -38,7 +38,7 @@ impl<'a> RunLine<'a> {
     }
 }
 
-/// Tells how jobs end: each when it does, and all of them at the end.
+/// Reports each job when it ends, and all of them at the end.
 pub(super) struct RunReporter<'a> {
     context: &'a Context,
     speech: Speech,
@@ -55,7 +55,7 @@ impl<'a> RunReporter<'a> {
         let out = &self.context.out;
         let line = RunLine::new(job, finished);
         let is_news = match finished {
-            // What decides the exit code is said also with `-q`.
+            // Whatever decides the exit code is printed also with `-q`.
             Finished::Skipped(Skipped::Held(_)) => self.held == Held::IsAnError,
             Finished::Skipped(_) => !out.is_quiet() && self.held == Held::IsAnError,
             Finished::Ran(report) if report.is_held && self.held == Held::IsAnError => true,
@@ -86,7 +86,7 @@ impl<'a> RunReporter<'a> {
         }
     }
 
-    /// All of it as one exit code, and as data or in a sentence.
+    /// The exit code, and the summary as JSON or text.
     pub(super) fn conclude(&self, finished: &[(JobName, Finished)]) -> (Exit, Result<()>) {
         let out = &self.context.out;
         let written = if out.is_json() {
@@ -114,7 +114,7 @@ impl<'a> RunReporter<'a> {
     }
 }
 
-/// How several jobs ended, in one sentence; one job alone has said it all.
+/// A summary of several jobs; `None` for a single one.
 fn summary(finished: &[(JobName, Finished)]) -> Option<Phrase> {
     let count = |outcome: &str| {
         let outcomes = finished.iter().map(|(job, finished)| RunLine::new(job, finished).outcome);
@@ -151,7 +151,7 @@ fn summary(finished: &[(JobName, Finished)]) -> Option<Phrase> {
     Some(phrase!("{jobs} jobs: {counts}.", "ジョブ {jobs} 件：{counts}。"))
 }
 
-/// What the word of an outcome is called.
+/// The name of an outcome, by its word.
 fn phrase_of(word: &str) -> Phrase {
     match RunOutcome::ALL.iter().find(|outcome| outcome.word() == word) {
         Some(outcome) => outcome.phrase(),

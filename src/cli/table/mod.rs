@@ -20,7 +20,7 @@ pub(crate) struct Column {
     is_long: bool,
     is_whole: bool,
     is_secondary: bool,
-    /// How wide it gets where there is no terminal.
+    /// The greatest width without a terminal.
     most: usize,
 }
 
@@ -44,32 +44,33 @@ impl Column {
         Self { is_number: true, ..Self::left(name) }
     }
 
-    /// A column of moments; the first of a table names their zone, unless they are told by their distance from now.
+    /// A column of moments; the heading of the first names their zone, unless they are relative.
     pub(crate) fn moment(name: Phrase) -> Self {
         Self { is_moment: true, ..Self::left(name) }
     }
 
-    /// A column of texts that are cut where a terminal ends, and elsewhere only by [`Column::at_most`].
+    /// A column of texts that are truncated at the terminal's width, and without a terminal only by
+    /// [`Column::at_most`].
     pub(crate) fn long(name: Phrase) -> Self {
         Self { is_long: true, ..Self::left(name) }
     }
 
-    /// A column of texts that nobody can do without: where a terminal ends they go on in the next line.
+    /// A column of texts that are never truncated, but wrapped at the terminal's width.
     pub(crate) fn whole(name: Phrase) -> Self {
         Self { is_whole: true, ..Self::long(name) }
     }
 
-    /// The same, which is cut at this width in pipes and files, too.
+    /// Truncates the column at this width without a terminal, too.
     pub(crate) fn at_most(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// The same, which is left out where a terminal is too narrow for all columns.
+    /// Hides the column if a terminal is too narrow for all columns.
     pub(crate) fn secondary(self) -> Self {
         Self { is_secondary: true, ..self }
     }
 
-    /// The same with a word in brackets behind its name.
+    /// Adds a word in brackets after the name.
     pub(crate) fn labelled(self, label: &str) -> Self {
         Self { label: Some(label.to_owned()), ..self }
     }
@@ -82,7 +83,7 @@ pub(crate) struct Cell {
     tone: Tone,
 }
 
-/// How a cell catches the eye. Words and marks say the same without colour.
+/// The emphasis of a cell. Words and marks express the same without colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -128,7 +129,7 @@ pub(super) fn tone_of(state: State) -> Tone {
     }
 }
 
-/// Makes a row of whatever can be a cell.
+/// Makes a row of values that convert into cells.
 macro_rules! row {
     ($($cell:expr),* $(,)?) => { vec![$($crate::cli::table::Cell::from($cell)),*] };
 }

@@ -1,4 +1,4 @@
-//! A table as lines: as wide as the terminal, or one block per row where it is too narrow for columns.
+//! Renders a table as lines: as wide as the terminal, or one block per row if it is too narrow for columns.
 
 use anstyle::{AnsiColor, Color, Effects, Style};
 
@@ -8,24 +8,24 @@ use tsuzuki::phrase::{Speech, Value};
 use tsuzuki::text::{one_line, shorten, width};
 use tsuzuki::time::Timestamp;
 
-/// Columns of the terminal that a long text gets at least; a table that cannot give them becomes blocks.
+/// The least width of a long text; a table without that room becomes blocks.
 const NARROWEST: usize = 20;
-/// The same for a text that is shown whole.
+/// The same for a text that is wrapped.
 const NARROWEST_WHOLE: usize = 32;
 
-/// Blanks between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
 
-/// For whom a table is rendered.
+/// The target of a table.
 pub(in crate::cli) struct Reader<'a> {
     pub(in crate::cli) speech: &'a Speech,
     pub(in crate::cli) now: Timestamp,
-    /// Columns of the terminal; `None` for pipes and files, where moments are absolute and little is cut.
+    /// Columns of the terminal; `None` for pipes and files, where moments are absolute and little is truncated.
     pub(in crate::cli) width: Option<usize>,
     pub(in crate::cli) has_colour: bool,
 }
 
-/// A table as lines; nothing in them but our own colours commands a terminal.
+/// A table as lines, without control sequences except our own colours.
 pub(in crate::cli) fn render(columns: &[Column], rows: &[Vec<Cell>], reader: &Reader<'_>) -> Vec<String> {
     let headings = list_headings(columns, reader);
     let texts: Vec<Vec<String>> =
@@ -50,7 +50,7 @@ pub(in crate::cli) fn render(columns: &[Column], rows: &[Vec<Cell>], reader: &Re
     lines
 }
 
-/// One row as a line, or as several where a column is shown whole.
+/// One row as a line, or as several if a column is wrapped.
 fn render_row(
     columns: &[Column],
     texts: &[String],
@@ -84,7 +84,7 @@ fn list_headings(columns: &[Column], reader: &Reader<'_>) -> Vec<String> {
     columns.iter().enumerate().map(heading).collect()
 }
 
-/// The columns that are shown and how wide each is; `None` when even the important ones do not fit.
+/// The shown columns and their widths; `None` when even the important ones do not fit.
 fn fit(columns: &[Column], natural: &[usize], width: usize) -> Option<Vec<(usize, usize)>> {
     let mut shown: Vec<usize> = (0..columns.len()).collect();
     loop {
@@ -96,7 +96,7 @@ fn fit(columns: &[Column], natural: &[usize], width: usize) -> Option<Vec<(usize
     }
 }
 
-/// Gives short columns what they need and long ones a fair part of the rest.
+/// Gives short columns their natural width, and long ones an equal part of the rest.
 fn share(
     columns: &[Column],
     natural: &[usize],

@@ -1,13 +1,13 @@
-//! Lines that go on: between words, and inside of Japanese where its typesetters break it.
+//! Wraps lines: between words, and in Japanese by its typesetting rules.
 
 use tsuzuki::text::{shorten, width};
 
-/// What begins no line in Japanese: what closes, marks, and small letters.
+/// Characters that must not begin a line in Japanese: closing brackets, punctuation and small letters.
 const NEVER_FIRST: &str = "、。，．・：；！？）」』】］｝〉》ー…々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";
-/// What ends none.
+/// Characters that must not end one.
 const NEVER_LAST: &str = "（「『【［｛〈《";
 
-/// A line of prose in lines of at most `room` columns: what does not fit goes on behind its indentation and its label.
+/// Wraps a line of prose to at most `room` columns: continuation lines are indented to the text after the label.
 /// Commands, addresses and paths stay whole, because people copy them.
 pub(in crate::cli) fn wrap_line(line: &str, room: usize) -> Vec<String> {
     let text = line.trim_start();
@@ -17,7 +17,7 @@ pub(in crate::cli) fn wrap_line(line: &str, room: usize) -> Vec<String> {
     let indent = line.len() - text.len();
     let gap = ["  ", "\u{3000}"].into_iter().filter_map(|gap| text.find(gap)).min().unwrap_or(0);
     let behind = indent + text.len() - text[gap..].trim_start().len();
-    // A label that leaves too little room is text like the rest.
+    // A label that leaves too little room is treated as text.
     let (label, text) = line.split_at(if width(&line[..behind]) > room / 2 { indent } else { behind });
     let is_copied = |word: &str| word.contains("://") || (word.is_ascii() && word.contains('/'));
     let pieces = wrap_but(text, room - width(label), is_copied);
@@ -28,12 +28,12 @@ pub(in crate::cli) fn wrap_line(line: &str, room: usize) -> Vec<String> {
     lines.collect()
 }
 
-/// `text` in pieces of at most `room` columns, cut between words where there are any.
+/// Wraps `text` to at most `room` columns, between words if possible.
 pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
     wrap_but(text, room, |_| false)
 }
 
-/// The same; what `is_whole` says of a word that is longer is that it must not be cut.
+/// The same; words for which `is_whole` is true are not cut, even if they are longer.
 fn wrap_but(text: &str, room: usize, is_whole: impl Fn(&str) -> bool) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for word in text.split_inclusive([' ', '、', '。', '：']) {
@@ -44,7 +44,7 @@ fn wrap_but(text: &str, room: usize, is_whole: impl Fn(&str) -> bool) -> Vec<Str
         while width(rest.trim_end()) > room && !is_whole(rest) {
             let cut = shorten(rest, room);
             let end = find_break(rest, cut.trim_end_matches('…').len());
-            // A grapheme that is wider than the room has to go somewhere.
+            // A grapheme wider than the room gets a line of its own.
             if end == 0 {
                 break;
             }
@@ -57,7 +57,7 @@ fn wrap_but(text: &str, room: usize, is_whole: impl Fn(&str) -> bool) -> Vec<Str
     pieces.iter().map(|piece| piece.trim_end().to_owned()).filter(|piece| !piece.is_empty()).collect()
 }
 
-/// The last place at or before `end` where `text` may break; `end` itself if there is none.
+/// The last position up to `end` where `text` may break; `end` itself if there is none.
 fn find_break(text: &str, end: usize) -> usize {
     let may_break = |at: &usize| {
         let before = text[..*at].chars().next_back();

@@ -1,4 +1,4 @@
-//! Commits that are walked but not stored, for being old or unreadable.
+//! Commits that are walked but not stored, because they are old or unreadable.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::phrase;
 use crate::time::Timestamp;
 
 impl TargetCollector {
-    /// The end of a target that is up to date: commits that could not be read make it a failure, once.
+    /// The end of a target that is up to date: unreadable commits make it fail, once.
     pub(super) async fn check_left_out(&self) -> Result<(), Halt> {
         let claimed = self.claimed.clone();
         let unreadable = self.db.read(move |tx| {
@@ -32,7 +32,7 @@ impl TargetCollector {
         }
     }
 
-    /// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides again.
+    /// Resets the commits that were not stored: the whole history is walked again.
     pub(super) async fn reset_left_out(&self) -> Result<(), Halt> {
         while self.write(|tx, place| pages::reset_left_out(tx, place, WRITTEN_AT_ONCE)).await? > 0 {
             self.check_stop()?;
@@ -41,7 +41,7 @@ impl TargetCollector {
     }
 }
 
-/// Tells the story of the branch which of `commits` cannot be stored for want of a date.
+/// Records as events which of `commits` cannot be stored because their date is unreadable.
 pub(super) fn note(
     tx: &mut Tx<'_>,
     branch: &Subject,

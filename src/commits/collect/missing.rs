@@ -1,4 +1,4 @@
-//! A branch that the host does not have: whether it was deleted, or its project with it, or never was there.
+//! A branch that the host does not have: it was deleted, its project is gone, or it never existed.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::ledger::event;
 use crate::phrase;
 
 impl TargetCollector {
-    /// The branch is not there: find out whether the project, or everything in it, is gone too.
+    /// The branch is missing: checks whether the project is gone, too.
     pub(super) async fn without_branch(&self) -> Result<(), Halt> {
         let (path, branch) = (self.project.path.clone(), self.claimed.branch_name.clone());
         let state = self.find_state().await?;
@@ -47,7 +47,7 @@ impl TargetCollector {
                         Ok(news)
                     })
                     .await?;
-                // Told once: a branch that stays away is nothing to do about every hour.
+                // Reported once: nobody has to act again about a branch that stays missing.
                 if !news {
                     Ok(())
                 } else {

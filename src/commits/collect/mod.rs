@@ -1,4 +1,4 @@
-//! One branch, from its head back to what is known: page by page, each stored with its position.
+//! Collects one branch, from its head back to known commits, page by page, each stored with its position.
 
 mod left_out;
 mod missing;
@@ -28,40 +28,38 @@ use crate::phrase::Phrase;
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
-/// Walks for one target in one run: finishing an old one, the new range, the whole history, and one to spare.
+/// The most walks for one target in one run: an unfinished one, the new range, the whole history, and some reserve.
 const MOST_WALKS: usize = 5;
 
-/// A target under a lease, and what is needed to collect it.
+/// A target under a lease, with everything needed to collect it.
 pub struct TargetCollector {
     pub client: Arc<dyn Host>,
     pub db: Db,
     pub clock: Clock,
     pub claimed: Claimed,
     pub project: Project,
-    /// What is older is not stored.
+    /// Older commits are not stored.
     pub since: Option<Timestamp>,
-    /// The job whose target it is.
     pub job: JobName,
-    /// Cancelled when the work is to stop or the lease is lost.
+    /// Cancelled when the process stops or the lease is lost.
     pub stop: CancellationToken,
-    /// Is told of every page.
+    /// Called for every page.
     pub on_page: Box<dyn Fn(BranchProgress) + Send + Sync>,
 }
 
-/// Why a target did not end well; all but the first give it back as it is.
+/// Why a target did not succeed; all but the first release it unchanged.
 #[derive(Debug)]
 pub enum Halt {
-    /// The target itself failed, for this reason.
+    /// The target itself failed.
     Failed(Phrase),
-    /// We were told to stop.
+    /// The process was asked to stop.
     Stopped,
-    /// Another worker has it, or the run was cancelled.
+    /// The lease is lost to another worker, or the run was cancelled.
     Lost,
-    /// The token is no good: nothing else can be collected either.
+    /// The token is refused: nothing else can be collected either.
     Credentials(Phrase),
     /// The host asks for a longer wait.
     Later(Timestamp, Phrase),
-    /// The database refused.
     Db(db::Error),
 }
 
@@ -75,21 +73,21 @@ impl From<db::Error> for Halt {
 enum Walked {
     /// Everything up to its head is stored.
     Complete,
-    /// The list cannot be had or has holes; only the whole history helps.
+    /// The list is unavailable or has gaps; the whole history is needed.
     NeedsWhole(Phrase),
 }
 
-/// What storing a page did.
+/// The result of storing a page.
 enum StoredPage {
     Page,
-    /// Every page is stored; what the branch no longer contains is to be found and marked.
+    /// Every page is stored; unreachable commits have to be found and marked.
     Pages,
     Complete,
     Holes(i64),
 }
 
 impl TargetCollector {
-    /// Brings the branch up to date.
+    /// Collects the branch up to its head.
     pub async fn collect(&self) -> Result<(), Halt> {
         let branch = &self.claimed.branch_name;
         let head = match self.client.fetch_head(self.project.remote_id, branch, &self.stop).await {
@@ -132,12 +130,12 @@ impl TargetCollector {
         Ok(self.db.read(move |tx| branches::find_state(tx, project_id, &branch)).await?)
     }
 
-    /// Pins a new walk before its first page is asked for.
+    /// Stores a new walk before its first page is requested.
     async fn begin(&self, walk: Walk) -> Result<Walk, Halt> {
         self.write(move |tx, place| {
             let mut walk = walk.clone();
             if walk.base.is_none() {
-                // Where nothing is stored, nothing can have become unreachable.
+                // Without stored commits, none can have become unreachable.
                 walk.met_base = !pages::has_commits(tx, place)?;
             }
             pages::put_walk(tx, place, &walk)?;
@@ -181,7 +179,7 @@ impl TargetCollector {
             let total = page.total;
             let storing = self.store(page.commits, &after, page.next.is_none(), state);
             let (stored, fetched) = match page.next {
-                // The next page is on its way while this one is stored.
+                // Fetch the next page while this one is stored.
                 Some(next) => {
                     let (stored, fetched) = tokio::join!(storing, self.fetch(&walk, next));
                     (stored?, Some(fetched))
@@ -215,9 +213,9 @@ impl TargetCollector {
         self.client.fetch_commits(self.project.remote_id, range, page, &self.stop).await
     }
 
-    /// Stores a page and its position, or with the last page that the branch is complete.
+    /// Stores a page and its position; with the last page, marks the branch as complete.
     ///
-    /// READ COMMITTED is enough: the first statement locks the target's row until COMMIT, and nobody writes this
+    /// READ COMMITTED is enough: the first statement locks the target's row until COMMIT, and no process writes this
     /// branch without it.
     async fn store(
         &self,
@@ -260,8 +258,8 @@ impl TargetCollector {
         Ok(stored)
     }
 
-    /// Nothing between the old head and the new one: either the branch went back to a commit we have, or the host has
-    /// forgotten the old head.
+    /// No commits between the old head and the new one: either the branch was rewound to a stored commit, or the host
+    /// no longer knows the old head.
     async fn after_empty_range(&self, walk: &Walk, state: &BranchState) -> Result<Walked, Halt> {
         let after = Walk { page: 0, ..walk.clone() };
         let is_known = self
@@ -284,7 +282,7 @@ impl TargetCollector {
         }
     }
 
-    /// Every page is stored, but the branch did not simply move on.
+    /// Every page is stored, but the branch was not simply advanced.
     async fn after_pages(&self, walk: &Walk, state: &BranchState) -> Result<Walked, Halt> {
         let lost = self.sweep(walk, state).await?;
         if lost > 0 {
@@ -333,7 +331,7 @@ impl TargetCollector {
         events::branch(&self.project.path, &self.claimed.branch_name)
     }
 
-    /// Writes only while the target is ours.
+    /// Writes only if the target is still ours.
     async fn write<T, F>(&self, work: F) -> Result<T, Halt>
     where
         T: Send + 'static,

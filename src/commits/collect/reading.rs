@@ -1,23 +1,23 @@
-//! How far a branch is read: for people who wait.
+//! The progress of reading a branch, for display.
 
 use std::time::Duration;
 
-/// How far a branch is read in this run.
+/// The progress of a branch in this run.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct BranchProgress {
     /// Pages stored.
     pub pages: u64,
-    /// Commits on them, new or known.
+    /// Commits on these pages, new or known.
     pub commits: u64,
     /// Commits a second.
     pub rate: f64,
-    /// Seconds that are left, where the host says how many commits there are.
+    /// Remaining seconds, if the host reports the number of commits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_secs: Option<u64>,
 }
 
 impl BranchProgress {
-    /// How far a walk is after so many pages and commits of `total` in `elapsed`.
+    /// The progress after so many pages and commits of `total` in `elapsed`.
     pub(super) fn at(pages: u64, commits: u64, total: Option<u64>, elapsed: Duration) -> Self {
         let rate = commits as f64 / elapsed.as_secs_f64().max(0.001);
         let left = |total: u64| (total.saturating_sub(commits) as f64 / rate.max(0.001)).ceil() as u64;

@@ -1,4 +1,5 @@
-//! After a rewind or a force push: finds what the branch no longer contains and marks it, in steps that let others write.
+//! After a rewind or a force push: finds commits that the branch no longer contains and marks them, in steps that let
+//! other processes write.
 
 use serde_json::json;
 
@@ -13,16 +14,16 @@ use crate::db::{self, Tx};
 use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 
-/// Rows read at once; a reader keeps nobody waiting, but shutting down waits for it.
+/// Rows read at once; a reader blocks no writer, but shutting down waits for it.
 const READ_AT_ONCE: usize = 20_000;
-/// Rows written in one transaction: few, so that other writers get in between.
+/// Rows written in one transaction: few, so that other writers can go in between.
 pub(super) const WRITTEN_AT_ONCE: usize = 1_000;
 
 impl TargetCollector {
-    /// Marks the stored commits that are not reachable from the head of `walk`, and then says that the walk is over;
-    /// answers how many were marked.
+    /// Marks the stored commits that are not reachable from the head of `walk`, then ends the walk; returns how many
+    /// were marked.
     ///
-    /// Nothing of it is remembered but the marks: whoever continues after a crash finds those that are left.
+    /// Only the marks are stored: after a crash the next run finds the remaining ones.
     pub(super) async fn sweep(&self, walk: &Walk, state: &BranchState) -> Result<i64, Halt> {
         let (reached, now) = (self.find_reached(&walk.head).await?, self.clock.now());
         self.db.write(unreachable::prepare_marking).await?;
@@ -66,7 +67,7 @@ impl TargetCollector {
             }
         }
         let head = head.to_owned();
-        // Work that grows with the history: not on a thread that others wait for.
+        // The work grows with the history, so it must not block an async thread.
         let reached = tokio::task::spawn_blocking(move || graph.reached_from(&head)).await;
         reached.map_err(|error| Halt::Db(db::Error::Statement(error.to_string())))
     }
@@ -76,8 +77,7 @@ impl TargetCollector {
     }
 }
 
-/// Everything up to the head of the walk is stored, and what the branch no longer contains is marked; answers how many
-/// commits that were.
+/// Ends a walk whose commits are all stored and whose unreachable commits are marked; returns how many those were.
 pub(super) fn finish(
     tx: &mut Tx<'_>,
     place: BranchRef<'_>,

@@ -1,4 +1,4 @@
-//! Asking a Git host, with manners: what to wait for, what to give up, and when to come back.
+//! Requests to a Git host: waiting, retrying and giving up.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,82 +13,80 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
-/// A wait that is longer is left to the next run.
+/// A longer wait is left to the next run.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
-/// How often a request is repeated that failed without saying when to come back.
+/// How often a request is tried that failed without a `Retry-After`.
 const ATTEMPTS: u32 = 5;
-/// The same for one that met a server error: a server that is started again answers after a minute or two.
+/// The same after a server error: a restarting server responds after a minute or two.
 const SERVER_ERROR_ATTEMPTS: u32 = 8;
-/// The same for one that may only be too much to ask for.
+/// The same for a request that may only be too costly.
 const FEW_ATTEMPTS: u32 = 3;
 /// How long a host that cannot be reached is tried.
 const UNREACHED_PATIENCE: Duration = Duration::from_secs(30);
-/// How often a request is repeated that was told to come back.
-const ASKED_ATTEMPTS: u32 = 60;
-/// What a host counts requests over that refuses one as too many and does not say until when.
+/// How often a request is tried that the host asked to retry later.
+const POSTPONED_ATTEMPTS: u32 = 60;
+/// The assumed window of a rate limit if the host does not say when it ends.
 const RATE_WINDOW: Duration = Duration::from_secs(60);
-/// Waiting longer than this is told.
+/// Longer waits are logged at `info`.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
-/// Who asks one host for one job, and what it has heard from it.
-pub(super) struct Asker {
+/// The requests of one job to one host, with the state of the host.
+pub(super) struct Requester {
     host: &'static str,
     fetcher: Fetcher,
     clock: Clock,
     limit: RateLimit,
-    /// The host said that nothing is left until then.
+    /// The host reported that no request is left until then.
     pause_until: Mutex<Option<Timestamp>>,
-    /// The longest wait that was left to the next run, and why.
+    /// The longest wait that was left to the next run, with the reason.
     left: Mutex<Option<(Timestamp, Phrase)>>,
-    /// Why the last request that got no answer but server errors, or none at all, was given up; `None` as soon as something
-    /// is answered.
+    /// Why the last request without an answer, or with server errors only, was given up; `None` as soon as there is an
+    /// answer.
     silence: Mutex<Option<Phrase>>,
 }
 
-/// How long to go on asking.
+/// How long to retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// As long as it takes.
     Usual,
-    /// Less: there is something cheaper to ask for. A request without an answer is not repeated at all.
+    /// Shorter, because there is a cheaper request. A request without an answer is not retried at all.
     Little,
 }
 
-/// An answer, and how long the host took for it, without what it made us wait before.
+/// An answer, and how long the host took for it, without waits before it.
 pub(super) struct TimedAnswer {
     pub(super) answer: ApiAnswer,
     pub(super) took: Duration,
 }
 
-/// The headers in which a host tells how many requests are left, and when (seconds since 1970) they are renewed.
+/// The headers with the number of remaining requests, and the moment (seconds since 1970) at which it is reset.
 pub(super) struct RateLimit {
-    /// How many are left.
     pub(super) remaining: HeaderName,
-    /// When it starts again.
     pub(super) reset: HeaderName,
 }
 
-impl Asker {
-    /// Somebody who asks `host`, as it calls itself.
+impl Requester {
+    /// `host` is the name of the host in messages.
     pub(super) fn new(host: &'static str, fetcher: Fetcher, clock: Clock, limit: RateLimit) -> Self {
         let (pause_until, left, silence) = (Mutex::new(None), Mutex::new(None), Mutex::new(None));
         Self { host, fetcher, clock, limit, pause_until, left, silence }
     }
 
-    /// Until when the host is to be left alone, if that is too long for this run, and why.
+    /// Until when the host asked us to wait, if that is too long for this run, with the reason.
     pub(super) fn find_pause(&self) -> Option<(Timestamp, Phrase)> {
         lock(&self.left).clone()
     }
 
-    /// Why there is no answer, if the host has given none to the last request that was given up, nor to any since.
+    /// Why the host does not respond, if it has not answered the last request that was given up, nor any since.
     pub(super) fn find_silence(&self) -> Option<Error> {
         lock(&self.silence).clone().map(Error::Failed)
     }
 
-    /// Asks until there is an answer that settles the matter, or too many failures; `refusal` says what an answer means
-    /// that is neither good nor passing.
+    /// Sends a request until there is a final answer, or too many failures; `refusal` interprets answers that are
+    /// neither successful nor temporary.
     ///
-    /// While the host is silent every request has one try: what waits in line would otherwise wait as long as the first.
+    /// While the host does not respond, every request has one try: the next ones would otherwise wait as long as the
+    /// first.
     pub(super) async fn get(
         &self,
         patience: Patience,
@@ -99,7 +97,7 @@ impl Asker {
         let host = self.host;
         let attempts = if patience == Patience::Usual { ATTEMPTS } else { FEW_ATTEMPTS };
         let mut failures = 0;
-        let mut asked = 0;
+        let mut postponed = 0;
         let began = self.clock.now();
         let silence = lock(&self.silence).clone();
         let mut last = None;
@@ -118,7 +116,7 @@ impl Asker {
             if outcome.as_ref().is_ok_and(|answer| answer.head.status < 500) {
                 *lock(&self.silence) = None;
             }
-            // What a host asks for is granted patiently; an address that does not answer is not asked for ever.
+            // Wait for as long as the host asks, but do not retry an address that does not respond for ever.
             let (retry_at, why, is_server_error) = match outcome {
                 Ok(answer) if answer.head.is_success() => {
                     self.note_pause(&answer.head.headers, now);
@@ -144,7 +142,7 @@ impl Asker {
                 },
                 Err(error) if error.is_retryable() && error.status().is_none() => {
                     let pause = error.retry_after();
-                    // The fetcher's own pause of this host was no attempt.
+                    // The HTTP client's own pause of this host was not an attempt.
                     if pause.is_none() {
                         failures += 1;
                         last = Some(error.phrase());
@@ -164,7 +162,7 @@ impl Asker {
                             0 => why,
                             tries => after_tries(&why, tries),
                         };
-                        // A page with line counts may only be too much to ask for.
+                        // A page with line counts may only be too costly.
                         if patience == Patience::Usual {
                             *lock(&self.silence) = Some(why.clone());
                         }
@@ -185,7 +183,7 @@ impl Asker {
                 }
             };
             if retry_at.is_some() {
-                asked += 1;
+                postponed += 1;
             } else {
                 failures += 1;
             }
@@ -198,9 +196,9 @@ impl Asker {
                 Patience::Usual if is_server_error => failures >= SERVER_ERROR_ATTEMPTS,
                 _ => failures >= attempts,
             };
-            if is_over || asked >= ASKED_ATTEMPTS {
-                // The same words every time: what fails as before is told once.
-                let why = if is_server_error { why } else { after_tries(&why, failures + asked) };
+            if is_over || postponed >= POSTPONED_ATTEMPTS {
+                // The same text every time: a repeated failure is reported once.
+                let why = if is_server_error { why } else { after_tries(&why, failures + postponed) };
                 if is_server_error && patience == Patience::Usual {
                     *lock(&self.silence) = Some(why.clone());
                 }
@@ -215,15 +213,15 @@ impl Asker {
         }
     }
 
-    /// Remembers that the host has nothing left for us, so that we are not refused first.
+    /// Records that no request is left, so that we wait before we are refused.
     fn note_pause(&self, headers: &HeaderMap, now: Timestamp) {
         let spent = number(headers, &self.limit.remaining) == Some(0);
         let until = self.reset_at(headers).filter(|until| spent && *until > now);
         *lock(&self.pause_until) = until;
     }
 
-    /// When a host that has refused a request as too many takes it again. GitLab's limits of single endpoints come without a
-    /// moment, or beside that of another limit.
+    /// When a rate-limited host accepts requests again. GitLab's limits of single endpoints come without a moment, or
+    /// with that of another limit.
     fn renewed_at(&self, headers: &HeaderMap, now: Timestamp) -> Timestamp {
         self.reset_at(headers).filter(|until| *until > now).unwrap_or_else(|| now.plus(RATE_WINDOW))
     }

@@ -1,4 +1,4 @@
-//! Git hosts: what can be asked of one, whatever its API. Another host is a file or folder here and a line in `hosts!`.
+//! Git hosts, independent of their API. Another host is a file or folder here and a line in `hosts!`.
 
 mod ask;
 pub(super) mod gitlab;
@@ -31,19 +31,18 @@ macro_rules! hosts {
 pub use gitlab::fuzz_answers;
 pub(super) use hosts;
 
-/// A Git host, as one job may use it.
+/// A Git host, as used by one job.
 #[async_trait]
 pub trait Host: Send + Sync {
-    /// What it calls itself.
+    /// Its name.
     fn name(&self) -> &'static str;
 
-    /// What a person does about a repository that may not be read.
+    /// The hint for a repository that may not be read.
     fn access_hint(&self) -> Phrase;
 
-    /// Why there is no answer, if it has given none to the last request that was given up, nor to any since.
+    /// Why it does not respond, if it has not answered the last request that was given up, nor any since.
     fn find_silence(&self) -> Option<Error>;
 
-    /// The project of that path or number.
     async fn fetch_project(&self, name: &str, stop: &CancellationToken) -> Result<RemoteProject, Error>;
 
     /// Every project of a group and its subgroups, or of everything that the token's user is a member of.
@@ -56,7 +55,7 @@ pub trait Host: Send + Sync {
     /// The names of all branches of a project.
     async fn fetch_branches(&self, remote_id: i64, stop: &CancellationToken) -> Result<Vec<String>, Error>;
 
-    /// Until when the host asks to be left alone for longer than a run waits, and what it says.
+    /// Until when the host asked us to wait, if that is longer than a run waits, with the reason.
     fn find_pause(&self) -> Option<(Timestamp, Phrase)>;
 
     /// The commit that a branch points to.
@@ -67,7 +66,7 @@ pub trait Host: Send + Sync {
         stop: &CancellationToken,
     ) -> Result<String, Error>;
 
-    /// The lines that one commit adds and deletes, if the host says; for pages that came without.
+    /// The line counts of one commit, if the host has them; for pages without line counts.
     async fn fetch_lines(
         &self,
         remote_id: i64,
@@ -75,7 +74,7 @@ pub trait Host: Send + Sync {
         stop: &CancellationToken,
     ) -> Result<Option<(i64, i64)>, Error>;
 
-    /// A page of a range of commits, the first of which is 1.
+    /// A page of a range of commits; the first is 1.
     async fn fetch_commits(
         &self,
         remote_id: i64,
@@ -85,18 +84,17 @@ pub trait Host: Send + Sync {
     ) -> Result<CommitPage, Error>;
 }
 
-/// Which projects are to be listed.
+/// Which projects to list.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing<'a> {
     /// Those of this group; `None` for those that the token's user is a member of.
     pub group: Option<&'a str>,
-    /// Also those that are archived.
     pub archived: bool,
     /// Also those of others that are shared with the group.
     pub shared: bool,
 }
 
-/// How a token is shown to a host.
+/// How a token is sent to a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenKind {
@@ -111,7 +109,7 @@ pub enum TokenKind {
     Deploy,
 }
 
-/// What is reachable from `head` and not from `base`.
+/// The commits reachable from `head` and not from `base`.
 #[derive(Clone, Copy, Debug)]
 pub struct Range<'a> {
     /// `None` for the whole history.
@@ -121,9 +119,9 @@ pub struct Range<'a> {
 
 /// A kind of host.
 pub struct HostKind {
-    /// What it calls itself.
+    /// Its name.
     pub name: &'static str,
-    /// What the paths of its API begin with; its own address does not end so.
+    /// The prefix of its API's paths; its own address must not end with it.
     pub api: &'static str,
     /// The option of `job add` that names its address.
     pub address: Flag,
@@ -131,72 +129,53 @@ pub struct HostKind {
     pub token_variable: &'static str,
     /// Where its token comes from.
     pub token: SecretHint,
-    /// Makes a client; nothing is asked yet.
+    /// Makes a client, without a request.
     pub connect: fn(HostAccess) -> Arc<dyn Host>,
 }
 
-/// What a client is made of.
+/// The settings of a client.
 pub struct HostAccess {
     pub fetcher: Fetcher,
     pub clock: Clock,
     /// The address of the host.
     pub base: Url,
     pub token: Option<SecretString>,
-    /// How the token is shown.
     pub token_kind: TokenKind,
     /// Private addresses that may be reached.
     pub allow_private: AllowPrivate,
-    /// Requests at the same time.
+    /// Concurrent requests.
     pub at_once: usize,
     /// How addresses of authors are stored.
     pub emails: Emails,
 }
 
-/// Why a host did not give what was asked for; each variant is what the caller does next.
+/// Why a request failed; each variant is what the caller does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The token is wrong, expired or too weak: nothing more can be had with it.
+    /// The token is wrong, expired or too weak: no other request can succeed with it.
     Credentials(Phrase),
-    /// This one thing is not for us.
-    Forbidden {
-        /// What the host calls itself.
-        host: &'static str,
-        /// What it says.
-        why: String,
-    },
-    /// It is not there.
-    Missing {
-        /// What the host calls itself.
-        host: &'static str,
-        /// What it says.
-        why: String,
-    },
+    /// Access to this one resource is denied.
+    Forbidden { host: &'static str, why: String },
+    /// It does not exist.
+    Missing { host: &'static str, why: String },
     /// The request itself is refused.
     Refused {
-        /// What the host calls itself.
         host: &'static str,
         /// The HTTP status.
         status: u16,
-        /// What it says.
         why: String,
     },
-    /// Come back then; nothing is wrong.
-    Later {
-        /// What the host calls itself.
-        host: &'static str,
-        until: Timestamp,
-        why: Phrase,
-    },
-    /// Only another config ends it.
+    /// The host asked us to wait.
+    Later { host: &'static str, until: Timestamp, why: Phrase },
+    /// It fails until the config changes.
     Config(Phrase),
-    /// It keeps failing.
+    /// All retries failed.
     Failed(Phrase),
-    /// We were told to stop.
+    /// The process was asked to stop.
     Stopped,
 }
 
 impl Error {
-    /// Why, for people.
     pub fn phrase(&self) -> Phrase {
         match self {
             Error::Credentials(why) | Error::Config(why) | Error::Failed(why) => why.clone(),

@@ -1,4 +1,4 @@
-//! The charts and the table of the page, made of one series.
+//! The charts and the table of the page, from one series.
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -10,7 +10,7 @@ use crate::engine::table::Cell;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// People with a colour of their own; the others are one series together.
+/// The most people with a separate colour; the others are one series together.
 const MAX_DRAWN: usize = 7;
 /// More months than that are shown as years.
 const MAX_MONTHS: usize = 24;
@@ -38,7 +38,7 @@ impl Measure {
     }
 }
 
-/// Everything that is drawn.
+/// The data of the charts.
 pub(super) struct Figures {
     pub(super) series: Series,
     pub(super) year: Option<i16>,
@@ -69,14 +69,14 @@ impl Figures {
         if has_many { year().to_owned() } else { month.to_owned() }
     }
 
-    /// The place of each month among the periods.
+    /// The index of the period of each month.
     fn places(&self) -> Vec<usize> {
         let periods = self.periods();
         let place = |month: &String| periods.binary_search(&self.period_of(month)).unwrap_or(0);
         self.series.months.iter().map(place).collect()
     }
 
-    /// Everybody with a value for each period, those who did most first.
+    /// All people with a value for each period, the most active first.
     fn ranked(&self) -> Vec<(&PersonSeries, Vec<i64>)> {
         let (places, count) = (self.places(), self.periods().len());
         let values = |person: &PersonSeries| {
@@ -142,7 +142,7 @@ impl Figures {
     fn calendar(&self) -> Chart {
         let mut days = self.series.days();
         let bounds = |year| Some((Date::new(year, 1, 1).ok()?, Date::new(year, 12, 31).ok()?));
-        // Of all years the last is drawn.
+        // With all years, the last one is drawn.
         let newest = || days.last().map(|(last, _)| (last.saturating_sub(1.year()), *last));
         let (first, last) = self.year.and_then(bounds).or_else(newest).unwrap_or((Date::ZERO, Date::ZERO));
         days.retain(|(day, _)| *day >= first);
@@ -168,7 +168,7 @@ impl Figures {
         }
     }
 
-    /// Name, periods and total, those who did most first, and the sum of all.
+    /// Name, periods and total, the most active first, and the sum of all.
     pub(super) fn sheet(&self) -> Sheet {
         let what = self.measure.phrase();
         let mut columns = vec![phrase!("name", "名前")];

@@ -1,4 +1,4 @@
-//! The page of commits: who wrote how much when, and the runs that collected it.
+//! The page of commits: statistics per person and month, and the runs that collected them.
 
 mod figures;
 mod runs;
@@ -14,10 +14,9 @@ use crate::engine::page::{Block, Choice, FilterInput, Page, PageFilter, PageQuer
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// People that can be chosen one by one.
+/// The most people that can be selected.
 const MAX_CHOICES: usize = 40;
 
-/// The page.
 pub(super) static PAGE: Page =
     Page { slug: "commits", title: || phrase!("Commits", "コミット"), load, sheet: Some(load_sheet) };
 
@@ -57,15 +56,14 @@ fn load_sheet(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result
     Ok(Selected::find(finder, tx, query)?.figures().sheet())
 }
 
-/// What is chosen, and everything that it is chosen from.
+/// The selected filters and the data they apply to.
 struct Selected {
     projects: Vec<(i64, String)>,
     branches: Vec<String>,
     project_id: Option<i64>,
     branch_name: Option<String>,
-    /// The year with everybody, with the lines of merges or without.
+    /// The counts of the year for all people, with or without the lines of merges.
     counts: PageCounts,
-    /// Whether there are counts already.
     is_counted: bool,
     people: Vec<String>,
     measure: Measure,
@@ -162,7 +160,7 @@ impl Selected {
         ]
     }
 
-    /// Those who did most, and those who are chosen.
+    /// The most active people, and the selected ones.
     fn people_choices(&self) -> Vec<Choice> {
         let mut people: Vec<(i64, &str)> = self
             .counts
@@ -183,7 +181,7 @@ impl Selected {
         names.into_iter().map(Choice::named).collect()
     }
 
-    /// What has to be known to read the numbers right.
+    /// Notes that explain the numbers.
     fn notes(&self) -> Vec<Phrase> {
         let series = &self.counts.series;
         let zone = series.timezone.as_str();

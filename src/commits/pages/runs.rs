@@ -1,4 +1,4 @@
-//! The runs on the page: how far the last one is, branch by branch, what can be done about it, and those before.
+//! The runs on the page: the last one branch by branch with its actions, and earlier ones.
 
 use crate::commits::run::{self, RunRow, RunState, RunStatus, Summary, TargetRow, TargetStatus};
 use crate::commits::store::projects;
@@ -11,12 +11,12 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Branches of the last run, and runs, that are shown at once.
+/// How many branches of the last run, and how many runs, are shown at once.
 const SHOWN: usize = 50;
-/// The name of the position in the address: a moment and a run.
+/// The query parameter of the position: a moment and a run.
 const BEFORE: &str = "runs_before";
 
-/// What the page shows of runs; nothing if there was none.
+/// The blocks about runs; none if there was no run.
 pub(super) fn find(tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<Vec<Block>> {
     let before = query.find(BEFORE).and_then(parse_position);
     let mut rows = run::list_runs_before(tx, before, SHOWN + 1)?;

@@ -1,4 +1,4 @@
-//! Earlier runs taken up again, and how a run is opened: by a command, by a job or from a page.
+//! Resumes or retries earlier runs, and opens new ones: by a command, by a job or from a page.
 
 use serde_json::json;
 
@@ -15,9 +15,9 @@ use crate::ledger::lease::Holder;
 use crate::phrase;
 
 impl Bulk {
-    /// Takes up an earlier run: goes on with it, or opens a new one for its pending or failed targets.
+    /// Continues an earlier run, or opens a new one for its pending or failed targets.
     ///
-    /// `None` in the answer: there is no such run, or nothing left to do in it.
+    /// `None`: there is no such run, or nothing left to do in it.
     pub async fn again(
         &self,
         run_id: Option<RunId>,
@@ -54,14 +54,14 @@ impl Bulk {
         }
     }
 
-    /// Frees the run that is running of processes that are gone; answers it with its live worker of another process.
+    /// Releases the targets of dead processes in the running run; returns it with its live worker in another process.
     pub(super) async fn free_running(&self) -> db::Result<Option<Running>> {
         let me = self.owner.clone();
         self.env.db.write(move |tx| find_running_worked(tx, Some(&me))).await
     }
 }
 
-/// The run that is running, freed of processes that are gone, with a live worker other than `me`.
+/// The running run without dead processes, with a live worker other than `me`.
 pub(in crate::commits) fn find_running_worked(
     tx: &mut Tx<'_>,
     me: Option<&Owner>,

@@ -1,4 +1,4 @@
-//! Who collects what in a run, and what has to be given up because nobody can.
+//! Assigns the targets of a run to jobs, and gives up those that no job can collect.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -17,21 +17,21 @@ use crate::phrase;
 use crate::phrase::Phrase;
 
 impl Bulk {
-    /// The jobs that have something to do in a run. Only whoever `leads` it hands targets of jobs that have left the
-    /// config to others, and gives up what nobody can collect: it would be in the way of every run to come.
+    /// The jobs with targets in a run. Only the process that `leads` it reassigns targets of jobs that have left the
+    /// config, and gives up those that no job can collect, which would block every later run.
     pub(super) async fn assign(
         &self,
         run_id: RunId,
         leads: bool,
     ) -> db::Result<(BTreeSet<JobName>, Vec<Phrase>)> {
         let jobs_on_host = list_host_jobs(&self.env.jobs);
-        let asked: Vec<JobName> = self.sources.iter().map(|source| source.job.clone()).collect();
+        let started: Vec<JobName> = self.sources.iter().map(|source| source.job.clone()).collect();
         let label = self.sources.first().map(|source| source.job.clone());
         let shared = self.env.db.write(move |tx| {
             let (mut jobs, mut given_up) = (BTreeSet::new(), Vec::new());
-            let asked: Vec<&JobName> = asked.iter().collect();
+            let started: Vec<&JobName> = started.iter().collect();
             for (host, job) in store::list_pending_jobs(tx, &run_id)? {
-                match decide::find_collector(&jobs_on_host, &asked, &host, job.as_deref()) {
+                match decide::find_collector(&jobs_on_host, &started, &host, job.as_deref()) {
                     Ok(fallback_job) => {
                         if leads && job.as_deref() != Some(fallback_job.as_str()) {
                             store::reassign(tx, &run_id, &host, job.as_deref(), fallback_job.as_str())?;
@@ -49,7 +49,7 @@ impl Bulk {
         shared.await
     }
 
-    /// Waits while others work on targets of ours; `true` as soon as one is free, because its worker was lost.
+    /// Waits while other processes work on our targets; `true` as soon as one is free, because its worker was lost.
     pub(super) async fn wait_for_others(
         &self,
         run_id: RunId,
@@ -87,9 +87,9 @@ impl Bulk {
         }
     }
 
-    /// Gives up what is pending for jobs whose token is refused, if it is in the way of another of our jobs.
+    /// Gives up the pending targets of jobs whose token is refused, if they block another of our jobs.
     ///
-    /// A job alone leaves it pending: with a good token the run goes on.
+    /// A single job leaves them pending: with a valid token the run continues.
     pub(super) async fn step_over_refused(&self, run_id: RunId, findings: &mut Findings) -> db::Result<()> {
         if self.sources.iter().all(|source| findings.refused.contains_key(&source.job)) {
             return Ok(());
@@ -111,7 +111,7 @@ impl Bulk {
     }
 }
 
-/// Settles as failed what nobody can collect; says so to people if there was anything.
+/// Marks targets that no job can collect as failed, and reports it if there were any.
 fn give_up(
     tx: &mut db::Tx<'_>,
     run_id: RunId,

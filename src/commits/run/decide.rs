@@ -1,4 +1,4 @@
-//! What to do about runs, and whose a branch is when several jobs collect from one host: pure answers.
+//! Decides how to begin or continue runs, and which job collects a branch when several use one host. Pure.
 
 use super::model::{RunRow, RunStatus, TargetStatus};
 use crate::id::JobName;
@@ -6,7 +6,7 @@ use crate::ledger::lease::Holder;
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// A run that is `running`, and who works on it at this moment besides us.
+/// A run that is `running`, and another process that works on it now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
     pub run: RunRow,
@@ -14,27 +14,26 @@ pub struct Running {
     pub worker: Option<Holder>,
 }
 
-/// How somebody who wants to collect begins.
+/// How a process begins to collect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Register a new run.
     New,
-    /// Go on with the run that is there.
+    /// Continue the running run.
     Continue(RunRow),
-    /// Leave it alone: another process works on it.
+    /// Another process works on it.
     Busy(RunRow, Holder),
-    /// This run was cut off and has to be ended first.
+    /// An interrupted run has to be ended first.
     Blocked(RunRow),
-    /// There is nothing left to do.
     Nothing,
 }
 
 /// Whether to share a run with another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Only a run that nobody works on is continued.
+    /// Continue only a run that no process works on.
     Alone,
-    /// The targets of a run are shared with whoever works on it.
+    /// Share the targets of a run with the processes that work on it.
     Join,
 }
 
@@ -47,7 +46,7 @@ pub fn begin(running: Option<Running>, sharing: Sharing) -> Begin {
     }
 }
 
-/// Which targets of an earlier run are to be taken up again.
+/// Which targets of an earlier run to collect again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
     /// Those that never ended (`bulk resume`).
@@ -57,7 +56,7 @@ pub enum Again {
 }
 
 impl Again {
-    /// What those targets are.
+    /// The status of those targets.
     pub fn status(self) -> TargetStatus {
         match self {
             Again::Pending => TargetStatus::Pending,
@@ -66,9 +65,9 @@ impl Again {
     }
 }
 
-/// How to begin when somebody asks to take up `wanted` again, with the run that is running, if any.
+/// How to begin when the user asks to continue or retry `wanted`, given the running run, if any.
 ///
-/// Ended runs stay ended: what is left of them gets a new run.
+/// Ended runs stay ended: their remaining targets go into a new run.
 pub fn reopen(wanted: &RunRow, again: Again, running: Option<Running>) -> Begin {
     let left = match again {
         Again::Pending => wanted.pending_count(),
@@ -86,31 +85,31 @@ pub fn reopen(wanted: &RunRow, again: Again, running: Option<Running>) -> Begin 
     }
 }
 
-/// A `commits` job of the config, as far as it matters to the others.
+/// A `commits` job of the config, for assigning branches and targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostJob {
     pub job: JobName,
     /// The host it collects from.
     pub host: String,
-    /// Whether it runs by itself.
     pub enabled: bool,
 }
 
-/// Whose a branch is, as the database has it.
+/// The stored owner of a branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
     /// The job that collects it.
     pub job: Option<String>,
-    /// Whether that job wants it: its config names it, or it was added by hand.
+    /// Whether that job's config names it, or it was added by hand.
     pub is_wanted: bool,
 }
 
-/// Whether `me` is the one that collects what was `owner`'s on its host.
+/// Whether `me` collects the branches of `owner` on its host.
 pub fn is_fallback_job(jobs_on_host: &[HostJob], me: &HostJob, owner: Option<&str>) -> bool {
     find_fallback_job(jobs_on_host, &me.host, owner).is_some_and(|fallback_job| fallback_job.job == me.job)
 }
 
-/// The job that collects what was `owner`'s on `host`: itself, or the first one there if it is no longer in the config.
+/// The job that collects the branches of `owner` on `host`: `owner` itself, or the first one there if it is no longer
+/// in the config.
 pub fn find_fallback_job<'a>(
     jobs_on_host: &'a [HostJob],
     host: &str,
@@ -123,7 +122,7 @@ pub fn find_fallback_job<'a>(
         .or_else(|| here().next())
 }
 
-/// Whether `me`, whose config names a branch of its own host, may take it: not from a job that wants it, too.
+/// Whether `me`, whose config names a branch of its host, may take it: not from a job that names it, too.
 pub fn may_take(jobs_on_host: &[HostJob], me: &HostJob, owner: &Owner) -> bool {
     let is_rival = |host_job: &HostJob| {
         host_job.host == me.host
@@ -133,11 +132,11 @@ pub fn may_take(jobs_on_host: &[HostJob], me: &HostJob, owner: &Owner) -> bool {
     !(owner.is_wanted && jobs_on_host.iter().any(is_rival))
 }
 
-/// The job that collects a pending target of `owner` on `host`, with `asked` as the jobs that somebody runs right now;
-/// or why nobody can.
+/// The job that collects a pending target of `owner` on `host`, where `started` are the jobs that are being run now; or
+/// why none can.
 pub fn find_collector<'a>(
     jobs_on_host: &'a [HostJob],
-    asked: &[&JobName],
+    started: &[&JobName],
     host: &str,
     owner: Option<&str>,
 ) -> Result<&'a JobName, Phrase> {
@@ -146,7 +145,7 @@ pub fn find_collector<'a>(
             "no job of the config collects from {host} any more",
             "{host} から収集するジョブが設定にありません"
         )),
-        Some(host_job) if host_job.enabled || asked.contains(&&host_job.job) => Ok(&host_job.job),
+        Some(host_job) if host_job.enabled || started.contains(&&host_job.job) => Ok(&host_job.job),
         Some(host_job) => Err(phrase!(
             "the job `{job}` is disabled",
             "ジョブ `{job}` は無効です",
@@ -277,7 +276,7 @@ mod tests {
     fn a_target_is_given_up_only_when_nobody_may_collect_it() {
         let (jobs_on_host, off) = (jobs_on_host(), "off".parse().unwrap());
         let collector =
-            |asked: &[&JobName], host, owner| match find_collector(&jobs_on_host, asked, host, owner) {
+            |started: &[&JobName], host, owner| match find_collector(&jobs_on_host, started, host, owner) {
                 Ok(job) => job.to_string(),
                 Err(why) => why.to_string(),
             };

@@ -1,4 +1,5 @@
-//! Bulk runs: many targets registered at once, shared by any number of workers, continued by whoever comes next.
+//! Bulk runs: many targets registered at once, shared by any number of workers, continued by the next process after an
+//! interruption.
 //!
 //! ```text
 //!            register (one transaction)                    whoever ends the last target
@@ -48,7 +49,7 @@ fn lease_name(run_id: &RunId) -> String {
     format!("bulk:{run_id}")
 }
 
-/// Whoever works on bulk runs: one process, with the jobs it collects for.
+/// A worker process of bulk runs, with the jobs it collects for.
 #[derive(Clone)]
 pub struct Bulk {
     pub(super) env: JobEnv,
@@ -62,7 +63,7 @@ pub struct Bulk {
     stays: bool,
 }
 
-/// What a new run is limited to.
+/// The restriction of a new run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Only {
     /// The branches of this project, by path or number.
@@ -71,10 +72,10 @@ pub struct Only {
     pub branch: Option<String>,
 }
 
-/// Who is told of every step of a run.
+/// The callback for every step of a run.
 pub type Watch = Arc<dyn Fn(&RunProgress) + Send + Sync>;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct RunProgress {
     /// Targets that have ended.
@@ -85,17 +86,17 @@ pub struct RunProgress {
     pub failed: i64,
     /// Commits stored by the targets that this process has completed.
     pub new_commits: i64,
-    /// The target that was taken, read on or completed last.
+    /// The target that was claimed, read or completed last.
     pub target: String,
-    /// How far that target is, while it is being read.
+    /// The progress of that target, while it is being read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<BranchProgress>,
 }
 
-/// What came of wanting to collect.
+/// The result of starting to collect.
 #[derive(Debug)]
 pub enum Ended {
-    /// The targets we could get at have ended.
+    /// The targets that we could collect have ended.
     Worked(WorkedRun),
     /// Another process works on the run.
     Busy(RunRow, Holder),
@@ -103,20 +104,19 @@ pub enum Ended {
     Nothing(Vec<Phrase>),
 }
 
-/// What our part in a run came to.
+/// The result of our part of a run.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct WorkedRun {
-    /// The run as it stands now.
+    /// The current state of the run.
     #[serde(flatten)]
     pub run: Summary,
-    /// What went wrong.
     pub problems: Vec<Phrase>,
-    /// Set when the host asked for a longer wait; the run goes on then.
+    /// Set when the host asked for a longer wait; the run continues then.
     pub waiting_until: Option<Timestamp>,
 }
 
 impl Bulk {
-    /// A worker that begins runs for `sources`; a run that it goes on with is worked on for every job of the config.
+    /// A worker that begins runs for `sources`; when it continues a run, it works for every job of the config.
     pub fn new(
         env: JobEnv,
         sources: Vec<Arc<GitSource>>,
@@ -128,29 +128,29 @@ impl Bulk {
         Self { env, sources, owner, progress, stop, watch: None, delivery, only, stays: false }
     }
 
-    /// The same worker, which tells the end of runs or leaves it to the next that may.
+    /// Sets whether the worker sends messages about ended runs.
     pub fn delivering(self, delivery: DeliveryMode) -> Self {
         Self { delivery, ..self }
     }
 
-    /// The same worker, which begins a run with some of its targets alone.
+    /// Restricts new runs to some targets.
     pub fn only(self, only: Only) -> Self {
         Self { only, ..self }
     }
 
-    /// The same worker, which stays until others have ended their targets, too, and takes over what they lose.
+    /// Makes the worker stay until others have ended their targets, too, and take over lost ones.
     pub fn staying(self) -> Self {
         Self { stays: true, ..self }
     }
 
-    /// The same worker, whose steps are told to `watch`.
+    /// Reports every step to `watch`.
     pub fn watched(self, watch: Watch) -> Self {
         Self { watch: Some(watch), ..self }
     }
 
-    /// Goes on with the run that is running, or registers a new one and works on it.
+    /// Continues the running run, or registers a new one, and works on it.
     ///
-    /// A run in which nothing of ours is pending is only in the way: when it has ended, our own comes next.
+    /// A running run without pending targets of ours only blocks us: when it has ended, our own run follows.
     pub async fn start(&self, job: Option<&JobName>, sharing: Sharing) -> Result<Ended, Failure> {
         let mut findings = Findings::default();
         loop {
@@ -170,7 +170,7 @@ impl Bulk {
                 }
                 _ => {}
             }
-            // A process that died right after the last target left its end untold.
+            // A process that died right after the last target has not announced the end.
             let unannounced = self.notify_ended().await?;
             findings.problems.extend(unannounced.iter().cloned());
             let targets = self.find_targets(&mut findings).await?;
@@ -180,12 +180,12 @@ impl Bulk {
             if let Some((run, claim)) = self.register(job, targets).await? {
                 return self.work(run, claim, findings).await.map(Ended::Worked);
             }
-            // Somebody was faster: look again at what is running.
+            // Another process was faster: check again which run is running.
             findings = Findings::of(unannounced);
         }
     }
 
-    /// Whether something of our own jobs is pending in a run.
+    /// Whether targets of our jobs are pending in a run.
     async fn has_pending(&self, run_id: &RunId) -> Result<bool, Failure> {
         let (run_id, jobs_on_host) = (*run_id, list_host_jobs(&self.env.jobs));
         let pending = self.env.db.read(move |tx| store::list_pending_jobs(tx, &run_id)).await?;
@@ -199,8 +199,8 @@ impl Bulk {
         self.sources.iter().any(|source| source.job == *job)
     }
 
-    /// Registers a run with all its targets and ourselves as its worker in one transaction: nobody sees it without
-    /// one. `None` when another run was faster.
+    /// Registers a run with all its targets and ourselves as its worker in one transaction, so that it is never seen
+    /// without a worker. `None` when another run was faster.
     async fn register(
         &self,
         job: Option<&JobName>,
@@ -215,9 +215,9 @@ impl Bulk {
         Ok(registered.await?)
     }
 
-    /// Works on a run until nothing is left that we can get at.
+    /// Works on a run until no target is left that we can collect.
     ///
-    /// Other processes see by `claim` that it is being worked on, unless one of them shows it already.
+    /// `claim` shows other processes that it is being worked on, unless one of them shows it already.
     async fn work(&self, run: RunRow, claim: Claim, findings: Findings) -> Result<WorkedRun, Failure> {
         let present = match claim {
             Claim::Taken(lease) => {
@@ -232,7 +232,7 @@ impl Bulk {
         self.progress.report(&label, Update::Total(u64::try_from(run.total_targets).unwrap_or(0)));
         self.progress.report(&label, Update::Done(u64::try_from(completion).unwrap_or(0)));
 
-        // SHAs are strewn all over the indexes of several projects at once.
+        // SHAs are spread over the indexes of several projects at once.
         self.env.db.write(db::keep_more_pages).await?;
         let (jobs, given_up) = self.assign(run_id, present.is_some()).await?;
         worker::lock(&findings).problems.extend(given_up);
@@ -265,7 +265,7 @@ impl Bulk {
         if let Some(present) = present
             && let Err(error) = present.release().await
         {
-            warn!("Could not give the lease of the run back, it will expire: {error}");
+            warn!("Could not release the lease of the run; it will expire: {error}");
         }
         findings.problems.extend(self.notify_ended().await?);
         for (source, client) in &clients {
@@ -286,7 +286,7 @@ impl Bulk {
         }
     }
 
-    /// Takes targets, several at a time for each client, until none is free.
+    /// Claims targets, several at a time for each client, until none is free.
     async fn share(
         &self,
         run_id: RunId,
@@ -325,13 +325,13 @@ impl Bulk {
         }
     }
 
-    /// Takes the lease that shows who works on a run.
+    /// Takes the lease that shows which process works on a run.
     async fn claim(&self, run_id: &RunId) -> Result<Claim, Failure> {
         let (name, owner) = (lease_name(run_id), self.owner.clone());
         Ok(self.env.db.claim(move |tx| lease::claim(tx, &name, &owner, lease::LENGTH)).await?)
     }
 
-    /// Whose progress is told: the job that registered the run, or the first of ours.
+    /// The job for progress reports: the one that registered the run, or the first of ours.
     fn label(&self, run: &RunRow) -> JobName {
         let by_run = run.job_name.as_ref().and_then(|name| name.parse().ok());
         let own = || self.sources.first().map(|source| source.job.clone());

@@ -15,7 +15,7 @@ word_enum! {
         Running = "running",
         /// Every target has ended.
         Completed = "completed",
-        /// Somebody ended it early.
+        /// It was ended early by a user.
         Cancelled = "cancelled",
     }
 }
@@ -26,7 +26,7 @@ from_text! {
 }
 
 word_enum! {
-    /// How a run stands, for people: one that was cut off is stored as running, but nobody works on it.
+    /// The state of a run for users: an interrupted one is stored as running, but no process works on it.
     pub enum RunState {
         Running = "running",
         Interrupted = "interrupted",
@@ -36,7 +36,6 @@ word_enum! {
 }
 
 impl RunState {
-    /// What it is called.
     pub fn phrase(self) -> Phrase {
         match self {
             RunState::Running => phrase!("running", "実行中"),
@@ -50,17 +49,13 @@ impl RunState {
 word_enum! {
     /// A state of a target; the words are the seed's.
     pub enum TargetStatus {
-        /// Being worked on, or not yet.
         Pending = "pending",
-        /// It ended well.
         Success = "success",
-        /// It did not.
         Failed = "failed",
     }
 }
 
 impl TargetStatus {
-    /// What it is called.
     pub fn phrase(self) -> Phrase {
         match self {
             TargetStatus::Pending => phrase!("pending", "未処理"),
@@ -82,7 +77,7 @@ pub struct RunRow {
     pub status: RunStatus,
     /// How many targets it has.
     pub total_targets: i64,
-    /// How many of them ended well.
+    /// How many of them succeeded.
     pub completed_count: i64,
     /// How many of them failed.
     pub failed_count: i64,
@@ -102,7 +97,7 @@ impl RunRow {
         self.total_targets - self.completed_count - self.failed_count
     }
 
-    /// How it stands, when these processes work on it.
+    /// Its state, given the processes that work on it.
     pub fn state(&self, workers: &[Holder]) -> RunState {
         match self.status {
             RunStatus::Running if workers.is_empty() => RunState::Interrupted,
@@ -127,7 +122,7 @@ pub struct Summary {
     #[serde(flatten)]
     pub run: RunRow,
     pub state: RunState,
-    /// The processes that work on it at this moment.
+    /// The processes that work on it now.
     pub workers: Vec<Holder>,
     /// Targets that have not ended.
     pub pending_count: i64,
@@ -135,14 +130,14 @@ pub struct Summary {
     pub new_commits_count: i64,
 }
 
-/// What a run works on: one branch of one project.
+/// A target of a run: one branch of one project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, crate::db::FromRow)]
 pub struct Target {
     pub project_id: i64,
     pub branch_name: String,
-    /// The host that has it; a worker takes only targets of hosts that it can reach.
+    /// Its host; a worker claims only targets of hosts that it can reach.
     pub host: String,
-    /// The job whose settings it is collected with; `None` until somebody takes it over.
+    /// The job whose settings it is collected with; `None` until a job takes it over.
     pub job_name: Option<String>,
 }
 
@@ -152,7 +147,7 @@ pub struct TargetRow {
     pub project_id: i64,
     pub branch_name: String,
     pub status: TargetStatus,
-    /// How many commits were new; only when it ended well.
+    /// How many commits were new; only after success.
     pub new_commits_count: Option<i64>,
     /// Why it failed.
     pub error_message: Option<Phrase>,
@@ -160,9 +155,9 @@ pub struct TargetRow {
     pub processed_at_utc: Option<Timestamp>,
     /// Commits stored so far, whatever the state.
     pub stored_count: i64,
-    /// Who works on it at this moment.
+    /// Who works on it now.
     pub lease_owner: Option<String>,
     pub lease_until: Option<Timestamp>,
-    /// Whether it failed as it had failed before.
+    /// Whether it failed for the same reason as before.
     pub is_known_failure: bool,
 }

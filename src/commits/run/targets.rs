@@ -1,4 +1,4 @@
-//! Which branches a run collects: everything collected before, and what the config names.
+//! Which branches a run collects: all collected before, and those that the config names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use crate::phrase;
 use crate::phrase::Phrase;
 
 impl Bulk {
-    /// The targets of all our jobs; a job that cannot be asked for its own does not stop the others.
+    /// The targets of all our jobs; a job whose targets cannot be determined does not stop the others.
     pub(super) async fn find_targets(&self, findings: &mut Findings) -> Result<Vec<Target>, Failure> {
         let mut wanted = BTreeSet::new();
         let mut failed = None;
@@ -82,12 +82,12 @@ impl Bulk {
             return Err(Failure::Failed(source.waiting(until)));
         }
         let client = source.client(&self.env)?;
-        let found = self.look_for_targets(source, &*client, jobs_on_host).await;
+        let found = self.fetch_targets(source, &*client, jobs_on_host).await;
         source.keep_pause(db, &*client).await?;
         found
     }
 
-    async fn look_for_targets(
+    async fn fetch_targets(
         &self,
         source: &GitSource,
         client: &dyn Host,
@@ -120,8 +120,8 @@ impl Bulk {
     }
 }
 
-/// Notes which branches `me` names, and answers those that it collects: of the named ones what no other job wants, and
-/// what it has collected before and does not exclude now.
+/// Records which branches `me` names, and returns those that it collects: named ones that no other job names, and those
+/// that it has collected before and does not exclude now.
 fn take_branches(
     tx: &mut Tx<'_>,
     jobs_on_host: &[HostJob],
@@ -147,7 +147,7 @@ fn take_branches(
         }
         wanted.insert((*project_id, branch.clone()));
     }
-    // What we no longer name stays ours until another job names it.
+    // A branch that we no longer name stays ours until another job names it.
     for ((project_id, branch), _) in owned
         .iter()
         .filter(|(at, known)| is_whole && is_mine(known) && known.is_named && !named.contains(*at))
@@ -184,7 +184,7 @@ fn take_branches(
     Ok(wanted.into_iter().map(target).collect())
 }
 
-/// The branches of a project that the config names, and why some of them may be missing.
+/// The configured branches of a project, and why some of them may be missing.
 pub(in crate::commits) async fn fetch_wanted_branches(
     source: &GitSource,
     client: &dyn Host,

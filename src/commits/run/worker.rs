@@ -1,4 +1,4 @@
-//! The tasks that share the targets of a run, and what they find out together.
+//! The tasks that share the targets of a run, and their shared findings.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,17 +21,17 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// Failures that are listed one by one at the end of a run.
+/// The most failures that are listed at the end of a run.
 const LISTED: usize = 20;
 
-/// What workers find out for all of them.
+/// The shared findings of all workers.
 #[derive(Default)]
 pub(super) struct Findings {
     pub(super) step: RunProgress,
     pub(super) problems: Vec<Phrase>,
-    /// Targets that failed: the first of them and how many more, by what went wrong.
+    /// Failed targets by reason: the first of them and how many more.
     failed: Vec<(String, Phrase, usize)>,
-    /// Jobs whose credentials are no good, and why.
+    /// Jobs whose credentials are refused, with the reason.
     pub(super) refused: BTreeMap<JobName, Phrase>,
     pub(super) waiting_until: Option<Timestamp>,
     pub(super) stopped: bool,
@@ -39,12 +39,12 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// What was found out before the run.
+    /// Findings from before the run.
     pub(super) fn of(problems: Vec<Phrase>) -> Self {
         Self { problems, ..Self::default() }
     }
 
-    /// The same, with the figures of `run` as it stands.
+    /// The same, with the current figures of `run`.
     pub(super) fn at(self, run: &RunRow) -> Self {
         let step = RunProgress {
             done: run.completed_count + run.failed_count,
@@ -55,12 +55,12 @@ impl Findings {
         Self { step, ..self }
     }
 
-    /// Notes that nothing more can be had with the credentials of `job`.
+    /// Records that the credentials of `job` are refused.
     pub(super) fn refuse(&mut self, job: &JobName, why: &Phrase) {
         self.refused.entry(job.clone()).or_insert_with(|| why.clone());
     }
 
-    /// Notes a target that failed; what happened to many is told once.
+    /// Records a failed target; the same reason of many is listed once.
     fn fail(&mut self, target: &str, why: Phrase) {
         match self.failed.iter_mut().find(|(_, known, _)| *known == why) {
             Some((.., more)) => *more += 1,
@@ -68,7 +68,6 @@ impl Findings {
         }
     }
 
-    /// What went wrong.
     pub(super) fn list_problems(&mut self, run_id: &RunId) -> Vec<Phrase> {
         let mut problems = std::mem::take(&mut self.problems);
         problems.extend(self.failed.iter().take(LISTED).map(|(target, why, more)| match more {
@@ -89,7 +88,6 @@ impl Findings {
     }
 }
 
-/// Findings that only one task looks at right now.
 pub(super) fn lock(findings: &Mutex<Findings>) -> std::sync::MutexGuard<'_, Findings> {
     findings.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -125,7 +123,7 @@ impl Worker {
         }
     }
 
-    /// Takes one target and settles it or gives it back; `false` when none is left.
+    /// Claims one target and completes or releases it; `false` when none is left.
     async fn one(&self) -> db::Result<bool> {
         let (run_id, source, owner) = (self.run_id, Arc::clone(&self.source), self.bulk.owner.clone());
         let db = &self.bulk.env.db;
@@ -177,7 +175,7 @@ impl Worker {
         }
     }
 
-    /// Ends a target, well or for the reason given; `false` when nothing is left to do.
+    /// Completes a target, successfully or with a reason; `false` when nothing is left to do.
     async fn complete_target(
         &self,
         claimed: &Claimed,
@@ -224,7 +222,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// Notes how far the run is and tells whoever watches.
+    /// Updates the progress and reports it to the callback.
     fn report_step(&self, change: impl FnOnce(&mut RunProgress)) {
         let step = {
             let mut findings = lock(&self.findings);
@@ -241,7 +239,7 @@ impl Worker {
         }
     }
 
-    /// The target is no longer ours: if the run was cancelled there is nothing more to do in it.
+    /// Handles a lost target: if the run was cancelled, nothing is left to do.
     async fn after_loss(&self) -> db::Result<bool> {
         let run_id = self.run_id;
         let run = self.bulk.env.db.read(move |tx| store::find_run(tx, &run_id)).await?;
@@ -249,7 +247,7 @@ impl Worker {
         Ok(running)
     }
 
-    /// Remembers what stops all workers of this job.
+    /// Records what stops all workers of this job.
     fn note(&self, halt: Halt) -> db::Result<()> {
         let mut findings = lock(&self.findings);
         match halt {

@@ -9,12 +9,11 @@ use crate::commits::store::projects;
 use crate::db::{self, Tx};
 use crate::time::Timestamp;
 
-/// What a person committed in the scope.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Behind {
-    /// The person's name, with a mark where several share it.
+    /// The person's name, with a tag if several share it.
     pub author: String,
-    /// The figures, as the statistics have them.
+    /// The same figures as in the statistics.
     #[serde(flatten)]
     pub sum: Sum,
     /// The newest commits, oldest first.
@@ -32,7 +31,6 @@ pub struct CommitBehind {
     pub sha: String,
     /// Its first line.
     pub title: String,
-    /// Whether it joins histories.
     pub is_merge: bool,
     /// Lines added and deleted; `None` when the host gave none.
     pub lines: Option<(i64, i64)>,
@@ -40,7 +38,7 @@ pub struct CommitBehind {
 
 /// The people called `name` who committed in the scope, each with up to `limit` of their commits.
 ///
-/// Two passes, because a person is called by the last name that the scope has of them.
+/// Two passes, because a person is shown by their latest name in the scope.
 pub fn find_behind(
     tx: &mut Tx<'_>,
     counting: &Counting,
@@ -68,7 +66,7 @@ pub fn find_behind(
             (person, Behind { author: names[person as usize].clone(), sum, commits: Vec::new() })
         })
         .collect();
-    // The numbers of people are given in the order in which they are met, which is the same again.
+    // People are numbered in the order in which they appear, which is the same in both passes.
     let mut again = new_tally();
     let mut shas: Vec<(u32, i64, CommitBehind)> = Vec::new();
     each_commit_once(tx, &counting.scope, &mut |commit| {

@@ -26,7 +26,6 @@ use crate::config::value::Zone;
 use crate::db::{self, Tx};
 use crate::engine::Cell;
 
-/// What the rows are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -44,14 +43,13 @@ pub enum By {
     Branch,
 }
 
-/// What is counted, and how.
 #[derive(Clone, Debug)]
 pub struct Counting {
     /// Which commits.
     pub scope: Scope,
-    /// Where days begin.
+    /// The time zone in which days begin.
     pub zone: Zone,
-    /// Who is who, and what is left out.
+    /// Identities and exclusions.
     pub people: Arc<People>,
     /// Whether the lines of merges count.
     pub with_merges: bool,
@@ -75,10 +73,9 @@ pub struct StatRow {
     pub project: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The person's name; a mark follows where two people have the same.
+    /// The person's name, with a tag if several share it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// How many people it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub people: Option<usize>,
     #[serde(flatten)]
@@ -91,17 +88,15 @@ impl StatRow {
     }
 }
 
-/// Commits that the config leaves out.
+/// Commits that the config excludes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeftOut {
     pub authors: i64,
     pub titles: i64,
 }
 
-/// The statistics, and what they are of.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Stats {
-    /// What the rows are about.
     pub by: By,
     /// The time zone in which days begin.
     pub timezone: String,
@@ -114,12 +109,12 @@ pub struct Stats {
     pub total: Sum,
     /// Commits counted without lines, because the host gave none.
     pub stats_missing: i64,
-    /// Commits that do not count.
+    /// Excluded commits.
     pub left_out: LeftOut,
 }
 
-/// Counts commits. A SHA on several branches or in several forks counts once, by project once in each project, by branch
-/// once on each branch; what a branch no longer contains does not count.
+/// Counts commits. A SHA on several branches or in several forks counts once, by project once in each project, by
+/// branch once on each branch; unreachable commits do not count.
 pub fn count(tx: &mut Tx<'_>, counting: &Counting, by: By) -> db::Result<Stats> {
     let mut stats = Stats {
         by,
@@ -154,7 +149,7 @@ pub fn count(tx: &mut Tx<'_>, counting: &Counting, by: By) -> db::Result<Stats> 
     Ok(stats)
 }
 
-/// Something that is counted by itself.
+/// A part of the scope that is counted separately.
 struct StatsPart {
     scope: Scope,
     /// The path of its project, if the row is about one.
@@ -181,21 +176,21 @@ fn list_parts(tx: &mut Tx<'_>, counting: &Counting, by: By) -> db::Result<Vec<St
     Ok(parts)
 }
 
-/// Hands every commit to `each` once, alone or with others of its author in the same stretch of time.
+/// Passes every commit to `each` once, alone or grouped with others of its author in the same time range.
 fn each_once(
     tx: &mut Tx<'_>,
     counting: &Counting,
     grain: Grain,
     mut each: impl FnMut(&Counted<'_>) -> db::Result<()>,
 ) -> db::Result<()> {
-    if tx.dialect().groups_by_hashing() && !counting.people.looks_at_titles() {
+    if tx.dialect().groups_by_hashing() && !counting.people.excludes_titles() {
         let repeats = if may_repeat(tx, &counting.scope)? { Repeats::Possible } else { Repeats::Never };
         return reading::each_group(tx, &counting.scope, grain, repeats, each);
     }
     each_commit_once(tx, &counting.scope, &mut each)
 }
 
-/// Hands every commit to `each` once, alone.
+/// Passes every commit to `each` once, alone.
 fn each_commit_once(
     tx: &mut Tx<'_>,
     scope: &Scope,
@@ -205,7 +200,7 @@ fn each_commit_once(
         return reading::each_commit(tx, scope, each);
     }
     let mut seen = HashSet::new();
-    // Of a commit in several rows, one with its lines counts: those without are looked at last.
+    // Of a commit in several rows, prefer one with line counts: those without are read last.
     for without_lines in [false, true] {
         let mut is_any_left = false;
         reading::each_commit(tx, scope, |commit| {
@@ -223,15 +218,15 @@ fn each_commit_once(
     Ok(())
 }
 
-/// Sixteen bytes of a SHA: enough to tell the commits of the world apart.
+/// Sixteen bytes of a SHA are enough to identify a commit.
 fn short_key(sha: &str) -> u128 {
     sha.get(..32).and_then(|start| u128::from_str_radix(start, 16).ok()).unwrap_or(0)
 }
 
 /// Whether one commit can be in several rows of the scope.
 ///
-/// Two branches of a project can share commits. Two projects can only if they share a commit without parents; if
-/// the graph of a project is not known, they may.
+/// Two branches of a project can share commits. Two projects can only if they share a commit without parents, or if the
+/// graph of a project is not known.
 fn may_repeat(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<bool> {
     if scope.project_id.is_some() && scope.branch_name.is_some() {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Months, weeks and days of a time zone: which of them a moment lies in, and where one begins and ends.
+//! Months, weeks and days of a time zone: the period of a moment, and the bounds of a period.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -17,7 +17,7 @@ pub(super) struct Periods {
     zone: Zone,
     known: BTreeMap<String, (String, u32)>,
     labels: Vec<String>,
-    /// The period of the row before: neighbours are mostly of one.
+    /// The period of the previous row: neighbouring rows are mostly of one period.
     last: Option<(String, String, u32)>,
 }
 
@@ -52,7 +52,7 @@ impl Periods {
         period
     }
 
-    /// The beginning, the end and the name of the period that `date` lies in.
+    /// The beginning, the end and the name of the period that contains `date`.
     fn make(&self, date: &str) -> (String, String, String) {
         let whole = (Timestamp::MIN.to_string(), "~".to_owned(), String::new());
         let Ok(at) = date.parse::<Timestamp>() else { return whole };
@@ -82,7 +82,7 @@ fn start(day: Date, zone: &Zone) -> Timestamp {
     day.to_zoned(zone.time_zone().clone()).map_or(Timestamp::MAX, |start| start.timestamp().into())
 }
 
-/// What of a date decides its period.
+/// How much of a date decides its period.
 pub(super) fn grain(by: By, zone: &Zone) -> Grain {
     let (month, day, minute) = ("2026-01".len(), "2026-01-15".len(), "2026-01-15T00:02".len());
     let (at_turns, within) = match (by, zone.name() == "UTC") {
@@ -95,7 +95,7 @@ pub(super) fn grain(by: By, zone: &Zone) -> Grain {
     Grain { at_turns, within }
 }
 
-/// The beginning and the end of the period that a label names: `2026`, `2026-01`, `2026-W03` or `2026-01-15`.
+/// The bounds of the period with this label: `2026`, `2026-01`, `2026-W03` or `2026-01-15`.
 pub fn period_bounds(label: &str, zone: &Zone) -> Option<(Timestamp, Timestamp)> {
     let (first, next) = match label.split('-').collect::<Vec<_>>()[..] {
         [year] if year.len() == 4 => {

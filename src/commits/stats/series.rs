@@ -12,16 +12,16 @@ use crate::commits::store::reading::Grain;
 use crate::db::{self, Tx};
 use crate::time::Timestamp;
 
-/// Everything that charts of commits are drawn from.
+/// The data of the charts of commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Series {
     /// The time zone in which days begin.
     pub timezone: String,
-    /// Every month from the first commit to the last, also those without one.
+    /// Every month from the first commit to the last, including those without one.
     pub months: Vec<String>,
     /// A series for each person, by name.
     pub people: Vec<PersonSeries>,
-    /// Commits that do not count.
+    /// Excluded commits.
     pub left_out: LeftOut,
 }
 
@@ -30,7 +30,7 @@ pub struct Series {
 #[serde(into = "StoredPerson", from = "StoredPerson")]
 pub struct PersonSeries {
     pub name: String,
-    /// The figures of the months that have any, by their place among those of the series.
+    /// The figures of the months that have any, by their index in those of the series.
     pub months: Vec<(u16, Sum)>,
     /// Days with a commit, in order.
     days: Vec<(Date, u32)>,
@@ -47,7 +47,8 @@ impl PersonSeries {
     }
 }
 
-/// A person as text, in few letters: there are thousands of them in a document. Years of hours are told by the document.
+/// A person in the stored document, with short keys: a document has thousands of them. The years of hours are given by
+/// the document.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct StoredPerson {
     name: String,
@@ -148,7 +149,7 @@ impl Series {
         Self { timezone: self.timezone.clone(), months, people, left_out: self.left_out }
     }
 
-    /// The same for all years together: days of the last year of each person are drawn, and hours whatever the year.
+    /// The same for all years together: the days of the last year of each person, and the hours of all years.
     pub fn over_all_years(&self) -> Self {
         let narrow = |person: &PersonSeries| {
             let first = person.days.last().map_or(Date::ZERO, |(last, _)| last.saturating_sub(1.year()));
@@ -167,7 +168,7 @@ impl Series {
         Self { timezone: self.timezone.clone(), months: self.months.clone(), people, left_out: self.left_out }
     }
 
-    /// How many commits and merges it is made of.
+    /// How many commits and merges it contains.
     pub fn commits(&self) -> i64 {
         self.people.iter().flat_map(|person| &person.hours).map(|(.., commits)| i64::from(*commits)).sum()
     }
@@ -182,13 +183,13 @@ pub fn cumulative(values: impl IntoIterator<Item = i64>) -> Vec<i64> {
     values.into_iter().scan(0, add).collect()
 }
 
-/// The series of what is counted, in one pass; the lines of merges stand apart in it.
+/// Counts the series in one pass; the lines of merges are separate.
 pub fn find_series(tx: &mut Tx<'_>, counting: &Counting) -> db::Result<Series> {
     let zone = counting.zone.time_zone();
     let mut tally = Tally::new(Periods::new(By::Month, &counting.zone), &counting.people, false);
     let mut days: HashMap<(u32, Date), u32> = HashMap::new();
     let mut hours: HashMap<(u32, i16, u8), u32> = HashMap::new();
-    // Some zones are half an hour apart from UTC.
+    // Some zones have an offset of half an hour.
     let length = if counting.zone.name() == "UTC" { "2026-01-15T00".len() } else { "2026-01-15T00:02".len() };
     each_once(tx, counting, Grain { at_turns: length, within: length }, |commit| {
         let Some(person) = tally.add(commit)? else { return Ok(()) };
@@ -231,7 +232,7 @@ pub fn find_series(tx: &mut Tx<'_>, counting: &Counting) -> db::Result<Series> {
     })
 }
 
-/// Every month from the first day to the last; a commit dated a thousand years off does not bring a thousand years.
+/// Every month from the first day to the last; a commit dated a thousand years ahead does not add a thousand years.
 fn list_months<'a>(days: impl DoubleEndedIterator<Item = &'a Date> + Clone) -> Vec<String> {
     let (Some(first), Some(last)) = (days.clone().next(), days.clone().next_back()) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Commits added up per person and period, as they come out of the database.
+//! Sums of commits per person and period, added row by row.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,10 +19,10 @@ pub struct Sum {
     pub additions: i64,
     /// Lines deleted.
     pub deletions: i64,
-    /// Commits whose lines should be in the sum, but were not given by the host.
+    /// Commits whose line counts should be in the sum, but were not included by the host.
     #[serde(skip)]
     pub stats_missing: i64,
-    /// What merges would add to lines added, lines deleted and missing lines: it repeats the branches that were merged.
+    /// Lines added, lines deleted and missing line counts of merges, which repeat those of the merged branches.
     #[serde(skip)]
     pub of_merges: [i64; 3],
 }
@@ -40,7 +40,7 @@ impl Sum {
         Ok(())
     }
 
-    /// The same with the lines of merges in it.
+    /// The same, including the lines of merges.
     pub fn with_merges(self) -> Self {
         let [additions, deletions, missing] = self.of_merges;
         Self {
@@ -66,15 +66,15 @@ impl Sum {
 pub(super) struct Contributor {
     pub(super) key: String,
     pub(super) name: String,
-    /// The date of the commit that gave the name; after all dates if the config did.
+    /// The date of the commit with this name; later than all dates if it is configured.
     named_at: String,
 }
 
-/// Who commits, by every spelling that was met.
+/// The authors by every spelling found.
 pub(super) struct Contributors<'a> {
     people: &'a People,
     pub(super) all: Vec<Contributor>,
-    /// From an address and a name to a person, or to nobody.
+    /// From an address and a name to a person, or to `None` if excluded.
     spellings: HashMap<String, HashMap<String, Option<u32>>>,
     by_key: HashMap<String, u32>,
     pub(super) left_out: LeftOut,
@@ -86,7 +86,7 @@ impl<'a> Contributors<'a> {
         Self { people, all: Vec::new(), spellings, by_key, left_out: LeftOut::default() }
     }
 
-    /// The number of the person whose a commit is; `None` if it does not count.
+    /// The number of a commit's author; `None` if excluded.
     pub(super) fn find(&mut self, commit: &Counted<'_>) -> db::Result<Option<u32>> {
         let (name, email) = (commit.author_name()?, commit.author_email()?);
         let known = self.spellings.get(email).and_then(|names| names.get(name));
@@ -98,7 +98,7 @@ impl<'a> Contributors<'a> {
             self.left_out.authors += commit.commits()?;
             return Ok(None);
         };
-        if self.people.looks_at_titles() && self.people.leaves_out_title(commit.title()?) {
+        if self.people.excludes_titles() && self.people.excludes_title(commit.title()?) {
             self.left_out.titles += commit.commits()?;
             return Ok(None);
         }
@@ -131,7 +131,7 @@ impl<'a> Contributors<'a> {
         person
     }
 
-    /// Their names; people of one name are told apart by a piece of what tells them apart, which is the same everywhere.
+    /// Their names; people with the same name get a tag, which is the same everywhere.
     pub(super) fn list_names(&self) -> Vec<String> {
         let mut sharing: BTreeMap<&str, usize> = BTreeMap::new();
         for person in &self.all {
@@ -146,12 +146,12 @@ impl<'a> Contributors<'a> {
 }
 
 impl Contributor {
-    /// Four characters that tell people of one name apart.
+    /// A tag of four characters that distinguishes people with the same name.
     fn mark(&self) -> &str {
         self.key.strip_prefix("sha256:").and_then(|digits| digits.get(..4)).unwrap_or("config")
     }
 
-    /// Whether a person is meant by `name`, with its mark or without.
+    /// Whether a person has the name `name`, with or without the tag.
     pub(super) fn is_called(&self, name: &str) -> bool {
         let bare = name.strip_suffix(&format!(" ({})", self.mark())).unwrap_or(name);
         bare.to_lowercase() == self.name.to_lowercase()
@@ -171,7 +171,7 @@ impl<'a> Tally<'a> {
         Self { contributors: Contributors::new(people), periods, sums: HashMap::new(), with_merges }
     }
 
-    /// Adds commits of one author in one period; answers whose they are if they count.
+    /// Adds commits of one author in one period; returns the author unless excluded.
     pub(super) fn add(&mut self, commit: &Counted<'_>) -> db::Result<Option<u32>> {
         let Some(person) = self.contributors.find(commit)? else { return Ok(None) };
         let period = self.periods.find(commit.committed_date_utc()?);
@@ -179,7 +179,7 @@ impl<'a> Tally<'a> {
         Ok(Some(person))
     }
 
-    /// Everything of everybody.
+    /// The sum of all.
     pub(super) fn total(&self) -> Sum {
         let total = self.sums.values().fold(Sum::default(), |mut total, sum| {
             total.extend(sum);
@@ -216,7 +216,7 @@ impl<'a> Tally<'a> {
         rows
     }
 
-    /// How many people have a commit that counts.
+    /// How many people have a commit.
     pub(super) fn people(&self) -> usize {
         self.sums.keys().map(|(_, person)| person).collect::<HashSet<_>>().len()
     }

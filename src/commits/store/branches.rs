@@ -1,4 +1,4 @@
-//! Branches: which are collected, how far each has been read, and how its books balance.
+//! Branches: which are collected, how far, and whether their history has gaps.
 
 use crate::commits::model::{BranchState, Walk};
 use crate::commits::run::Target;
@@ -9,31 +9,28 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// A branch for people.
+/// A branch in listings.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct BranchRow {
-    /// The project's number.
     pub project_id: i64,
-    /// The project's path.
     pub project: String,
     pub branch_name: String,
-    /// Commits stored.
     pub commits: i64,
     /// The seed's checkpoint: the newest commit date.
     pub last_commit_at: Option<Timestamp>,
     /// The commit up to which everything is stored.
     pub complete_head: Option<String>,
-    /// From when on everything is stored; `None` is from the beginning.
+    /// Since when everything is stored; `None` is from the beginning.
     pub complete_since: Option<Timestamp>,
     /// Whether a walk is unfinished.
     pub walking: bool,
-    /// Whether every parent of every commit is accounted for; `None` before the first walk has ended.
+    /// Whether every parent of every commit is stored or excluded; `None` before the first walk has ended.
     pub closed: Option<bool>,
     /// Stored commits that the branch no longer contains.
     pub unreachable: i64,
-    /// Commits that the host gave without line counts.
+    /// Commits without line counts.
     pub stats_missing: i64,
-    /// Commits that could not be read.
+    /// Unreadable commits.
     pub unreadable: i64,
     /// When it was last walked to the end.
     pub last_walk_at: Option<Timestamp>,
@@ -46,7 +43,7 @@ pub struct BranchRow {
     pub failing_why: Option<Phrase>,
 }
 
-/// How far a branch has been read.
+/// How far a branch has been collected.
 pub fn find_state(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<BranchState> {
     let state = tx.find(
         sql!(
@@ -92,7 +89,7 @@ fn read_state(row: &Row<'_>) -> db::Result<BranchState> {
     })
 }
 
-/// Makes sure that a branch has its row.
+/// Adds the row of a branch unless it exists.
 pub fn add(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<bool> {
     tx.execute_one(
         sql!("INSERT INTO branches (project_id, branch_name) VALUES (?1, ?2) ON CONFLICT DO NOTHING"),
@@ -100,7 +97,7 @@ pub fn add(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<bo
     )
 }
 
-/// Collects a branch by `job` from now on, though the config does not name it (`branch add`).
+/// Adds a branch that the config does not name to `job` (`branch add`).
 pub fn put_added(
     tx: &mut Tx<'_>,
     project_id: i64,
@@ -118,7 +115,7 @@ pub fn put_added(
     )
 }
 
-/// Gives a branch to `job`, whose config names it or not.
+/// Assigns a branch to `job`.
 pub fn put_owner(
     tx: &mut Tx<'_>,
     project_id: i64,
@@ -136,23 +133,21 @@ pub fn put_owner(
     )
 }
 
-/// A branch, and what decides who collects it.
+/// A branch, with everything that decides which job collects it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
-    /// The project's number.
     pub project_id: i64,
     pub branch_name: String,
-    /// Whose it is.
     pub owner: Owner,
     /// Whether the config of that job names it.
     pub is_named: bool,
-    /// Whether `branch add` put it in.
+    /// Whether `branch add` added it.
     pub is_added: bool,
-    /// Whether `branch rm` took it out.
+    /// Whether `branch rm` removed it.
     pub is_ignored: bool,
 }
 
-/// Whose each branch of a host is.
+/// The branches of a host with their jobs.
 pub fn list_owned(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Owned>> {
     tx.list(
         sql!(
@@ -175,7 +170,7 @@ pub fn list_owned(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Owned>> {
     )
 }
 
-/// Stops collecting a branch (`branch rm`); what is stored stays. `false` when it is not known.
+/// Stops collecting a branch (`branch rm`); its commits stay. `false` when it is not known.
 pub fn mark_ignored(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Timestamp) -> db::Result<bool> {
     tx.execute_one(
         sql!(
@@ -186,7 +181,7 @@ pub fn mark_ignored(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Ti
     )
 }
 
-/// Notes that a branch cannot be collected; `false` when it could not before, for the same reason.
+/// Records that a branch cannot be collected; `false` if that was known, for the same reason.
 pub fn mark_failing(
     tx: &mut Tx<'_>,
     project_id: i64,
@@ -210,7 +205,8 @@ pub fn mark_failing(
     Ok(is_noted && !is_known)
 }
 
-/// A reason without its figures and what they count: how long to wait, or how often it was tried, makes no other reason.
+/// A reason without its figures and units, which do not make it another reason: how long to wait, or how often it was
+/// tried.
 fn without_figures(why: &Phrase) -> String {
     let mut words = Vec::new();
     let mut is_counted = false;
@@ -224,7 +220,7 @@ fn without_figures(why: &Phrase) -> String {
     words.join(" ")
 }
 
-/// Notes that a branch can be collected again, if it could not.
+/// Records that a branch can be collected again.
 pub fn reset_failing(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
     tx.run(
         sql!(
@@ -238,7 +234,6 @@ pub fn reset_failing(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db:
 /// A branch that cannot be collected.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct Failing {
-    /// The project's path.
     pub project: String,
     pub branch_name: String,
     /// Since when.
@@ -246,7 +241,7 @@ pub struct Failing {
     pub why: Phrase,
 }
 
-/// Up to `limit` branches that cannot be collected and that nobody has taken out, the oldest trouble first.
+/// Up to `limit` branches that cannot be collected and were not removed, the oldest failure first.
 pub fn list_failing(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Failing>> {
     tx.list(
         sql!(
@@ -271,7 +266,7 @@ pub fn mark_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Ti
     )
 }
 
-/// Forgets that a branch was gone: it is back.
+/// Clears the mark of a deleted branch, which is back.
 pub fn reset_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
     tx.run(
         sql!("UPDATE branches SET deleted_at = NULL WHERE project_id = ?1 AND branch_name = ?2"),

@@ -1,4 +1,4 @@
-//! Counts that were made before, and the numbers that tell whether they still hold.
+//! Stored counts, and the versions that show whether they are up to date.
 
 use super::reading::Scope;
 use crate::db::{self, FromRow, Tx};
@@ -7,18 +7,17 @@ use crate::{params, sql};
 
 crate::migration!(9, "commit counts", "../../../migrations/0009_commit_counts.sql");
 
-/// The year that stands for all of them.
+/// The year that represents all of them.
 pub const ALL_YEARS: i16 = 0;
 
-/// When something was counted, and of what.
+/// When and from what a scope was counted.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct CountedAs {
     /// The sum of the changes of its branches.
     pub version: i64,
-    /// A fingerprint of what the config says about counting.
+    /// A fingerprint of the config that affects counting.
     pub settings: String,
     pub counted_at: Timestamp,
-    /// How many commits it was.
     pub commits: i64,
 }
 
@@ -27,7 +26,7 @@ fn key(scope: &Scope) -> String {
     format!("{project}/{}", scope.branch_name.as_deref().unwrap_or_default())
 }
 
-/// How a scope was counted last.
+/// The last count of a scope.
 pub fn find(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<Option<CountedAs>> {
     tx.find(
         sql!(
@@ -57,7 +56,7 @@ pub fn list_years(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<Vec<i16>> {
     Ok(years.into_iter().filter_map(|year| i16::try_from(year).ok()).collect())
 }
 
-/// Replaces what was counted of a scope.
+/// Replaces the count of a scope.
 pub fn put(
     tx: &mut Tx<'_>,
     scope: &Scope,
@@ -79,7 +78,7 @@ pub fn put(
     Ok(())
 }
 
-/// The sum of the changes of the branches of a scope: it rises with every change of what is stored.
+/// The sum of the changes of the branches of a scope; it increases with every change of stored commits.
 pub fn find_version(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<i64> {
     let (first, last) = scope.project_id.map_or((i64::MIN, i64::MAX), |id| (id, id));
     tx.count(
@@ -91,7 +90,7 @@ pub fn find_version(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<i64> {
     )
 }
 
-/// Notes that what is stored of a branch has changed.
+/// Records that the stored commits of a branch have changed.
 pub fn mark_changed(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
     tx.run(
         sql!("UPDATE branches SET changes = changes + 1 WHERE project_id = ?1 AND branch_name = ?2"),

@@ -1,4 +1,4 @@
-//! Commits for export: page by page along their key.
+//! Commits for export, in pages by their key.
 
 use super::reading::CommitRow;
 use crate::db::{self, FromRow, Tx};
@@ -13,9 +13,9 @@ pub struct After {
     pub sha: String,
 }
 
-/// The next commits after `after`, of one host or of all, committed from `since` on and before `until`.
+/// The next commits after `after`, of one host or of all, committed in `since..until`.
 ///
-/// Without a join, so that every page is a walk along the index of the key and never a sort of everything.
+/// Without a join, so that every page uses the index of the key and never sorts everything.
 pub fn list_after(
     tx: &mut Tx<'_>,
     after: &After,

@@ -1,4 +1,4 @@
-//! Forgetting what was collected of a branch, a bounded number of rows at a time.
+//! Deletes the collected data of a branch, a limited number of rows at a time.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::commits::reach;
 use crate::db::{self, Tx};
 use crate::{params, sql};
 
-/// What would be forgotten.
+/// What would be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Forgotten {
     /// Commits of the branch.
@@ -17,7 +17,7 @@ pub struct Forgotten {
     pub only_here: i64,
 }
 
-/// Counts what a branch has.
+/// Counts the commits of a branch.
 pub fn count(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<Forgotten> {
     let mut elsewhere = HashSet::new();
     tx.each(
@@ -41,7 +41,8 @@ pub fn count(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<Forgotten> {
     Ok(found)
 }
 
-/// Forgets how far the branch was read, before anything of it goes: if it is ever collected again, all of it is.
+/// Resets how far the branch was collected, before its rows are deleted: if it is ever collected again, it is from the
+/// beginning.
 pub fn reset_state(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<()> {
     pages::reset_walk(tx, place)?;
     tx.run(
@@ -54,7 +55,7 @@ pub fn reset_state(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<()> {
     )
 }
 
-/// Deletes up to `limit` commits of a branch; answers how many went.
+/// Deletes up to `limit` commits of a branch; returns how many.
 pub fn delete_commits(tx: &mut Tx<'_>, place: BranchRef<'_>, limit: usize) -> db::Result<u64> {
     counts::mark_changed(tx, place.project_id, place.branch_name)?;
     tx.execute(
@@ -67,7 +68,7 @@ pub fn delete_commits(tx: &mut Tx<'_>, place: BranchRef<'_>, limit: usize) -> db
     )
 }
 
-/// Forgets the roots of a project that has no commits left.
+/// Deletes the roots of a project that has no commits left.
 pub fn reset_roots(tx: &mut Tx<'_>, project_id: i64) -> db::Result<()> {
     let any = tx.find(
         sql!("SELECT 1 FROM commits WHERE project_id = ?1 ORDER BY project_id, branch_name, sha LIMIT 1"),

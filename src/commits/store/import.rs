@@ -1,4 +1,4 @@
-//! Projects and commits that another program collected: added as they stand.
+//! Projects and commits of another program: added unchanged.
 
 use std::collections::BTreeSet;
 
@@ -14,18 +14,15 @@ pub struct ImportedCommit {
     pub project_id: i64,
     pub branch_name: String,
     pub sha: String,
-    /// Its author's name.
     pub author_name: String,
     /// Its author's address, a fingerprint of it, or the name when there is none.
     pub author_email: String,
     pub committed_at: Timestamp,
-    /// Lines added.
     pub additions: i64,
-    /// Lines deleted.
     pub deletions: i64,
 }
 
-/// Adds a project unless it is known; answers our number and whether it was new.
+/// Adds a project unless it is known; returns our number and whether it was new.
 pub fn add_project(
     tx: &mut Tx<'_>,
     host: &str,
@@ -38,7 +35,7 @@ pub fn add_project(
     Ok((projects::put(tx, host, remote, now)?.project_id, true))
 }
 
-/// Adds commits, all columns of many rows in few statements; answers how many were new.
+/// Adds commits, all columns of many rows in few statements; returns how many were new.
 pub fn add_commits(tx: &mut Tx<'_>, commits: &[ImportedCommit]) -> db::Result<u64> {
     let mut values: Vec<Value<'_>> = Vec::with_capacity(commits.len() * COLUMNS);
     for commit in commits {
@@ -72,7 +69,7 @@ pub fn add_commits(tx: &mut Tx<'_>, commits: &[ImportedCommit]) -> db::Result<u6
 
 const COLUMNS: usize = 8;
 
-/// Makes sure that every branch that has commits has its row, so that it is listed and counted; answers how many were new.
+/// Adds missing rows of branches that have commits, so that they are listed and counted; returns how many.
 pub fn add_branches(tx: &mut Tx<'_>) -> db::Result<u64> {
     let mut added = 0;
     for (project_id, branch_name) in super::reading::list_pairs(tx)? {

@@ -1,4 +1,4 @@
-//! Commits without line counts: the next to ask for, and what came of it.
+//! Commits without line counts: the next ones to request, and the results.
 
 use super::{counts, projects};
 use crate::db::{self, Tx};
@@ -9,13 +9,13 @@ use crate::{params, sql};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     pub project_id: i64,
-    /// The host's number of it.
+    /// The project's number on the host.
     pub remote_id: i64,
     pub branch_name: String,
     pub sha: String,
 }
 
-/// Up to `limit` rows of a host that lack line counts and were not asked for since `before`.
+/// Up to `limit` rows of a host that lack line counts and were not requested since `before`.
 pub fn list_missing(
     tx: &mut Tx<'_>,
     host: &str,
@@ -49,7 +49,7 @@ pub fn list_missing(
     Ok(missing)
 }
 
-/// Writes the lines that a commit adds and deletes, or that nobody could say.
+/// Writes the line counts of a commit, or that the host does not have them.
 pub fn put(tx: &mut Tx<'_>, row: &Missing, lines: Option<(i64, i64)>, now: Timestamp) -> db::Result<()> {
     let (additions, deletions) = lines.unwrap_or_default();
     let filled = tx.execute(

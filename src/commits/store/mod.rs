@@ -3,7 +3,8 @@
 /// `pairs`, for `WITH RECURSIVE`: every project and branch that has commits, by steps through the index; the last row
 /// of each project has no branch.
 ///
-/// A step compares one column at a time: of a comparison of both, SQLite looks up the first alone and reads the rest of the project.
+/// A step compares one column at a time: for a comparison of both, SQLite uses the index for the first only and reads
+/// the rest of the project.
 macro_rules! pairs {
     () => {
         "places (project_id) AS (

@@ -1,4 +1,4 @@
-//! Pages of commits: rows, graph and position in one transaction, few statements.
+//! Pages of commits: rows, graph and position in one transaction with few statements.
 
 use super::counts;
 use crate::commits::model::{Commit, Walk};
@@ -16,8 +16,8 @@ pub struct BranchRef<'a> {
     pub branch_name: &'a str,
 }
 
-/// Adds the commits of a page that `run_id` met and that are not older than `since`, and notes the others as left out;
-/// answers how many were new.
+/// Adds the commits of a page of `run_id` that are not older than `since`, and records the others as not stored;
+/// returns how many were new.
 pub fn add_commits(
     tx: &mut Tx<'_>,
     place: BranchRef<'_>,
@@ -75,7 +75,7 @@ pub fn add_commits(
     Ok(new)
 }
 
-/// Gives stored commits what they lacked: line counts, or what another program did not collect; answers how many.
+/// Completes stored commits: line counts, or columns that another program did not collect; returns how many.
 fn complete_rows(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> db::Result<u64> {
     let mut completed = 0;
     for commit in commits {
@@ -106,7 +106,7 @@ fn complete_rows(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> d
 
 const COMMIT_COLUMNS: usize = 12;
 
-/// Names and addresses lost their control characters when they were read, so no NUL is left to look for.
+/// Control characters were removed from names and addresses when they were parsed, so there is no NUL to check for.
 fn text(text: &str) -> Value<'_> {
     Value::Text(text.into())
 }
@@ -139,7 +139,7 @@ fn add_root(tx: &mut Tx<'_>, project_id: i64, sha: &str) -> db::Result<()> {
     Ok(())
 }
 
-/// Writes where the walk goes on.
+/// Writes the position of the walk.
 pub fn put_walk(tx: &mut Tx<'_>, place: BranchRef<'_>, walk: &Walk) -> db::Result<()> {
     let open = serde_json::to_string(&walk.open).unwrap_or_default();
     tx.execute(
@@ -166,7 +166,7 @@ pub fn put_walk(tx: &mut Tx<'_>, place: BranchRef<'_>, walk: &Walk) -> db::Resul
     Ok(())
 }
 
-/// Forgets an unfinished walk.
+/// Discards an unfinished walk.
 pub fn reset_walk(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<()> {
     tx.execute(
         sql!(
@@ -179,7 +179,7 @@ pub fn reset_walk(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<()> {
     Ok(())
 }
 
-/// Of `parents`, how many are neither stored on this branch nor left out knowingly.
+/// How many of `parents` are neither stored on this branch nor excluded on purpose.
 pub fn count_missing(tx: &mut Tx<'_>, place: BranchRef<'_>, parents: &[String]) -> db::Result<i64> {
     let mut missing = 0;
     for parent in parents {
@@ -190,7 +190,7 @@ pub fn count_missing(tx: &mut Tx<'_>, place: BranchRef<'_>, parents: &[String]) 
     Ok(missing)
 }
 
-/// Whether a commit was walked on this branch: stored, or left out knowingly.
+/// Whether a commit was walked on this branch: stored, or excluded on purpose.
 pub fn is_known(tx: &mut Tx<'_>, place: BranchRef<'_>, sha: &str) -> db::Result<bool> {
     let known = tx.find(
         sql!(
@@ -238,7 +238,7 @@ pub fn mark_complete(
     Ok(())
 }
 
-/// The walk ended with parents missing: the branch is not complete.
+/// Records that the walk ended with missing parents: the branch is not complete.
 pub fn mark_open(tx: &mut Tx<'_>, place: BranchRef<'_>, missing: i64, now: Timestamp) -> db::Result<()> {
     tx.execute(
         sql!(
@@ -250,7 +250,7 @@ pub fn mark_open(tx: &mut Tx<'_>, place: BranchRef<'_>, missing: i64, now: Times
     Ok(())
 }
 
-/// The SHAs of commits that a run has met on this branch and could not store for want of a date.
+/// The SHAs of commits that a run could not store on this branch because their date is unreadable.
 pub fn list_unreadable(tx: &mut Tx<'_>, place: BranchRef<'_>, run_id: &RunId) -> db::Result<Vec<String>> {
     tx.list(
         sql!(
@@ -262,7 +262,7 @@ pub fn list_unreadable(tx: &mut Tx<'_>, place: BranchRef<'_>, run_id: &RunId) ->
     )
 }
 
-/// Forgets up to `limit` of the commits that were left out; answers how many.
+/// Deletes up to `limit` of the records of commits that were not stored; returns how many.
 pub fn reset_left_out(tx: &mut Tx<'_>, place: BranchRef<'_>, limit: usize) -> db::Result<u64> {
     tx.execute(
         sql!(

@@ -6,10 +6,10 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Projects of hosts after the first get numbers from here on, so that they never meet the host's own.
+/// Projects of hosts after the first get numbers from here on, so that they never collide with the host's own.
 const FIRST_ALLOCATED: i64 = 1_000_000_001;
 
-/// Adds a project or brings it up to date; answers it with our number.
+/// Adds or updates a project; returns it with our number.
 pub fn put(tx: &mut Tx<'_>, host: &str, remote: &RemoteProject, now: Timestamp) -> db::Result<Project> {
     let project_id = match find_id(tx, host, remote.remote_id)? {
         Some(project_id) => project_id,
@@ -54,7 +54,7 @@ pub(super) fn find_id(tx: &mut Tx<'_>, host: &str, remote_id: i64) -> db::Result
     )
 }
 
-/// The host's own number for the first host that was ever seen, the next free one above 10^9 for others.
+/// The host's own number for the first host ever, the next free one above 10^9 for others.
 fn allocate(tx: &mut Tx<'_>, host: &str, remote_id: i64) -> db::Result<i64> {
     let first_host: Option<String> = tx.find(
         sql!("SELECT host FROM projects WHERE project_id < ?1 ORDER BY project_id LIMIT 1"),
@@ -68,7 +68,7 @@ fn allocate(tx: &mut Tx<'_>, host: &str, remote_id: i64) -> db::Result<i64> {
     Ok((highest + 1).max(FIRST_ALLOCATED))
 }
 
-/// The project of that number of ours.
+/// The project with our number.
 pub fn find(tx: &mut Tx<'_>, project_id: i64) -> db::Result<Option<Project>> {
     tx.find(
         sql!(
@@ -94,7 +94,7 @@ pub fn list(tx: &mut Tx<'_>, host: Option<&str>) -> db::Result<Vec<Project>> {
 
 /// Marks a project as gone for `job`; `true` if it was not marked before. Its commits stay.
 ///
-/// What another job wants is left alone: its token may see what ours does not.
+/// Projects of another job are not marked: its token may see what ours does not.
 pub fn mark_removed(tx: &mut Tx<'_>, project_id: i64, job: &JobName, now: Timestamp) -> db::Result<bool> {
     tx.execute_one(
         sql!(
@@ -108,7 +108,7 @@ pub fn mark_removed(tx: &mut Tx<'_>, project_id: i64, job: &JobName, now: Timest
     )
 }
 
-/// The projects that `name` may mean: a path, our number, or the end of a path that only one has.
+/// The projects that `name` may refer to: a path, our number, or a unique suffix of a path.
 pub fn find_named(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Project>> {
     let all = list(tx, None)?;
     let is = |project: &&Project| project.path == name || project.project_id.to_string() == name;

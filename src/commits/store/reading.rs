@@ -1,10 +1,10 @@
-//! Reading commits back: all of them for statistics, the newest for people.
+//! Reads commits: all of them for statistics, the newest for listings.
 
 use crate::db::{self, FromRow, Row, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Which commits are meant.
+/// Which commits to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
     /// Of this project only.
@@ -23,7 +23,7 @@ impl Scope {
     }
 }
 
-/// A commit as statistics see it, or several of one author in one stretch of time, borrowed from the row.
+/// A row for statistics: a commit, or several of one author in one time range, borrowed from the row.
 pub struct Counted<'a> {
     row: &'a Row<'a>,
 }
@@ -34,12 +34,11 @@ impl Counted<'_> {
         self.row.text(0)
     }
 
-    /// The name of its author.
     pub fn author_name(&self) -> db::Result<&str> {
         self.row.text(1)
     }
 
-    /// Its author's address or fingerprint: for telling people apart, never for showing.
+    /// Its author's address or fingerprint: to identify people, never to be shown.
     pub fn author_email(&self) -> db::Result<&str> {
         self.row.text(2)
     }
@@ -54,7 +53,7 @@ impl Counted<'_> {
         Ok((self.row.get(4)?, self.row.get(5)?))
     }
 
-    /// How many of them the host gave no lines for.
+    /// How many of them have no line counts.
     pub fn stats_missing(&self) -> db::Result<i64> {
         self.row.get(6)
     }
@@ -64,7 +63,7 @@ impl Counted<'_> {
         self.row.get(7)
     }
 
-    /// Whether it joins histories, or all of them do.
+    /// Whether it is a merge, or all of them are.
     pub fn is_merge(&self) -> db::Result<bool> {
         self.row.get(8)
     }
@@ -85,10 +84,10 @@ impl Counted<'_> {
     }
 }
 
-/// How much of a date tells periods apart, in characters of its fixed-width text.
+/// How much of a date distinguishes periods, in characters of its fixed-width text.
 ///
-/// Months and days of a zone begin at other moments than those of UTC, but always near them: around the turn of a
-/// month dates are told apart to the minute, elsewhere the month is enough.
+/// Months and days of a zone begin at other moments than those of UTC, but always near them: around the turn of a month
+/// dates are distinguished to the minute, elsewhere the month is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grain {
     /// On the first and on the last days of a month.
@@ -97,16 +96,16 @@ pub struct Grain {
     pub within: usize,
 }
 
-/// Whether commits stand for themselves or may stand in several rows.
+/// Whether a commit may be in several rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// Every row is a commit of its own.
+    /// Every row is another commit.
     Never,
     /// A SHA may be on several branches or in several forks.
     Possible,
 }
 
-/// Counts the reachable commits of the scope in the database: a row for each spelling of an author, stretch of time, and
+/// Counts the reachable commits of the scope in the database: a row for each spelling of an author, time range, and
 /// whether they are merges.
 pub fn each_group(
     tx: &mut Tx<'_>,
@@ -164,9 +163,9 @@ macro_rules! counted_columns {
     };
 }
 
-/// Hands every reachable commit of the scope to `each`, a row per branch it is on.
+/// Passes every reachable commit of the scope to `each`, one row per branch.
 ///
-/// Anything but everything goes branch by branch, along the index of their dates.
+/// A limited scope is read branch by branch, by the index of dates.
 pub fn each_commit(
     tx: &mut Tx<'_>,
     scope: &Scope,
@@ -190,7 +189,7 @@ pub fn each_commit(
     Ok(())
 }
 
-/// Every project and branch of the scope that has commits, whenever they were made.
+/// Every project and branch of the scope that has commits, of any date.
 pub fn list_pairs_of(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<Vec<(i64, String)>> {
     if let (Some(project_id), Some(branch)) = (scope.project_id, &scope.branch_name) {
         return Ok(vec![(project_id, branch.clone())]);
@@ -221,12 +220,12 @@ pub fn list_pairs(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
     )
 }
 
-/// The commits without parents of every project: projects that share one share history.
+/// The commits without parents of every project: projects that have one in common share history.
 pub fn list_roots(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
     tx.list(sql!("SELECT project_id, sha FROM commit_roots"), params![], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// A commit for people; the author's address is not among its fields.
+/// A commit in listings, without the author's address.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct CommitRow {
     /// The project's path.
@@ -240,13 +239,11 @@ pub struct CommitRow {
     pub additions: i64,
     /// Lines deleted.
     pub deletions: i64,
-    /// Whether the host gave no line counts.
     pub stats_missing: bool,
     /// Since when the branch does not contain it any more.
     pub unreachable_since: Option<Timestamp>,
-    /// Whether it joins histories.
     pub is_merge: bool,
-    /// Its first line; unknown for what another program collected.
+    /// Its first line; `None` for commits of another program.
     pub title: Option<String>,
 }
 
@@ -276,9 +273,9 @@ pub fn list_commits(tx: &mut Tx<'_>, scope: &Scope, limit: usize) -> db::Result<
     Ok(found)
 }
 
-/// The commits whose SHA begins so, once for each branch.
+/// The commits with this prefix of the SHA, once for each branch.
 pub fn list_by_sha(tx: &mut Tx<'_>, prefix: &str, limit: usize) -> db::Result<Vec<CommitRow>> {
-    // Each branch through its index; no hexadecimal digit stands behind `f`.
+    // Each branch through its index; no hexadecimal digit sorts after `f`.
     let mut found: Vec<CommitRow> = tx.list(
         sql!(
             "SELECT p.path AS project, c.branch_name, c.sha, c.author_name, c.committed_date_utc, c.additions,

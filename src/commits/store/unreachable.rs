@@ -1,4 +1,4 @@
-//! What a branch no longer contains: the graph to find it by, and the marks, a bounded number of rows at a time.
+//! Unreachable commits: the graph to find them by, and the marks, a limited number of rows at a time.
 
 use super::pages::BranchRef;
 use crate::commits::model::Commit;
@@ -12,11 +12,11 @@ use crate::{params, sql};
 pub struct Edges {
     /// From child to parent, by their keys.
     pub edges: Vec<(u64, u64)>,
-    /// The commit that it ends with; `None` when there is nothing more.
+    /// The last commit; `None` when there are no more.
     pub last: Option<String>,
 }
 
-/// The parents of up to `limit` commits that were walked on a branch, stored or not, and come after the commit `after`.
+/// The parents of up to `limit` commits that were walked on a branch, stored or not, and sort after the commit `after`.
 pub fn list_edges(tx: &mut Tx<'_>, place: BranchRef<'_>, after: &str, limit: usize) -> db::Result<Edges> {
     let mut found = Edges::default();
     tx.each(
@@ -42,8 +42,8 @@ pub fn list_edges(tx: &mut Tx<'_>, place: BranchRef<'_>, after: &str, limit: usi
     Ok(found)
 }
 
-/// Up to `limit` SHAs of the commits stored on a branch that come after `after`, marked ones included: the index alone
-/// answers that.
+/// Up to `limit` SHAs of the commits stored on a branch that sort after `after`, including marked ones: the index alone
+/// answers this query.
 pub fn list_stored(
     tx: &mut Tx<'_>,
     place: BranchRef<'_>,
@@ -60,15 +60,15 @@ pub fn list_stored(
     )
 }
 
-/// Do it before many are marked.
+/// To be called before many commits are marked.
 pub fn prepare_marking(tx: &mut Tx<'_>) -> db::Result<()> {
     db::analyze(tx, "commits")
 }
 
-/// Marks commits that the branch no longer contains; answers how many were not marked before.
+/// Marks commits that the branch no longer contains; returns how many were not marked before.
 ///
-/// From the first mark on the branch has no complete head: not all that the old one reaches is unmarked any more, and if
-/// this is cut off and never continued, only the whole history puts it right.
+/// From the first mark on the branch has no complete head: some commits reachable from the old one are already marked,
+/// and if this is interrupted and never continued, only a walk of the whole history corrects it.
 pub fn mark(tx: &mut Tx<'_>, place: BranchRef<'_>, shas: &[String], now: Timestamp) -> db::Result<u64> {
     let mut marked = 0;
     for sha in shas {
@@ -92,7 +92,7 @@ pub fn mark(tx: &mut Tx<'_>, place: BranchRef<'_>, shas: &[String], now: Timesta
     Ok(marked)
 }
 
-/// How many commits the walk that is under way has marked.
+/// How many commits the current walk has marked.
 pub fn count_lost(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<i64> {
     tx.count(
         sql!("SELECT walking_lost FROM branches WHERE project_id = ?1 AND branch_name = ?2"),
@@ -100,7 +100,7 @@ pub fn count_lost(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<i64> {
     )
 }
 
-/// The commits of a page are reachable again.
+/// Unmarks the commits of a page, which are reachable again.
 pub fn reset(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> db::Result<u64> {
     let mut back = 0;
     for commit in commits {
@@ -113,7 +113,7 @@ pub fn reset(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> db::R
         )?;
     }
     if back > 0 {
-        // A sweep that was cut off may have marked them, and has counted them.
+        // An interrupted sweep may have marked and counted them.
         tx.execute(
             sql!(
                 "UPDATE branches SET changes = changes + 1,

@@ -1,4 +1,4 @@
-//! Requests in, answers out, as GitLab's documentation has them.
+//! Answers of the API, as documented by GitLab.
 
 use axum::body::Body;
 use axum::http::{HeaderName, Request, Response};
@@ -26,7 +26,7 @@ impl Asked {
     }
 }
 
-/// The token of a request, and the header that it stands in.
+/// The token of a request, and the name of its header.
 fn find_token(request: &Request<Body>) -> Option<(&'static str, String)> {
     let names = ["private-token", "job-token", "deploy-token", "authorization"];
     let (name, value) = names.into_iter().find_map(|name| Some((name, request.headers().get(name)?)))?;
@@ -130,7 +130,7 @@ fn page_of(asked: &Asked, all: Vec<serde_json::Value>) -> Response<Body> {
     page_answer(page_headers(asked, page, per_page, more), body)
 }
 
-/// No totals, as for commits; the next page both ways.
+/// No totals, as for commits; the next page in both headers.
 fn page_headers(asked: &Asked, page: usize, per_page: usize, more: bool) -> Vec<(&'static str, String)> {
     let next = if more { (page + 1).to_string() } else { String::new() };
     let mut headers =
@@ -169,7 +169,7 @@ async fn repository(world: &World, asked: &Asked, project: &FakeProject, rest: &
             };
             let with_stats = asked.parameter("with_stats") == Some("true");
             match project.repository.list(&revision, (page - 1) * per_page, per_page, with_stats).await {
-                // GitLab supposes a next page whenever this one is full.
+                // GitLab announces a next page whenever this one is full.
                 Some((count, body)) => {
                     page_answer(page_headers(asked, page, per_page, count == per_page), body)
                 }
@@ -197,7 +197,7 @@ pub(super) async fn edited(response: Response<Body>, edit: fn(&mut serde_json::V
     Response::from_parts(parts, Body::from(json.to_string()))
 }
 
-/// Sets headers, or takes them away.
+/// Sets or removes headers.
 pub(super) fn set_headers(response: &mut Response<Body>, headers: Vec<(&'static str, Option<String>)>) {
     for (name, value) in headers {
         let name = HeaderName::from_static(name);

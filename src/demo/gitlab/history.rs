@@ -1,4 +1,4 @@
-//! A made-up history in memory: commits with parents, branches that move on, merges of work done long before.
+//! A generated history in memory: commits with parents, growing branches, merges of old work.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use serde_json::{Value as Json, json};
 use super::repository::synthetic_sha;
 use crate::time::Timestamp;
 
-/// A repository that grows; clones share it.
+/// A growing repository, shared by its clones.
 #[derive(Clone, Debug)]
 pub struct History(Arc<Mutex<Graph>>);
 
-/// One commit to be.
+/// A commit to be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Who made it.
@@ -27,26 +27,26 @@ pub struct Change {
 
 #[derive(Debug)]
 struct Graph {
-    /// Makes its SHAs differ from those of others.
+    /// Makes its SHAs unique.
     seed: i64,
     commits: Vec<(Change, Vec<usize>)>,
     branches: BTreeMap<String, usize>,
 }
 
 impl History {
-    /// An empty repository; another `seed` makes other SHAs.
+    /// An empty repository; its SHAs depend on `seed`.
     pub fn new(seed: i64) -> Self {
         Self(Arc::new(Mutex::new(Graph { seed, commits: Vec::new(), branches: BTreeMap::new() })))
     }
 
-    /// Adds a commit on top of `branch`, which begins with it if need be.
+    /// Adds a commit to `branch`, which is created if necessary.
     pub fn commit(&self, branch: &str, change: Change) {
         let mut graph = self.0.lock();
         let parents = graph.branches.get(branch).copied().into_iter().collect();
         graph.add(branch, change, parents);
     }
 
-    /// Begins `branch` where `from` is now.
+    /// Creates `branch` at `from`.
     pub fn branch(&self, branch: &str, from: &str) {
         let mut graph = self.0.lock();
         if let Some(at) = graph.branches.get(from).copied() {
@@ -62,7 +62,7 @@ impl History {
         graph.add(into, change, parents);
     }
 
-    /// How many commits there are.
+    /// The number of commits.
     pub fn len(&self) -> usize {
         self.0.lock().commits.len()
     }
@@ -82,7 +82,7 @@ impl History {
         graph.branches.iter().map(|(name, at)| (name.clone(), graph.sha(*at))).collect()
     }
 
-    /// What `revision` (a branch, a SHA, or `old..new`) lists, newest first; `None` when it is unknown.
+    /// The commits of `revision` (a branch, a SHA, or `old..new`), newest first; `None` if it is unknown.
     pub(super) fn list(&self, revision: &str, with_stats: bool) -> Option<Vec<Json>> {
         let graph = self.0.lock();
         let known: HashMap<String, usize> = (0..graph.commits.len()).map(|at| (graph.sha(at), at)).collect();

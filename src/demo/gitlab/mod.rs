@@ -1,7 +1,7 @@
-//! A GitLab on this machine: the documented API over real git repositories, or over histories that are made up.
+//! A GitLab on this machine: the documented API over real git repositories, or over generated histories.
 //!
-//! It pages like GitLab (no totals, `x-next-page` and `Link`), takes a SHA or `old..new` as `ref_name`, checks tokens,
-//! limits rates and fails on request. Every request is remembered.
+//! It pages like GitLab (no totals, `x-next-page` and `Link`), accepts a SHA or `old..new` as `ref_name`, checks
+//! tokens, limits rates and fails on request. All requests are recorded.
 
 mod answer;
 mod history;
@@ -28,28 +28,27 @@ pub struct GitLab {
     _serving: Serving,
 }
 
-/// One request, as it was asked.
+/// A received request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The segments of the path below `/api/v4/`, decoded.
     pub segments: Vec<String>,
-    /// The parameters, decoded, in their order.
+    /// The parameters, decoded, in order.
     pub query: Vec<(String, String)>,
-    /// The token that came with it.
     pub token: Option<String>,
-    /// The header that it stood in.
+    /// The header of the token.
     pub token_by: Option<&'static str>,
-    /// How many requests came before it.
+    /// The number of requests before it.
     pub number: usize,
 }
 
 impl Asked {
-    /// Whether a page of commits is asked for.
+    /// Whether it requests a page of commits.
     pub fn is_for_commits(&self) -> bool {
         self.segments.last().is_some_and(|last| last == "commits")
     }
 
-    /// Whether a single commit is asked for.
+    /// Whether it requests a single commit.
     pub fn is_for_one_commit(&self) -> bool {
         self.segments.len() == 5 && self.segments[3] == "commits"
     }
@@ -60,16 +59,16 @@ impl Asked {
     }
 }
 
-/// What goes wrong with a request.
+/// The fault of a request.
 #[derive(Clone)]
 pub enum Fault {
-    /// This answer comes instead.
+    /// This answer instead.
     Status(u16, Vec<(&'static str, String)>, &'static str),
-    /// No answer comes, ever.
+    /// No answer.
     Hang,
-    /// The answer is changed on its way.
+    /// The answer is changed.
     Edit(fn(&mut serde_json::Value)),
-    /// Headers of the answer are set, or taken away.
+    /// Headers of the answer are set or removed.
     Headers(Vec<(&'static str, Option<String>)>),
 }
 
@@ -79,7 +78,7 @@ impl Fault {
         Fault::Status(429, vec![("retry-after", retry_after_secs.to_string())], "Retry later\n")
     }
 
-    /// GitLab's answer to a token that is over.
+    /// GitLab's answer to an expired token.
     pub fn expired() -> Self {
         let body = r#"{"error":"invalid_token","error_description":"Token is expired. You can either do re-authorization or token refresh."}"#;
         Fault::Status(401, vec![("content-type", "application/json".into())], body)
@@ -88,7 +87,6 @@ impl Fault {
 
 type FaultRule = Arc<dyn Fn(&Asked) -> Option<Fault> + Send + Sync>;
 
-/// A project of the fake.
 #[derive(Clone)]
 pub(crate) struct FakeProject {
     pub(crate) id: i64,
@@ -98,7 +96,7 @@ pub(crate) struct FakeProject {
     pub(crate) shared_with: Option<String>,
 }
 
-/// How GitLab answers when `ref_name` is nothing it knows; both have been seen.
+/// GitLab's answer to an unknown `ref_name`; both have been observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownRevision {
     /// 404.
@@ -147,12 +145,12 @@ impl GitLab {
         self.add(id, path, Repository::Git(directory.into()));
     }
 
-    /// Adds a project with a made-up history of that many commits on `main`.
+    /// Adds a project with a generated history of that many commits on `main`.
     pub fn add_synthetic(&self, id: i64, path: &str, commits: usize) {
         self.add(id, path, Repository::Synthetic { id, commits });
     }
 
-    /// Adds a project over a history in memory, which can go on growing.
+    /// Adds a project over a history in memory, which can grow.
     pub fn add_history(&self, id: i64, path: &str, history: History) {
         self.add(id, path, Repository::Made(history));
     }
@@ -181,32 +179,32 @@ impl GitLab {
         settings.projects.push(FakeProject { id, path, repository, is_archived, shared_with });
     }
 
-    /// From now on only this token is good.
+    /// Sets the only valid token.
     pub fn set_token(&self, token: &str) {
         self.world.lock().token = Some(token.to_owned());
     }
 
-    /// From now on `rule` says what goes wrong.
+    /// Sets the rule for faults.
     pub fn set_fault(&self, rule: impl Fn(&Asked) -> Option<Fault> + Send + Sync + 'static) {
         self.world.lock().fault = Some(Arc::new(rule));
     }
 
-    /// From now on nothing goes wrong.
+    /// Removes the rule for faults.
     pub fn reset_fault(&self) {
         self.world.lock().fault = None;
     }
 
-    /// How it answers when `ref_name` is nothing it knows.
+    /// Sets the answer to an unknown `ref_name`.
     pub fn set_unknown_revision(&self, answer: UnknownRevision) {
         self.world.lock().unknown_revision = answer;
     }
 
-    /// From now on pages have no more than that, whatever is asked for.
+    /// Limits the size of pages.
     pub fn set_most_per_page(&self, most: usize) {
         self.world.lock().most_per_page = Some(most);
     }
 
-    /// Stops remembering requests, for measurements.
+    /// Stops recording requests, for measurements.
     pub fn forget_requests(&self) {
         let mut settings = self.world.lock();
         settings.keeps_log = false;

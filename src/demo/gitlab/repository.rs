@@ -1,4 +1,4 @@
-//! The histories behind the fake: a git repository on disk, or one made up on the fly.
+//! The commits of fake projects: from a git repository on disk, or generated.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,22 @@ use serde_json::json;
 
 use super::History;
 
-/// Where the commits of a fake project come from.
+/// The source of a project's commits.
 #[derive(Clone, Debug)]
 pub enum Repository {
     /// A git repository on disk.
     Git(PathBuf),
     /// A straight history on `main`, with a merge every tenth commit.
     Synthetic {
-        /// Makes its SHAs differ from those of others.
+        /// Makes its SHAs unique.
         id: i64,
-        /// How many commits it has.
         commits: usize,
     },
     /// A small history in memory, with branches and merges.
     Made(History),
 }
 
-/// Separates fields and commits in what git prints.
+/// Separates fields and commits in the output of git.
 const FORMAT: &str = "%x01%H%x02%P%x02%an%x02%ae%x02%aI%x02%cn%x02%ce%x02%cI%x02%s%x02";
 
 impl Repository {
@@ -70,7 +69,7 @@ impl Repository {
         }
     }
 
-    /// The commits that `revision` lists, as GitLab's JSON, and how many they are; `None` when it is unknown.
+    /// The commits of `revision` as GitLab's JSON, and their number; `None` if it is unknown.
     pub(super) async fn list(
         &self,
         revision: &str,
@@ -104,7 +103,7 @@ impl Repository {
     }
 }
 
-/// What git prints, or `None` when it refuses.
+/// The output of git, or `None` if it fails.
 async fn git(directory: &Path, arguments: &[&str]) -> Option<String> {
     let output = tokio::process::Command::new("git")
         .arg("-C")
@@ -144,7 +143,7 @@ fn commit_json(text: &str, with_stats: bool) -> Option<serde_json::Value> {
     Some(commit)
 }
 
-/// The SHA of a made-up commit: looks like one, and no two are the same.
+/// The SHA of a generated commit, unique among all.
 pub(super) fn synthetic_sha(id: i64, number: usize) -> String {
     let mut state = (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number as u64) << 1;
     let mut sha = String::with_capacity(48);

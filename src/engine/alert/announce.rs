@@ -1,4 +1,5 @@
-//! Tells the channels of `[app] alert` what begins and what is over, through the outbox.
+//! Sends alerts to the channels of `[app] alert`, through the outbox: one message when a problem begins, one when it
+//! ends.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,30 +17,30 @@ use crate::phrase;
 use crate::phrase::Speech;
 use crate::text;
 
-/// Whose messages these are, and the job that they are listed under.
+/// Topic of the messages, and the job under which they are listed.
 const TOPIC: &str = "alert";
-/// Alerts of one kind that have a message each.
+/// Alerts of one kind that are sent one by one; more are grouped into one message.
 const MAX_SINGLE: usize = 3;
-/// Alerts that one message names.
+/// Alerts listed in one message.
 const MAX_NAMED: usize = 50;
-/// Columns of a notice, at most: reasons can be as long as a server likes.
+/// Width of a headline: reasons can be as long as a server likes.
 const MAX_COLUMNS: usize = 400;
 
-/// Keeps the alerts up to date and tells them. Cheap to clone.
+/// Keeps the alerts up to date and announces them. Cheap to clone.
 #[derive(Clone)]
 pub struct Announcer {
     db: Db,
     channels: Arc<ChannelSet>,
     channel_env: ChannelEnv,
-    /// The channels that are told.
+    /// Channels that receive alerts.
     names: Vec<String>,
-    /// The jobs and channels of the config.
+    /// Jobs and channels that are in the config.
     configured: Arc<BTreeSet<String>>,
     speech: Speech,
 }
 
 impl Announcer {
-    /// One for the channels that the config names in `alert`.
+    /// Announces to the channels of `alert` in the config.
     pub fn new(env: &JobEnv) -> Self {
         let jobs = env.jobs.iter().map(|job| Subject::job(&job.name).to_string());
         let channels = env.channels.iter().map(|channel| Subject::channel(&channel.name).to_string());
@@ -56,13 +57,13 @@ impl Announcer {
         }
     }
 
-    /// Notes what is wrong now and what is over, and queues a message about each; answers how many were queued.
+    /// Records problems that began or ended and queues a message about each; returns the number of messages.
     pub async fn update(&self) -> db::Result<usize> {
         let configured = Arc::clone(&self.configured);
         let is_configured = move |subject: &Subject| {
             !matches!(subject.word(), "job" | "channel") || configured.contains(subject.as_str())
         };
-        // Mostly nothing has changed, and a look keeps nobody from writing.
+        // Usually nothing has changed, and a read does not block writers.
         let is_known = is_configured.clone();
         let found = self.db.read(move |tx| {
             let changes = Changes::find(tx, &is_known, tx.now())?;
@@ -87,7 +88,7 @@ impl Announcer {
         Ok(queued)
     }
 
-    /// The same for those who have more important things to do: an error is logged, and the next time will do.
+    /// The same for callers that must not fail because of alerts: logs an error and leaves the work to the next call.
     pub async fn update_if_possible(&self) -> usize {
         self.update().await.unwrap_or_else(|error| {
             tracing::warn!("Alerts cannot be updated now: {error}");
@@ -98,7 +99,7 @@ impl Announcer {
     async fn announce(&self, alerts: Vec<Alert>) -> db::Result<usize> {
         let [first, rest @ ..] = alerts.as_slice() else { return Ok(0) };
         let about = first.subject();
-        // A channel that lets nothing leave is not the one to say so.
+        // Do not announce over the channel that is failing.
         let names: Vec<String> = self
             .names
             .iter()
@@ -121,7 +122,7 @@ impl Announcer {
                         announced = announced.or(Some(alert));
                     }
                 }
-                // Another process was first.
+                // Another process announced it first.
                 let Some(alert) = announced else { return Ok(0) };
                 let job: JobName = TOPIC.parse().expect("a literal name");
                 let word = if alert.over_at.is_some() { "over" } else { "began" };
@@ -139,24 +140,25 @@ impl Announcer {
             .await
     }
 
-    /// What is wrong or over, and how many alerts of the same kind the message names besides.
+    /// The text of an alert; `more` is the number of other alerts of its kind in the same message.
     fn headline(&self, alert: &Alert, more: usize) -> String {
         let (about, message) = (alert.subject().phrase(), &alert.message);
         let message = match more {
             0 => message.clone(),
             more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）"),
         };
-        let said = match alert.over_at {
+        let text = match alert.over_at {
             None => phrase!("tsuzuki: {about}: {message}", "tsuzuki：{about}：{message}"),
             Some(_) => {
                 phrase!("tsuzuki: over: {about}: {message}", "tsuzuki：解消：{about}：{message}")
             }
         };
-        text::shorten(&redact(&text::one_line(&self.speech.phrase(&said))), MAX_COLUMNS)
+        text::shorten(&redact(&text::one_line(&self.speech.phrase(&text))), MAX_COLUMNS)
     }
 }
 
-/// One message each, but a single one for many of the same kind: when a network is down, a hundred blogs fail at once.
+/// Groups alerts into messages: one each, or one for many of a kind, as when the network is down and a hundred blogs
+/// fail.
 fn group(alerts: Vec<Alert>) -> Vec<Vec<Alert>> {
     let mut groups: Vec<Vec<Alert>> = Vec::new();
     for alert in alerts {

@@ -1,4 +1,4 @@
-//! What is wrong by the looks of the database: long pauses and messages that wait for a decision. Pure but for its reads.
+//! What is wrong according to the database: long pauses and messages that need a decision. Pure but for its reads.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// A shorter pause, or series of pauses, is everyday life.
+/// Shorter pauses, or series of pauses, are normal.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Something that is wrong at this moment.
+/// Something that is wrong now.
 #[derive(Clone, Debug, PartialEq)]
 struct Cause {
     kind: AlertKind,
@@ -24,20 +24,21 @@ struct Cause {
     message: Phrase,
 }
 
-/// What the alerts in the database lack, or have too much.
+/// How the alerts in the database differ from the present causes.
 pub(super) struct Changes {
     begun: Vec<Cause>,
     over: Vec<Alert>,
 }
 
 impl Changes {
-    /// Compares the alerts with what is wrong now. `is_configured` knows the jobs and channels of the file.
+    /// Compares the alerts with what is wrong now. `is_configured` tests whether the config has a job or channel.
     pub(super) fn find(
         tx: &mut Tx<'_>,
         is_configured: &impl Fn(&Subject) -> bool,
         now: Timestamp,
     ) -> db::Result<Self> {
-        // A pause that has ended may begin again with the next attempt. If that works, the pause is forgotten.
+        // A pause that has just ended may begin again with the next attempt; if that attempt works, the pause is
+        // deleted.
         let pauses = pause::list(tx, now.minus(pause::SERIES))?;
         let present = list_causes(&pauses, &attention::list_waiting(tx, now)?, is_configured);
         let open = store::list_open(tx)?;
@@ -53,7 +54,7 @@ impl Changes {
         self.begun.is_empty() && self.over.is_empty()
     }
 
-    /// Writes them down.
+    /// Saves the changes.
     pub(super) fn apply(&self, tx: &mut Tx<'_>, now: Timestamp) -> db::Result<()> {
         self.over.iter().try_for_each(|alert| store::clear_cause(tx, &alert.cause, now))?;
         self.begun.iter().try_for_each(|cause| raise(tx, cause.kind, &cause.subject, &cause.message, now))
@@ -66,7 +67,7 @@ fn list_causes(
     is_configured: &impl Fn(&Subject) -> bool,
 ) -> Vec<Cause> {
     let is_long = |pause: &Pause| pause.paused_until.is_none_or(|until| until.since(pause.since) >= LONG);
-    // A job is paused by a person, who knows.
+    // A person who pauses a job needs no alert about it.
     let pauses = pauses.iter().filter(|pause| pause.name.word() != "job" && is_long(pause));
     let pauses = pauses.filter(|pause| is_configured(&pause.name)).map(|pause| Cause {
         kind: AlertKind::Paused,
@@ -88,7 +89,7 @@ fn paused(pause: &Pause) -> Phrase {
     }
 }
 
-/// The open alerts that are over: their cause is gone, or what they are about has left the config.
+/// Open alerts that are over: the cause is gone, or the subject is no longer in the config.
 fn list_over<'a>(
     open: &'a [Alert],
     present: &'a [Cause],
@@ -98,7 +99,7 @@ fn list_over<'a>(
         Some(AlertKind::Paused | AlertKind::Approval) => {
             !present.iter().any(|cause| cause.kind.cause(&cause.subject) == alert.cause)
         }
-        // Whoever raised these clears them.
+        // The code that raised these clears them.
         Some(AlertKind::Failing | AlertKind::Silent) => !is_configured(&alert.subject()),
         None => true,
     })

@@ -1,5 +1,5 @@
-//! What the operator has to know: each cause is told once when it begins and once when it is over, to the channels of
-//! `[app] alert` alone.
+//! Problems that the operator has to know about. Each is announced once when it begins and once when it ends, and only
+//! to the channels of `[app] alert`.
 //!
 //! ```text
 //! runs, sources ── raise, clear ──┐
@@ -23,33 +23,33 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::word_enum;
 
-/// So many failed runs in a row are no accident.
+/// Failed runs in a row that raise an alert.
 const FAILURES: i64 = 3;
 
 word_enum! {
-    /// What is wrong with a thing.
+    /// The kind of problem.
     pub enum AlertKind {
-        /// A job fails again and again, or until somebody acts.
+        /// A job keeps failing, or fails in a way that only a person can fix.
         Failing = "failing",
-        /// A channel, a provider or a source is paused for long: locked, gone, used up.
+        /// A channel, a provider or a source has been paused for long: locked, gone, quota used up.
         Paused = "paused",
         /// Messages wait for a decision.
         Approval = "approval",
-        /// A source has brought nothing for much longer than usual.
+        /// A source has brought nothing new for much longer than usual.
         Silent = "silent",
     }
 }
 
 impl AlertKind {
-    /// What tells one cause from all others, as it is stored.
+    /// The key of an alert in the database.
     fn cause(self, subject: &Subject) -> String {
         format!("{} {subject}", self.word())
     }
 }
 
-/// Notes how a run of a job ended; do it in the transaction that writes that down.
+/// Raises or clears the alert of a failing job; call it in the transaction that records the end of the run.
 ///
-/// `failures` counts this run; `may_pass` is false for what stays refused until somebody acts.
+/// `failures` includes this run; `may_pass` is false if only a person can fix the failure.
 pub(super) fn note_run(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -61,14 +61,14 @@ pub(super) fn note_run(
     let subject = Subject::job(job);
     match outcome {
         RunOutcome::Failed if failures >= FAILURES || !may_pass => {
-            let said = match failures {
+            let text = match failures {
                 ..=1 => phrase!("failed: {message}", "失敗：{message}"),
                 _ => phrase!(
                     "failed {failures time} in a row: {message}",
                     "{failures} 回続けて失敗：{message}"
                 ),
             };
-            raise(tx, AlertKind::Failing, &subject, &said, now)
+            raise(tx, AlertKind::Failing, &subject, &text, now)
         }
         RunOutcome::Failed | RunOutcome::Interrupted => Ok(()),
         RunOutcome::Success | RunOutcome::Waiting | RunOutcome::Partly => {

@@ -7,32 +7,30 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Something that the operator has to know.
+/// A problem that the operator has to know about.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, FromRow)]
 pub struct Alert {
-    /// What tells it from all others: its kind and what it is about.
+    /// Its key: kind and subject.
     pub cause: String,
-    /// Since when.
     pub since: Timestamp,
-    /// What is wrong, in words.
     pub message: Phrase,
-    /// When it was over, if the channels have still to be told.
+    /// When it ended; set only while the channels have not been notified of that.
     pub over_at: Option<Timestamp>,
 }
 
 impl Alert {
-    /// What is wrong.
+    /// The kind of problem; `None` if this version does not know it.
     pub fn kind(&self) -> Option<AlertKind> {
         self.cause.split_once(' ').and_then(|(kind, _)| kind.parse().ok())
     }
 
-    /// What it is about.
+    /// The job, channel, provider or source with the problem.
     pub fn subject(&self) -> Subject {
         Subject::verbatim(self.cause.split_once(' ').map_or("", |(_, subject)| subject))
     }
 }
 
-/// Notes that something is wrong; what is known already keeps its beginning and is not told again.
+/// Opens an alert, or updates the message of an open one, which keeps its beginning and is not announced again.
 pub fn raise(
     tx: &mut Tx<'_>,
     kind: AlertKind,
@@ -49,7 +47,7 @@ pub fn raise(
     )
 }
 
-/// Notes that it is over; of what nobody was told nobody has to be told the end.
+/// Closes an alert. One that was never announced is deleted, so that its end is not announced either.
 pub fn clear(tx: &mut Tx<'_>, kind: AlertKind, subject: &Subject, now: Timestamp) -> db::Result<()> {
     clear_cause(tx, &kind.cause(subject), now)
 }
@@ -59,7 +57,7 @@ pub(super) fn clear_cause(tx: &mut Tx<'_>, cause: &str, now: Timestamp) -> db::R
     tx.run(sql!("UPDATE alerts SET over_at = ?2 WHERE cause = ?1 AND over_at IS NULL"), params![cause, now])
 }
 
-/// Everything that is wrong now, oldest first.
+/// Open alerts, oldest first.
 pub fn list_open(tx: &mut Tx<'_>) -> db::Result<Vec<Alert>> {
     tx.list(
         sql!("SELECT cause, since, message, over_at FROM alerts WHERE over_at IS NULL ORDER BY since, cause"),
@@ -68,7 +66,7 @@ pub fn list_open(tx: &mut Tx<'_>) -> db::Result<Vec<Alert>> {
     )
 }
 
-/// What the channels have not been told: beginnings and ends.
+/// Beginnings and ends that the channels have not been notified of.
 pub(super) fn list_unannounced(tx: &mut Tx<'_>) -> db::Result<Vec<Alert>> {
     tx.list(
         sql!(
@@ -80,7 +78,7 @@ pub(super) fn list_unannounced(tx: &mut Tx<'_>) -> db::Result<Vec<Alert>> {
     )
 }
 
-/// Notes that the channels are told; `false` when another process was first, or when it has changed.
+/// Records that an alert was announced; `false` if another process was first or the alert has changed.
 pub(super) fn mark_announced(tx: &mut Tx<'_>, alert: &Alert, now: Timestamp) -> db::Result<bool> {
     let changed = match alert.over_at {
         None => tx.execute(

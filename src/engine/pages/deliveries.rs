@@ -1,4 +1,4 @@
-//! Messages on their way out, by state: what each says, when it leaves, and why not sooner.
+//! Messages in the outbox, by state: their text, when they are sent next, and why not sooner.
 
 use crate::channel;
 use crate::channel::outbox::{self, ChannelWait, DeliveryCount, DeliveryFilter, Row, State};
@@ -13,10 +13,9 @@ use crate::text::shorten;
 
 /// Messages on one page.
 const SHOWN: usize = 30;
-/// Columns of what a message says that stand in its row.
+/// Width of a message's text in its row.
 const WIDTH: usize = 60;
 
-/// The page.
 pub(super) static PAGE: Page =
     Page { slug: "deliveries", title: || phrase!("Deliveries", "配信"), load, sheet: None };
 
@@ -83,7 +82,7 @@ fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
     }
 }
 
-/// States with how many messages stand there; of what was sent there are too many to count.
+/// The states with the number of messages in each; sent messages are too many to count.
 fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCount]) -> Vec<PageFilter> {
     let count = |state: State| -> i64 {
         tallies.iter().filter(|tally| tally.state == state).map(|tally| tally.count).sum()
@@ -108,7 +107,7 @@ fn list_filters(finder: &Finder, filter: &DeliveryFilter, tallies: &[DeliveryCou
     ]
 }
 
-/// A state in a word or two, for the filter.
+/// A short name of a state, for the filter.
 fn short_phrase(state: State) -> Phrase {
     match state {
         State::Unknown => phrase!("may have been sent", "送信済みか不明"),

@@ -1,4 +1,4 @@
-//! Daily limits: what is used of each, when it starts anew, whether it lasts, and what models were asked.
+//! Daily limits: how much is used, when each resets, whether it will last, and the calls to models.
 
 use crate::db::{self, Tx};
 use crate::engine::Finder;
@@ -12,11 +12,9 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Days that are shown.
 const DAYS: usize = 30;
 const DAY: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
-/// The page.
 pub(super) static PAGE: Page =
     Page { slug: "quotas", title: || phrase!("Quotas", "上限"), load, sheet: None };
 
@@ -50,7 +48,7 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, _: &PageQuery) -> db::Result<PageView>
     Ok(page)
 }
 
-/// What is used of a limit today, when it starts anew, and whether it lasts.
+/// How much of a limit is used today, when it resets, and whether it will last.
 pub(in crate::engine) fn list_facts(quota: &Quota, used: i64, now: Timestamp) -> Vec<Fact> {
     let per_day = i64::from(quota.rule.per_day);
     let resets_at = quota.resets_at(now);
@@ -73,7 +71,7 @@ pub(in crate::engine) fn list_facts(quota: &Quota, used: i64, now: Timestamp) ->
     ]
 }
 
-/// When the provider's present day began.
+/// When the present day of the provider began.
 fn began_at(quota: &Quota, now: Timestamp) -> Timestamp {
     // A day has 25 hours at most.
     let mut began_at = quota.resets_at(now.minus(DAY * 2));
@@ -83,7 +81,7 @@ fn began_at(quota: &Quota, now: Timestamp) -> Timestamp {
     began_at
 }
 
-/// Whether a limit lasts.
+/// Whether a limit will last for the day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Forecast {
     Unused,
@@ -91,7 +89,7 @@ enum Forecast {
     FullAt(Timestamp),
 }
 
-/// When a limit is used up if the day goes on as it began.
+/// When a limit is used up if the day continues as it began.
 fn forecast(used: i64, per_day: i64, began_at: Timestamp, now: Timestamp) -> Forecast {
     if used >= per_day {
         return Forecast::Full;

@@ -1,4 +1,4 @@
-//! A message in the outbox: what it is about, where it stands, and what a person can do about it.
+//! A message in the outbox: its content, its state, and what a person can do with it.
 
 use crate::channel;
 use crate::channel::outbox::{self, Answer, Row, State};
@@ -89,7 +89,7 @@ fn add_facts(view: &mut View, row: &Row, pause: Option<&Pause>) {
     };
     view.fact(phrase!("attempts", "送信回数"), attempts);
     if matches!(row.state, State::Ready | State::Unknown) {
-        // Nobody knows when the credentials change.
+        // It is unknown when the credentials will change.
         let next = match pause {
             Some(pause) => pause.paused_until.map(|until| until.max(row.not_before)),
             None => Some(row.not_before),
@@ -100,7 +100,7 @@ fn add_facts(view: &mut View, row: &Row, pause: Option<&Pause>) {
     view.fact(phrase!("last error", "最後のエラー"), row.last_error.clone());
 }
 
-/// The first line of a message, or what it is about where it has no lines.
+/// The first line of a message, or its subject if it has no lines.
 pub fn headline(row: &Row) -> String {
     let text = channel::as_text(&row.payload);
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -110,7 +110,7 @@ pub fn headline(row: &Row) -> String {
     }
 }
 
-/// One message among others, in one line.
+/// One line about a message among others.
 pub fn line(id: i64, channel: &str, state: State, why: Option<&Phrase>) -> Line {
     let state = phrase_of(state);
     let text = match why {
@@ -122,12 +122,12 @@ pub fn line(id: i64, channel: &str, state: State, why: Option<&Phrase>) -> Line 
     Line::from(text).about(&Subject::delivery(id))
 }
 
-/// Adds what a person can do about a message.
+/// Adds what a person can do with a message.
 pub fn add_actions(view: &mut View, id: i64, state: State) {
     view.actions.extend(list_actions(id, state));
 }
 
-/// What a person can do about a message.
+/// What a person can do with a message.
 pub fn list_actions(id: i64, state: State) -> Vec<Action> {
     let act =
         |verb: Verb, label| Action::new(verb, &Subject::delivery(id), label, format!("delivery {verb} {id}"));
@@ -143,7 +143,7 @@ pub fn list_actions(id: i64, state: State) -> Vec<Action> {
     }
 }
 
-/// What a state of a message is called.
+/// A state of a message in words.
 pub fn phrase_of(state: State) -> Phrase {
     match state {
         State::Ready => phrase!("queued", "送信待ち"),
@@ -159,7 +159,7 @@ pub fn phrase_of(state: State) -> Phrase {
     }
 }
 
-/// The state that every face knows.
+/// The common state that it corresponds to.
 pub fn state_of(state: State) -> Option<view::State> {
     Some(match state {
         State::Sent | State::Skipped => view::State::Ok,
@@ -170,7 +170,7 @@ pub fn state_of(state: State) -> Option<view::State> {
     })
 }
 
-/// Messages to all channels, whatever became of them.
+/// Messages to all channels, in all states.
 pub static MESSAGES: table::Table = table::Table {
     name: "messages",
     about: "Messages to all channels, whatever became of them; times are when they were added",

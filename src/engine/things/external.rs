@@ -1,4 +1,4 @@
-//! A channel or a provider: whether it is in use, and why not.
+//! A channel or a provider: whether it can be used, and if not, why.
 
 use crate::channel::outbox::{self, ChannelStatus, WaitCause, list_statuses};
 use crate::config::{Config, MissingAt, TableKind};
@@ -59,7 +59,7 @@ fn find_provider(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec
     Ok(views)
 }
 
-/// The state of a channel, and what keeps it from sending: its wait, attempts that failed, or a secret that is `missing`.
+/// The state of a channel, and why it cannot send: its pause, failed attempts, or a secret that is `missing`.
 pub fn judge_channel(status: &ChannelStatus, missing: &[MissingAt]) -> (State, Option<Phrase>) {
     let is_its =
         |missing: &&MissingAt| missing.place == TableKind::Channel && missing.owner == status.channel;
@@ -84,7 +84,7 @@ fn add_status(view: &mut View, status: &ChannelStatus, finder: &Finder) {
     let (state, why) = judge_channel(status, &finder.config.list_missing_secrets());
     view.state = Some(state);
     view.fact(phrase!("kind", "種類"), status.kind);
-    // A pause has a line of its own, which names what resumes it.
+    // A pause has its own line, which names the command to resume.
     if !view.facts.iter().any(|fact| fact.label == "paused") {
         view.fact(phrase!("why", "理由"), why);
     }
@@ -95,7 +95,7 @@ fn add_status(view: &mut View, status: &ChannelStatus, finder: &Finder) {
     view.command(phrase!("send a test message", "テストメッセージを送る"), format!("channel test {name}"));
 }
 
-/// Ends the pause of a channel and makes everything due that waits for it.
+/// Resumes a channel and makes its waiting messages due.
 fn act_on_channel(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<ActionOutcome> {
     let is_known = list_channels(&finder.config).iter().any(|known| known == name);
     if deed.verb != Verb::Resume || !is_known {
@@ -105,14 +105,14 @@ fn act_on_channel(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> d
     Ok(ActionOutcome::Done(resumed_phrase(name, was_paused, due)))
 }
 
-/// What is said of a channel that was resumed.
+/// The outcome of resuming a channel, in words.
 fn resumed_phrase(name: &str, was_paused: bool, due: u64) -> Phrase {
-    let said = if was_paused {
+    let outcome = if was_paused {
         phrase!("was resumed", "を再開しました")
     } else {
         phrase!("was not paused", "は一時停止していません")
     };
-    phrase!("{name} {said}; {due message} became due", "{name} {said}（{due} 件を送信します）")
+    phrase!("{name} {outcome}; {due message} became due", "{name} {outcome}（{due} 件を送信します）")
 }
 
 fn list_channels(config: &Config) -> Vec<String> {
@@ -150,11 +150,11 @@ fn find(
     Ok(vec![view])
 }
 
-/// Says that a thing, or one that it needs, is paused, until when, why, and what resumes it.
+/// Adds a fact about a pause of the thing or of something that it needs: until when, why, and how to resume it.
 pub fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
     let (name, why) = (&pause.name.phrase(), &pause.reason);
     let channel = pause.name.name_of("channel");
-    let said = match (pause.paused_until, channel) {
+    let text = match (pause.paused_until, channel) {
         (Some(until), _) => {
             phrase!("{name} until {until}: {why}", "{name}：{until} まで（{why}）")
         }
@@ -166,7 +166,7 @@ pub fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
         }
     };
     view.state.get_or_insert(State::Paused);
-    view.fact(phrase!("paused", "一時停止"), said);
+    view.fact(phrase!("paused", "一時停止"), text);
     let thing = finder.things.iter().find(|thing| thing.word == pause.name.word());
     if let Some(command) = thing.and_then(|thing| thing.resume) {
         let target = pause.name.as_str().split_once(':').map_or("", |(_, name)| name);

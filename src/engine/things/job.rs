@@ -1,4 +1,4 @@
-//! A job: what it is, how its runs ended, why it runs or not, and what waits for a person.
+//! A job: its config, its runs, why it runs or not, and what needs a person.
 
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Runs, events and messages that are shown at most.
+/// Runs, events and messages to show.
 const SHOWN: usize = 10;
 
 /// A job, by its name.
@@ -36,27 +36,26 @@ pub const JOB: Thing = Thing {
     act: commands::act,
 };
 
-/// Everything that is known about a job.
 #[derive(Serialize)]
 struct JobDetails {
     name: String,
-    /// What the config says; `None` when it does not name the job any more.
+    /// From the config; `None` if the job is no longer in it.
     config: Option<Configured>,
     state: Option<JobState>,
-    /// Why it would not run at this moment; `None` when it would.
+    /// Why it would not run now; `None` if it would.
     skipped: Option<Skipped>,
     next_run_at: Option<Timestamp>,
-    /// Whether it remembers a position that can be reset.
+    /// Whether it has a cursor that can be reset.
     #[serde(skip)]
     has_cursor: bool,
-    /// What is paused that it needs: itself, its channels, its providers, its sources.
+    /// Pauses of the job itself and of its channels, providers and sources.
     pauses: Vec<Pause>,
     /// Its newest runs, oldest first.
     runs: Vec<Event>,
     waiting: Vec<WaitingMessages>,
-    /// What else happened to the job itself, oldest first.
+    /// Other events about the job itself, oldest first.
     changes: Vec<Event>,
-    /// What happened to what it works on, oldest first.
+    /// Events about what it works on, oldest first.
     events: Vec<Event>,
 }
 
@@ -113,8 +112,8 @@ fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     view.section(phrase!("changes", "ジョブの変更"), details.changes.iter().map(line));
     let mut lines = Vec::with_capacity(details.events.len());
     for event in &details.events {
-        let (what, said) = (finder.find_title(tx, &event.subject)?, finder.words(event));
-        let text = phrase!("{what}: {said}", "{what}：{said}");
+        let (what, happened) = (finder.find_title(tx, &event.subject)?, finder.words(event));
+        let text = phrase!("{what}: {happened}", "{what}：{happened}");
         lines.push(Line::at(event.at, text).about(&event.subject));
     }
     view.section(phrase!("events", "経緯"), lines);
@@ -172,7 +171,7 @@ fn find_details(
     })
 }
 
-/// What keeps the job from its work when it is paused.
+/// What the job needs, and what may be paused.
 fn list_needed(name: &str, job: Option<&Job>, deliver: &[String]) -> Vec<Subject> {
     let relied_on = job.map(|job| job.collector.relies_on()).unwrap_or_default();
     let channels = deliver.iter().map(|channel| Subject::channel(channel));
@@ -273,12 +272,12 @@ fn run_line(run: &Event) -> Line {
     let Some(ended) = event::parse::<RunEvent>(run) else {
         return Line::at(run.at, Phrase::verbatim(&run.code));
     };
-    let (how, said) = (ended.code.phrase(), ended.message);
+    let (how, message) = (ended.code.phrase(), ended.message);
     let text = match ended.began_at.map(|began| run.at.since(began)) {
         Some(took) if took.as_secs() > 0 => {
-            phrase!("{how} after {took}: {said}", "{how}（{took}）：{said}")
+            phrase!("{how} after {took}: {message}", "{how}（{took}）：{message}")
         }
-        _ => phrase!("{how}: {said}", "{how}：{said}"),
+        _ => phrase!("{how}: {message}", "{how}：{message}"),
     };
     Line::at(run.at, text)
 }

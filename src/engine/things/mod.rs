@@ -1,4 +1,4 @@
-//! What can be shown that belongs to no pipeline: jobs, messages, channels and providers.
+//! Things that belong to no pipeline: jobs, messages, channels and providers.
 
 pub mod delivery;
 pub mod external;
@@ -10,10 +10,10 @@ use crate::channel::outbox::events::{ChannelCode, DeliveryCode, MessageCode};
 use crate::ledger::event;
 use crate::llm::events::ProviderCode;
 
-/// Things that belong to no pipeline, in the order in which a bare name is tried.
+/// In the order in which a bare name is tried.
 pub const THINGS: &[&Thing] = &[&delivery::DELIVERY, &external::CHANNEL, &external::PROVIDER, &job::JOB];
 
-/// What events say that belong to no pipeline.
+/// Word the events that belong to no pipeline.
 pub const WORDS: &[Words] = &[
     event::words::<RunEvent>,
     event::words::<JobEvent>,

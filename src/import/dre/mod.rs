@@ -1,4 +1,4 @@
-//! `dre`: books, what was delivered of them, prompts and their links, cursors and quotas.
+//! `dre`: books and their deliveries, prompts and their links, cursors and quotas.
 
 mod tables;
 
@@ -12,7 +12,8 @@ use self::tables::{
     API_USAGE, BOOKS, COLLECT_CURSOR, DELIVERIES, DELIVERY_ITEMS, JOB_STATE, PROMPT_TOKENS, PROMPTS,
 };
 use super::source::{
-    Became, Record, Refusal, RowError, SourceTable, import_table, is_empty, is_no_list_of_texts, open, quote,
+    Record, Refusal, RowError, RowOutcome, SourceTable, import_table, is_empty, is_no_list_of_texts, open,
+    quote,
 };
 use super::{Options, Report, in_one_go};
 use crate::books::model::Isbn13;
@@ -26,18 +27,17 @@ use crate::ledger::quota::{self, QuotaUsage};
 use crate::phrase;
 use crate::text::{one_line, printable};
 
-/// The longest name of a provider whose requests are counted.
+/// The longest name of a provider.
 const MAX_PROVIDER_CHARS: usize = 200;
 
-/// The name under which dre records mails that told the books of several jobs together.
+/// The job name under which dre records mails with the books of several jobs.
 const COMBINED: &str = "combined";
 
-/// Imports all eight tables.
 ///
-/// What was sent under the name `combined` was sent for every job: none of them sends it again.
+/// A book sent under the name `combined` counts as sent for every job, so that none of them sends it again.
 ///
-/// `readers` are the jobs of our own config. `owner` is the job that books belong to which nobody has delivered yet; without it, the only job that the file
-/// and `jobs` know.
+/// `readers` are the jobs of our own config. Undelivered books go to the job `owner`; without it, to the only job that
+/// the file and `jobs` have.
 pub async fn import(
     db: &Db,
     file: PathBuf,
@@ -60,14 +60,14 @@ pub async fn import(
         import.ledger(tx)?;
         import.prompts(tx)?;
         let readers: BTreeSet<JobName> = readers.iter().chain(&owner).cloned().collect();
-        import.shelves(tx, owner.as_ref(), &readers)?;
+        import.assign_undelivered(tx, owner.as_ref(), &readers)?;
         import.combined(tx, &jobs, &readers)?;
         Ok(import.report)
     })
     .await
 }
 
-/// A usable job name: the source's own, or the nearest that is allowed.
+/// A valid job name: the source's own, or the most similar one.
 pub fn job_name(text: &str) -> Option<JobName> {
     let text = text.trim();
     if let Ok(name) = text.parse() {
@@ -82,7 +82,7 @@ struct Import<'a> {
     source: &'a Foreign,
     options: &'a Options,
     report: Report,
-    /// Every job that was met.
+    /// Every job seen so far.
     jobs: RefCell<BTreeSet<JobName>>,
 }
 
@@ -91,7 +91,7 @@ impl Import<'_> {
         &mut self,
         tx: &mut Tx<'_>,
         table: &SourceTable,
-        mut take: impl FnMut(&mut Tx<'_>, &Record<'_>) -> Result<Became, RowError>,
+        mut take: impl FnMut(&mut Tx<'_>, &Record<'_>) -> Result<RowOutcome, RowError>,
     ) -> db::Result<()> {
         let tally = import_table(tx, self.source, table, self.options, &mut self.report, |tx, record, _| {
             take(tx, record)
@@ -117,12 +117,12 @@ impl Import<'_> {
                 last_seen_at: record.time("last_seen_at")?,
                 last_delivered_at: record.find_time("last_delivered_at")?,
             };
-            Ok(Became::new(store::add_book(tx, &book)?))
+            Ok(RowOutcome::new(store::add_book(tx, &book)?))
         })
     }
 
     fn deliveries(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
-        // From their numbers to ours; a mail each, so this stays small.
+        // From the source's ids to ours; one for each mail, so this stays small.
         let mut ours: HashMap<i64, i64> = HashMap::new();
         let jobs = std::mem::take(&mut self.jobs);
         self.table(tx, &DELIVERIES, |tx, record| {
@@ -132,7 +132,7 @@ impl Import<'_> {
                 .map_err(|_| is_no_list_of_texts("isbn13_list_json"))?;
             let (id, is_new) = store::add_delivery(tx, job.as_str(), record.time("delivered_at")?, &list)?;
             ours.insert(record.int("id")?, id);
-            Ok(Became::new(is_new))
+            Ok(RowOutcome::new(is_new))
         })?;
         self.table(tx, &DELIVERY_ITEMS, |tx, record| {
             let job = job_of(record, &jobs)?;
@@ -142,7 +142,7 @@ impl Import<'_> {
             store::mark_sent(tx, job.as_str(), isbn13.as_str(), Some(at), now)?;
             match ours.get(&record.int("delivery_id")?) {
                 Some(id) => {
-                    Ok(Became::new(store::add_delivery_item(tx, *id, job.as_str(), isbn13.as_str(), at)?))
+                    Ok(RowOutcome::new(store::add_delivery_item(tx, *id, job.as_str(), isbn13.as_str(), at)?))
                 }
                 None => Err(Refusal(phrase!(
                     "its delivery is missing; the book still counts as sent",
@@ -155,13 +155,13 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// What says how far jobs are and what they have used.
+    /// Imports cursors and quotas.
     fn ledger(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
         let jobs = std::mem::take(&mut self.jobs);
         self.table(tx, &JOB_STATE, |tx, record| {
             let job = job_of(record, &jobs)?;
             let (success, run) = (record.find_time("last_success_at")?, record.find_time("last_run_at")?);
-            Ok(Became::new(engine::store::add_state(tx, job.as_str(), success, run)?))
+            Ok(RowOutcome::new(engine::store::add_state(tx, job.as_str(), success, run)?))
         })?;
         self.table(tx, &API_USAGE, |tx, record| {
             let date = record.word("date")?;
@@ -183,7 +183,7 @@ impl Import<'_> {
                 .into());
             }
             let usage = QuotaUsage { date, provider, count: record.count("count")? };
-            Ok(Became::new(quota::add_usage(tx, &usage)?))
+            Ok(RowOutcome::new(quota::add_usage(tx, &usage)?))
         })?;
         self.table(tx, &COLLECT_CURSOR, |tx, record| {
             let hash = record.word("query_set_hash")?;
@@ -201,7 +201,7 @@ impl Import<'_> {
                 is_exhausted: record.flag("is_exhausted")?,
                 last_updated_at: record.time("last_updated_at")?,
             };
-            Ok(Became::new(cursor::add(tx, &cursor)?))
+            Ok(RowOutcome::new(cursor::add(tx, &cursor)?))
         })?;
         self.jobs = jobs;
         Ok(())
@@ -215,7 +215,7 @@ impl Import<'_> {
             let text = printable(&record.word("prompt_text")?);
             let (id, is_new) = store::add_prompt(tx, isbn13.as_str(), &text, at)?;
             ours.insert(record.int("id")?, id);
-            Ok(Became::new(is_new))
+            Ok(RowOutcome::new(is_new))
         })?;
         self.table(tx, &PROMPT_TOKENS, |tx, record| {
             let token: Token = record.word("token")?.to_ascii_lowercase().parse().map_err(|_| {
@@ -230,13 +230,13 @@ impl Import<'_> {
                 );
             };
             let (expires, created) = (record.time("expires_at")?, record.time("created_at")?);
-            Ok(Became::new(store::add_known_token(tx, &token, *prompt, expires, created)?))
+            Ok(RowOutcome::new(store::add_known_token(tx, &token, *prompt, expires, created)?))
         })
     }
 
-    /// Gives the books that are in no `delivery_items` to a job: as waiting, or as sent if they were sent before
+    /// Assigns the books without `delivery_items` to a job: as waiting, or as sent if they were sent before
     /// `delivery_items` existed.
-    fn shelves(
+    fn assign_undelivered(
         &mut self,
         tx: &mut Tx<'_>,
         owner: Option<&JobName>,
@@ -246,14 +246,14 @@ impl Import<'_> {
         let mut real = jobs.iter().filter(|job| job.as_str() != COMBINED);
         let owner = owner.or_else(|| real.next().filter(|_| real.next().is_none()));
         let all: BTreeSet<&JobName> = jobs.iter().chain(readers).collect();
-        let (mut waiting, mut homeless) = (0_u64, 0_u64);
+        let (mut waiting, mut unassigned) = (0_u64, 0_u64);
         let mut silent = Report::default();
         import_table(tx, self.source, &BOOKS, self.options, &mut silent, |tx, record, _| {
             let isbn13 = isbn(record)?;
             let (first_seen, sent) = (record.time("first_seen_at")?, record.find_time("last_delivered_at")?);
             for job in jobs.iter().chain(owner) {
                 if store::is_delivered(tx, job.as_str(), isbn13.as_str())? {
-                    return Ok(Became::Known);
+                    return Ok(RowOutcome::Known);
                 }
             }
             let now = tx.now();
@@ -261,7 +261,7 @@ impl Import<'_> {
                 (Some(at), Some(owner)) => {
                     store::mark_sent(tx, owner.as_str(), isbn13.as_str(), Some(at), now)?;
                 }
-                // Nobody knows who sent it: no job may send it as new.
+                // The job that sent it is unknown, so no job may send it as new.
                 (Some(_), None) if !all.is_empty() => {
                     for job in &all {
                         store::mark_sent(tx, job.as_str(), isbn13.as_str(), None, now)?;
@@ -271,9 +271,9 @@ impl Import<'_> {
                     waiting +=
                         u64::from(store::add_waiting(tx, owner.as_str(), isbn13.as_str(), first_seen)?);
                 }
-                (_, None) => homeless += 1,
+                (_, None) => unassigned += 1,
             }
-            Ok(Became::Known)
+            Ok(RowOutcome::Known)
         })?;
         if let (1.., Some(owner)) = (waiting, owner) {
             self.report.note(phrase!(
@@ -281,15 +281,15 @@ impl Import<'_> {
                 "ジョブ `{owner}` で未送信の本：{waiting} 冊"
             ));
         }
-        if homeless > 0 {
-            self.report.note(phrase!("of no job: {homeless undelivered book}; name one with --job to have them sent", "どのジョブにも属さない未送信の本：{homeless} 冊。送信するには --job でジョブを指定してください"));
+        if unassigned > 0 {
+            self.report.note(phrase!("of no job: {unassigned undelivered book}; name one with --job to have them sent", "どのジョブにも属さない未送信の本：{unassigned} 冊。送信するには --job でジョブを指定してください"));
         }
         Ok(())
     }
 }
 
 impl Import<'_> {
-    /// Marks what was sent under the name of no job as sent by all jobs.
+    /// Marks books sent under the name `combined` as sent by all jobs.
     fn combined(
         &mut self,
         tx: &mut Tx<'_>,
@@ -310,7 +310,7 @@ impl Import<'_> {
                 }
                 marked.insert(isbn13.as_str().to_owned());
             }
-            Ok(Became::Known)
+            Ok(RowOutcome::Known)
         })?;
         if !marked.is_empty() {
             self.report.note(phrase!(
@@ -350,18 +350,18 @@ fn title(record: &Record<'_>) -> Result<String, Refusal> {
     }
 }
 
-/// A text on one line, without what a terminal would obey: the search that filled the other program is a stranger's.
+/// A text on one line and without control characters: its content comes from web searches.
 fn find_line(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal> {
     Ok(record.find_text(name)?.map(|text| one_line(&text)))
 }
 
-/// A JSON array as it stands, or nothing; another kind of JSON would be read as nothing later, so it is told now.
+/// A JSON array as it is, or nothing; report other JSON now, since it would be read as nothing later.
 fn json_list(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal> {
     let Some(text) = record.find_text(name)?.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
     match serde_json::from_str::<Vec<Json>>(&text) {
         Ok(list) => {
             let cleaned: Vec<Json> = list.iter().cloned().map(cleaned).collect();
-            // Clean texts keep their very bytes.
+            // Keep the exact bytes of clean texts.
             Ok(Some(if cleaned == list { text } else { Json::Array(cleaned).to_string() }))
         }
         Err(_) => {
@@ -370,7 +370,7 @@ fn json_list(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal>
     }
 }
 
-/// The same with every text in it on one line.
+/// Puts every text in it on one line.
 fn cleaned(value: Json) -> Json {
     match value {
         Json::String(text) => Json::String(one_line(&text)),

@@ -1,4 +1,4 @@
-//! The tables of `dre`, as far as they are read.
+//! The tables and columns of `dre` that are imported.
 
 use super::super::source::{SourceColumn, SourceTable, needed, spare};
 

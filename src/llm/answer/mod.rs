@@ -1,4 +1,4 @@
-//! What a model answered, checked: shape, length, language; and made plain before anybody sees it.
+//! Checks the answers of models (shape, length, language) and reduces them to plain text.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,24 @@ use crate::config::redact;
 use crate::parse::url::scheme_before;
 use crate::text::{self, Language};
 
-/// The longest reason that is kept, in columns.
+/// The longest reason, in columns.
 const MAX_REASON: usize = 400;
-/// Criteria and points beyond this many are dropped.
+/// More criteria and points are dropped.
 const MAX_POINTS: usize = 20;
 
-/// So many characters of our instructions in a row, white space aside, are no accident.
+/// So many characters of our instructions in a row, white space aside, cannot be a coincidence.
 const ECHO_CHARS: usize = 50;
 
-/// What a model thinks of a page.
+/// A model's verdict about a page.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Verdict {
     pub worth: Worth,
-    /// Why, in one line.
     pub reason: String,
-    /// The criteria that it found to apply.
+    /// The criteria that apply, according to the model.
     pub criteria: Vec<String>,
 }
 
-/// Whether a page is worth telling.
+/// Whether a page is worth a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Worth {
@@ -38,14 +37,14 @@ pub enum Worth {
     NotReady,
 }
 
-/// A summary, and the way to it.
+/// A summary, and the notes that led to it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
-    /// The text to post: plain, in the wanted language, not longer than wanted.
+    /// The text to post: plain, in the requested language and within the length limit.
     pub text: String,
-    /// What the model found important.
+    /// The most important points, according to the model.
     pub key_points: Vec<String>,
-    /// What it found its draft to lack.
+    /// What its draft lacked, according to the model.
     pub missing: Vec<String>,
 }
 
@@ -68,15 +67,15 @@ struct SummaryShape {
     text: String,
 }
 
-/// Reads a verdict, or says what is wrong with it.
+/// Parses a verdict, or describes what is wrong with it.
 pub(super) fn read_verdict(answer: &str) -> Result<Verdict, String> {
     let shape: VerdictShape = parse_json(answer)?;
     Ok(Verdict { worth: shape.verdict, reason: line(&shape.reason), criteria: lines(&shape.criteria) })
 }
 
-/// Reads a summary, or says what is wrong with it.
+/// Parses a summary, or describes what is wrong with it.
 ///
-/// Models count badly: up to twice the wanted length is cut at a sentence, more is a mistake.
+/// Models count badly: a text of up to twice the length is cut at a sentence, a longer one is an error.
 pub(super) fn read_summary(answer: &str, options: &AskOptions) -> Result<Summary, String> {
     let shape: SummaryShape = parse_json(answer)?;
     let text = plain(&shape.text);
@@ -94,17 +93,17 @@ pub(super) fn read_summary(answer: &str, options: &AskOptions) -> Result<Summary
     Ok(Summary { text, key_points: lines(&shape.key_points), missing: lines(&shape.missing) })
 }
 
-/// Some models think aloud first, and some wrap their JSON in a code fence, with words around it; what is inside counts.
+/// Some models think aloud first, and some put their JSON in a code fence with text around it; use the JSON inside.
 fn parse_json<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T, String> {
     let trimmed = answer.trim();
     let thought = trimmed.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
-    let said = thought.map_or(trimmed, |(_, said)| said);
-    let inner = match said.split_once("```").filter(|(before, _)| !before.contains('{')) {
+    let answer = thought.map_or(trimmed, |(_, answer)| answer);
+    let inner = match answer.split_once("```").filter(|(before, _)| !before.contains('{')) {
         Some((_, fenced)) => {
             let fenced = fenced.strip_prefix("json").unwrap_or(fenced);
             fenced.rsplit_once("```").map_or(fenced, |(inner, _)| inner)
         }
-        None => said,
+        None => answer,
     };
     serde_json::from_str(inner.trim()).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => "the JSON does not have the wanted shape".to_owned(),
@@ -120,14 +119,14 @@ fn lines(texts: &[String]) -> Vec<String> {
     texts.iter().take(MAX_POINTS).map(|text| line(text)).filter(|text| !text.is_empty()).collect()
 }
 
-/// Refuses an answer that gives away what is not for others: our instructions, or a secret of the config.
+/// Rejects an answer that reveals confidential text: our instructions, or a secret of the config.
 ///
-/// `criteria` may name the criteria in our words.
+/// `criteria` may repeat the names of our criteria.
 pub(super) fn check_leaks(answer: &str, system: &str) -> Result<(), String> {
     if redact(answer) != answer {
         return Err("the answer contains a secret".to_owned());
     }
-    let said = match parse_json::<BTreeMap<String, Json>>(answer) {
+    let texts = match parse_json::<BTreeMap<String, Json>>(answer) {
         Ok(fields) => fields
             .into_iter()
             .filter(|(name, _)| name != "criteria")
@@ -136,20 +135,20 @@ pub(super) fn check_leaks(answer: &str, system: &str) -> Result<(), String> {
                 other => other.to_string(),
             })
             .collect::<Vec<_>>(),
-        // Its shape is refused by whoever reads it.
+        // A wrong shape is rejected by the parser.
         Err(_) => return Ok(()),
     };
     let squeeze = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<Vec<char>>();
-    let said = said.iter().map(|text| squeeze(text).into_iter().collect::<String>()).collect::<Vec<_>>();
+    let texts = texts.iter().map(|text| squeeze(text).into_iter().collect::<String>()).collect::<Vec<_>>();
     let ours = squeeze(system);
     let is_echo = ours.windows(ECHO_CHARS).any(|run| {
         let run: String = run.iter().collect();
-        said.iter().any(|text| text.contains(&run))
+        texts.iter().any(|text| text.contains(&run))
     });
     if is_echo { Err("the answer repeats its instructions".to_owned()) } else { Ok(()) }
 }
 
-/// `text` with nothing in it but words: no links, no mentions, no hashtags, no markup, no controls.
+/// `text` reduced to words: no links, mentions, hashtags, markup or control characters.
 pub fn plain(text: &str) -> String {
     let shown: String = text.chars().filter(|c| *c == '\n' || !is_hidden(*c)).collect();
     let without_tags = without_tags(&shown);
@@ -189,7 +188,7 @@ fn unlinked(text: &str) -> String {
     out
 }
 
-/// A word without marks of markup and without what would make a mention or a hashtag of it; `C#` and `5<6` stay.
+/// A word without markup, and without characters that would make it a mention or a hashtag; `C#` and `5<6` stay.
 fn plain_word(word: &str) -> String {
     let mut out = String::with_capacity(word.len());
     let mut chars = word.chars().peekable();
@@ -205,7 +204,7 @@ fn plain_word(word: &str) -> String {
     out.trim_end_matches('_').to_owned()
 }
 
-/// `text` with every address cut out, and only that: Japanese puts no space around it.
+/// `text` without addresses; only the address is cut out, since Japanese has no spaces around it.
 fn without_addresses(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -222,7 +221,7 @@ fn find_address(text: &str) -> Option<(usize, usize)> {
     let scheme = text.match_indices(':').find_map(|(at, _)| Some((scheme_before(text, at)?, at)));
     let start =
         text.to_ascii_lowercase().find("www.").into_iter().chain(scheme.map(|(start, _)| start)).min()?;
-    // Only what has no place on a line of its own, such as `javascript:x(1)`, goes with its brackets.
+    // Remove the brackets only around addresses such as `javascript:x(1)`.
     let has_brackets =
         scheme.is_some_and(|(of_scheme, colon)| of_scheme == start && !text[colon + 1..].starts_with('/'));
     let is_part = |c: char| {
@@ -231,12 +230,12 @@ fn find_address(text: &str) -> Option<(usize, usize)> {
             && (has_brackets || !matches!(c, '(' | ')'))
     };
     let whole = text[start..].find(|c| !is_part(c)).map_or(text.len(), |length| start + length);
-    // The end of a sentence is not part of an address in it.
+    // Punctuation at the end of a sentence is not part of the address.
     let address = text[start..whole].trim_end_matches(['.', ',', ';', ':', '!', '?', '\'']);
     Some((start, start + address.len().max(1)))
 }
 
-/// `text` without tags, also those that appear when others have gone; `a<b` is none.
+/// `text` without tags, including those that appear when others are removed; `a<b` is not a tag.
 fn without_tags(text: &str) -> String {
     let mut text = text.to_owned();
     while let Some((start, end)) = find_tag(&text) {
@@ -260,13 +259,13 @@ fn find_tag(text: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// Controls, and marks that hide between letters or turn their direction.
+/// Control characters, and invisible ones that hide between letters or change the direction of text.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// The beginning of `text`, whole sentences if at least half of the room can be used that way.
+/// The beginning of `text`: whole sentences if they fill at least half of the length, else cut anywhere.
 pub fn cut_at_sentence(text: &str, max_chars: usize) -> String {
     if text.chars().count() <= max_chars {
         return text.to_owned();
@@ -304,7 +303,7 @@ fn is_in_language(text: &str, language: Language) -> bool {
     }
 }
 
-/// Any text as an answer; for `fuzz/`.
+/// Parses any text as an answer; for `fuzz/`.
 #[cfg(fuzzing)]
 pub fn fuzz_answer(answer: &str) {
     if let Ok(verdict) = read_verdict(answer) {

@@ -1,4 +1,4 @@
-//! Answers of every kind: what is taken, what is refused, and what is left of it.
+//! Answers of every kind: which are accepted, which are rejected, and what remains of them.
 
 use super::*;
 use serde_json::json;

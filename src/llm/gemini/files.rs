@@ -1,4 +1,4 @@
-//! The Files API: upload in one piece, wait until it can be used, delete after use.
+//! The Files API: upload in one piece, wait until the file is ready, delete it after use.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use super::{Gemini, KEY_HEADER, judge, lost};
 use crate::llm::call::{CallError, Line, ProviderPause, Repair, TokenUsage};
 use crate::phrase;
 
-/// How often we look whether an upload can be used, and how long we wait in between.
+/// How often, and at which interval, to poll whether an upload is ready.
 const MAX_POLLS: u32 = 30;
 const POLL_EVERY: Duration = Duration::from_secs(2);
-/// Deleting is a courtesy: the other side deletes after two days by itself.
+/// Deleting is optional: the server deletes files after two days.
 const DELETE_WITHIN: Duration = Duration::from_secs(20);
 
-/// A file on the other side.
+/// An uploaded file.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Upload {
-    /// `files/…`, for looking and deleting.
+    /// `files/…`, for polling and deleting.
     name: String,
-    /// What a prompt calls it by.
+    /// For the prompt.
     pub(super) uri: String,
     #[serde(default)]
     state: String,
@@ -34,7 +34,7 @@ struct Uploaded {
 }
 
 impl Gemini {
-    /// Uploads a file and waits until it can be used.
+    /// Uploads a file and waits until it is ready.
     pub(super) async fn upload(
         &self,
         line: &Line<'_>,
@@ -56,7 +56,7 @@ impl Gemini {
         let answer = line.ask(request, self.config.timeout(), judge).await?;
         let target = answer.headers.get("x-goog-upload-url").and_then(|value| value.to_str().ok());
         let target = target.and_then(|target| Url::parse(target).ok());
-        // The file and our key go where we started, and nowhere else.
+        // Send the file and our key only to the origin that we started with.
         let Some(target) = target.filter(|target| target.origin() == start.origin()) else {
             return Err(ProviderPause::down(phrase!(
                 "the Files API names no usable place to upload to",
@@ -118,7 +118,7 @@ impl Gemini {
         .into())
     }
 
-    /// Deletes an upload; a failure is no matter.
+    /// Deletes an upload; ignores failures.
     pub(super) async fn delete(&self, line: &Line<'_>, upload: &Upload) {
         let outcome = async {
             let url = self.url(&format!("v1beta/{}", upload.name))?;

@@ -25,11 +25,11 @@ mod reply;
 use reply::{judge, read_reply};
 
 const API: &str = "https://generativelanguage.googleapis.com";
-/// Where the key goes; never into an address.
+/// The header of the key, which is never part of an address.
 const KEY_HEADER: &str = "x-goog-api-key";
-/// What fits into one request together with the rest of it.
+/// Size of the files that are sent within a request.
 const INLINE_MAX: u64 = 15 * 1024 * 1024;
-/// More pages of models than this are not read.
+/// Pages of the list of models to read at most.
 const MAX_MODEL_PAGES: usize = 20;
 
 fn takes(media_type: &str) -> bool {
@@ -216,7 +216,8 @@ fn lost(error: &std::io::Error) -> CallError {
     .into()
 }
 
-/// How the answer is wanted. What is not set is left to the model: newer ones answer badly at temperatures not theirs.
+/// The form of the answer. Options that are not set are left to the model: newer models answer badly at other
+/// temperatures than their own.
 fn generation_config(model: &str, schema: Schema, tuning: Tuning) -> Json {
     let mut config = json!({
         "responseMimeType": "application/json",
@@ -238,7 +239,7 @@ fn generation_config(model: &str, schema: Schema, tuning: Tuning) -> Json {
     config
 }
 
-/// The tokens of a level, for models from before there were levels: numbers that all of them take.
+/// The tokens of a thinking level, for older models without levels: values that all of them accept.
 fn thinking_budget(thinking: Thinking) -> u32 {
     match thinking {
         Thinking::Minimal => 512,

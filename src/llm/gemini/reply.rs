@@ -1,4 +1,4 @@
-//! What Gemini answers, and what it means to us.
+//! Interprets the answers of Gemini.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::llm::call::{
 use crate::phrase;
 use crate::phrase::Phrase;
 
-/// How long to wait when it is too much at this moment and it does not say how long.
+/// How long to wait after too many requests if the answer does not say.
 pub(super) const USUAL_WAIT: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize)]
@@ -52,7 +52,7 @@ struct Feedback {
     block_reason: Option<String>,
 }
 
-/// The text of an answer that was finished; everything else has a reason.
+/// The text of a complete answer, or why there is none.
 pub(super) fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
     let generated: Generated = serde_json::from_slice(body).map_err(|_| ProviderPause::unclear())?;
     let outputs = ["candidatesTokenCount", "thoughtsTokenCount"];
@@ -127,7 +127,7 @@ struct Failure {
     details: Vec<Json>,
 }
 
-/// What an error status means to us.
+/// Interprets an error status.
 pub(super) fn judge(answer: &ApiReply) -> CallError {
     let failed: Option<Failed> = serde_json::from_slice(&answer.body).ok();
     let failure = failed.map(|failed| failed.error);
@@ -140,7 +140,7 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
     match answer.status {
         401 | 403 => ProviderPause::Locked { why }.into(),
         400 if is_bad_key => ProviderPause::Locked { why }.into(),
-        // No billing, or not from this country: nothing that another document would change.
+        // No billing, or not available in this country: the same for every document.
         400 if code == "FAILED_PRECONDITION" => ProviderPause::Locked { why }.into(),
         404 => ProviderPause::Refused { why: unknown_model(why) }.into(),
         429 if has_no_credit(&message) => ProviderPause::Locked { why }.into(),
@@ -160,7 +160,7 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
     }
 }
 
-/// Whether fields of the request are wrong that have nothing to do with what is asked about.
+/// Whether fields of the request are wrong that have nothing to do with the document.
 fn is_about_a_field(details: &[Json]) -> bool {
     let mut fields = details
         .iter()
@@ -172,7 +172,7 @@ fn is_about_a_field(details: &[Json]) -> bool {
     fields.peek().is_some() && fields.all(|field| !field.starts_with("contents"))
 }
 
-/// Whether it is the document that cannot be read.
+/// Whether the document cannot be read.
 fn is_about_the_document(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["no pages", "unable to process input", "token count", "payload size", "mime type"]
@@ -180,13 +180,13 @@ fn is_about_the_document(message: &str) -> bool {
         .any(|words| message.contains(words))
 }
 
-/// Whether nobody but the owner of the account can end it: what was paid for, or allowed, is spent.
+/// Whether only the owner of the account can solve it: the credit or allowance is used up.
 fn has_no_credit(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["credits are depleted", "spending cap", "spend cap"].iter().any(|words| message.contains(words))
 }
 
-/// Whether the key has no quota for this model at all, as those of the free tier for some: no day brings any.
+/// Whether the key has no quota for this model at all, as in the free tier for some models: waiting does not help.
 fn has_no_quota(message: &str) -> bool {
     message.split("limit: 0").skip(1).any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
@@ -201,7 +201,7 @@ fn is_about_tokens(details: &[Json]) -> bool {
         .any(|violation| violation["quotaId"].as_str().is_some_and(|id| id.contains("TokensPer")))
 }
 
-/// Whether a quota of the day, and not only one of the minute, is used up.
+/// Whether a daily quota, and not only one per minute, is used up.
 fn is_about_the_day(details: &[Json]) -> bool {
     violations(details).any(|violation| {
         violation["quotaId"].as_str().is_some_and(|id| id.contains("PerDay"))

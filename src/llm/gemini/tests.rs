@@ -1,4 +1,4 @@
-//! Every kind of reply that Gemini gives, and what it means to us.
+//! Every kind of reply of Gemini, and its interpretation.
 
 use super::reply::USUAL_WAIT;
 use super::*;

@@ -1,4 +1,4 @@
-//! What an answer of an OpenAI-compatible service means.
+//! Interprets the answers of OpenAI-compatible services.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::phrase;
 use crate::phrase::Phrase;
 
 const USUAL_WAIT: Duration = Duration::from_secs(60);
-/// Error codes that blame what was asked about.
+/// Error codes that blame the document.
 const ABOUT_THE_DOCUMENT: [&str; 5] = [
     "context_length_exceeded",
     "string_above_max_length",
@@ -43,7 +43,7 @@ struct CompletionMessage {
     refusal: Option<String>,
 }
 
-/// Most services send text, some a list of parts, thoughts among them.
+/// Most services send text, some a list of parts including thoughts.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum MessageContent {
@@ -66,7 +66,7 @@ impl MessageContent {
 
 /// The text of an answer, or why there is none that can be used.
 pub(super) fn read_reply(reply: &ApiReply) -> Result<Reply, CallError> {
-    // Services that pass questions on answer success before they know of any.
+    // Services that forward requests may answer with status 200 and an error in the body.
     if let Ok(Failed { error }) = serde_json::from_slice(&reply.body)
         && error.is_object()
     {
@@ -94,9 +94,9 @@ fn read_completion(body: &[u8]) -> Result<Reply, CallError> {
     if let Some(refusal) = choice.message.refusal.filter(|refusal| !refusal.is_empty()) {
         return unusable(
             phrase!(
-                "the model refused: {said}",
-                "モデルが回答を拒否しました：{said}",
-                said = quote(&refusal)
+                "the model refused: {message}",
+                "モデルが回答を拒否しました：{message}",
+                message = quote(&refusal)
             ),
             Repair::None,
         );
@@ -114,10 +114,10 @@ fn read_completion(body: &[u8]) -> Result<Reply, CallError> {
     }
 }
 
-/// What a refused request means.
+/// Interprets an error status.
 pub(super) fn judge(answer: &ApiReply) -> CallError {
     let body: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-    // As OpenAI says it, then as local servers and proxies do.
+    // In the form of OpenAI first, then those of local servers and proxies.
     let places = [&body["error"]["message"], &body["error"], &body["message"], &body["detail"]];
     let message = places.into_iter().find_map(Json::as_str).map_or_else(|| answer.text(), str::to_owned);
     let message = message.as_str();
@@ -125,13 +125,13 @@ pub(super) fn judge(answer: &ApiReply) -> CallError {
     let param = body["error"]["param"].as_str().unwrap_or_default();
     let why = refusal(answer.status, message);
     match answer.status {
-        // 402: nothing is left of what was paid for.
+        // 402: the credit is used up.
         401..=403 => ProviderPause::Locked { why }.into(),
         404 => ProviderPause::Refused { why: unknown_model(why) }.into(),
-        // The same, and no new day brings it back.
+        // The same; waiting for the next day does not help.
         429 if code == "insufficient_quota" => ProviderPause::Locked { why }.into(),
         429 if message.contains("per day") => ProviderPause::UsedUp { why }.into(),
-        // Of a limit per minute that this question alone exceeds, and every time.
+        // This request alone exceeds a limit per minute, so it always would.
         429 if message.starts_with("Request too large") => {
             CallError::Unusable { why, usage: TokenUsage::Nothing, repair: Repair::None }
         }
@@ -210,14 +210,14 @@ mod tests {
         let judged = |status, body: &str| {
             judge(&ApiReply { status, body: body.to_owned().into(), ..ApiReply::default() })
         };
-        for (status, body, said) in [
+        for (status, body, message) in [
             (400, r#"{"object":"error","message":"no such field","code":400}"#, "HTTP 400: no such field"),
             (422, r#"{"detail":"bad body"}"#, "HTTP 422: bad body"),
             (502, "Bad gateway", "HTTP 502: Bad gateway"),
         ] {
             match judged(status, body) {
                 CallError::Refused { why } | CallError::ProviderPause(ProviderPause::Down { why, .. }) => {
-                    assert_eq!(why.to_string(), said);
+                    assert_eq!(why.to_string(), message);
                 }
                 other => panic!("{other:?}"),
             }
@@ -281,15 +281,15 @@ mod tests {
             body["usage"] = usage.clone();
             assert_eq!(
                 reply(body).unwrap(),
-                Reply { text: "{}".into(), usage: TokenUsage::Unsaid },
+                Reply { text: "{}".into(), usage: TokenUsage::Unreported },
                 "{usage}"
             );
         }
         let mut body = choice(json!({ "content": "{" }), "length");
         body.as_object_mut().unwrap().remove("usage");
-        assert!(matches!(reply(body), Err(CallError::Unusable { usage: TokenUsage::Unsaid, .. })));
+        assert!(matches!(reply(body), Err(CallError::Unusable { usage: TokenUsage::Unreported, .. })));
         let boast = json!({ "prompt_tokens": u64::MAX, "completion_tokens": u64::MAX });
-        let (input, output) = TokenUsage::read(&boast, "prompt_tokens", &["completion_tokens"]).said();
+        let (input, output) = TokenUsage::read(&boast, "prompt_tokens", &["completion_tokens"]).counts();
         assert!(input == output && input < 1 << 40, "it cannot overflow a sum: {input}");
     }
 }

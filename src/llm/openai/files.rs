@@ -1,4 +1,4 @@
-//! Files for a model that takes text only: what they say, and for PDFs that say nothing, why.
+//! Files for a model that accepts only text: their text, or why a PDF has none.
 
 use std::path::PathBuf;
 
@@ -9,18 +9,17 @@ use crate::parse::pdf;
 use crate::phrase;
 use crate::text;
 
-/// The media type of PDFs.
 pub(super) const PDF: &str = "application/pdf";
-/// The most of one file that is put into a prompt, in characters.
+/// The most characters of one file in a prompt.
 const MAX_FILE_CHARS: usize = 40_000;
-/// The most of all files together.
+/// The most characters of all files together.
 const MAX_CHARS: usize = 120_000;
-/// The longest name of a file that is shown, in columns.
+/// The longest file name in a prompt, in columns.
 const MAX_NAME: usize = 200;
 
-/// The document with the text of its PDFs and text files in their place, as much of it as a prompt may hold.
+/// Replaces PDFs and text files by their text, as much of it as fits into a prompt.
 ///
-/// A file that is gone from the disk stays as it is, for [`show`] to complain about.
+/// A file that is gone from the disk is kept, and [`show`] reports it.
 pub(super) async fn read_files(document: &ModelInput) -> ModelInput {
     let mut document = document.clone();
     let mut left = MAX_CHARS;
@@ -48,25 +47,25 @@ async fn read_file(path: PathBuf, is_pdf: bool) -> Option<Content> {
         Ok(Some(Ok((text, is_cut)))) => Some(Content::Read { text, is_cut }),
         Ok(Some(Err(why))) => Some(Content::Unreadable { why }),
         Ok(None) => None,
-        // A panic would be a defect of the reader; it is not to cost the item its summary.
+        // A panic is a bug of the PDF reader and should not cost the item its summary.
         Err(_) => Some(Content::Unreadable { why: pdf::Error::TooBig }),
     }
 }
 
-/// As much of the text as one file, and all of them together, may have; the list of files tells what was cut.
+/// Cuts a text to the limits of one file and of all files; the list of files mentions the cut.
 fn within(content: Content, left: &mut usize) -> Content {
     let Content::Read { text, is_cut } = content else { return content };
-    let room = MAX_FILE_CHARS.min(*left);
-    if room == 0 && !text.is_empty() {
+    let available = MAX_FILE_CHARS.min(*left);
+    if available == 0 && !text.is_empty() {
         return Content::TooLarge;
     }
-    let end = text.char_indices().nth(room).map(|(place, _)| place);
+    let end = text.char_indices().nth(available).map(|(place, _)| place);
     let kept = end.map_or(text.as_str(), |end| &text[..end]).to_owned();
     *left -= kept.chars().count();
     Content::Read { text: kept, is_cut: is_cut || end.is_some() }
 }
 
-/// What is put into the prompt: one text per file that has one, with its name before it.
+/// The texts for the prompt: one for each file that has text, starting with its name.
 pub(super) fn show(files: &[File]) -> Result<Vec<String>, CallError> {
     let mut all = Vec::new();
     for file in files {

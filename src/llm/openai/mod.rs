@@ -1,4 +1,4 @@
-//! Chat completions as OpenAI defines them: its own service, and every compatible or local one.
+//! Chat completions as defined by OpenAI: its own service, and compatible or local ones.
 
 mod answer;
 mod files;
@@ -24,12 +24,12 @@ use crate::phrase;
 
 const API: &str = "https://api.openai.com/v1";
 
-/// Whether files of this type are put into the prompt: text, and the text of PDFs.
+/// Whether files of this type can be put into the prompt: text, and the text of PDFs.
 fn takes(media_type: &str) -> bool {
     media_type.starts_with("text/") || media_type == files::PDF
 }
 
-/// OpenAI and everybody who speaks as it does.
+/// OpenAI and compatible services.
 pub(super) const KIND: ProviderKind = ProviderKind {
     keys: Kind::llm::<OpenAiConfig>("openai").naming(&[("quota", TableKind::Quota)]),
     about: || {
@@ -72,8 +72,8 @@ provider_config! {
         pub summary_model: Option<String>,
         /// Where the API is; default `"https://api.openai.com/v1"`.
         pub base_url: Option<HttpUrl>,
-        /// Whether it takes a JSON schema for its answers; default `true`. For services that refuse it (`response_format`) the schema
-        /// stands in the instructions with `false`.
+        /// Whether it takes a JSON schema for its answers (`response_format`); default `true`. With `false` the schema is put into
+        /// the instructions, for services that refuse it.
         pub json_schema: Option<bool>,
     }
 }
@@ -112,7 +112,7 @@ impl Provider for OpenAi {
         self.config.base_url.as_ref().map_or(API, |url| url.as_str())
     }
 
-    fn way_to_ask(&self) -> String {
+    fn request_settings(&self) -> String {
         format!("{:?}", self.config.json_schema)
     }
 
@@ -189,7 +189,7 @@ impl OpenAi {
     }
 }
 
-/// A question. A struct and no map, so that the fields of the schema leave in their order.
+/// A request. A struct rather than a map, so that the fields of the schema keep their order.
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,

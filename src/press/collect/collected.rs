@@ -1,36 +1,35 @@
-//! What reading a feed brought, counted, and in words.
+//! The result of reading a feed: counts, and the line for the report.
 
 use crate::engine::cut;
 use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 
-/// What reading the feed brought.
+/// The counts of one fetch of the feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Whether the server said that nothing has changed.
+    /// Whether the server answered 304.
     pub is_unchanged: bool,
-    /// Items that are new.
     pub added: usize,
-    /// Items that were recorded as known already.
+    /// Items that were recorded at the first fetch.
     pub baseline: usize,
-    /// Items that were recorded because the feed tells its old entries under new addresses.
+    /// Items that were recorded because the feed lists old entries under new addresses.
     pub rewritten: usize,
-    /// Items that were recorded because they are older than what the feed used to list.
+    /// Items that were recorded because they are older than all entries that the feed listed before.
     pub moved_up: usize,
-    /// Items that `include` and `exclude` leave out.
+    /// Items that `include` and `exclude` filter out.
     pub filtered: usize,
-    /// Entries left alone because their date lies ahead.
+    /// Entries ignored because their date is in the future.
     pub future: usize,
-    /// Entries without an address that can be used.
+    /// Entries without a usable address.
     pub unusable: usize,
-    /// Why the posts of the new items wait for a person, if they do.
+    /// Why the posts of the new items wait for approval, if they do.
     pub held: Option<HoldReason>,
-    /// What of the feed was left out at a limit.
+    /// The part of the feed that exceeds a limit.
     pub cut: Option<Cut>,
 }
 
-/// Why the posts of new items wait for a person.
+/// Why the posts of new items wait for approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldReason {
     /// They are more than `hold_above`.
@@ -40,7 +39,6 @@ pub enum HoldReason {
 }
 
 impl HoldReason {
-    /// Why, for people.
     pub(in crate::press) fn phrase(self) -> Phrase {
         match self {
             HoldReason::TooMany => phrase!(
@@ -56,7 +54,6 @@ impl HoldReason {
 }
 
 impl Collected {
-    /// In words.
     pub(in crate::press) fn phrase(&self) -> Phrase {
         if self.is_unchanged {
             return phrase!("feed unchanged", "フィードに変化なし");
@@ -94,12 +91,12 @@ impl Collected {
     }
 }
 
-/// That a part of the feed was left out.
+/// The line when a part of the feed exceeds a limit.
 fn read_in_part(cut: Cut) -> Phrase {
     phrase!("read in part: {why}", "一部のみ読み込み：{why}", why = cut::phrase(cut))
 }
 
-/// Entries that are no items, and why.
+/// The entries that did not become items, by reason.
 pub(in crate::press) fn left_out(future: usize, unusable: usize) -> impl Iterator<Item = Value> {
     let future =
         (future > 0).then(|| phrase!("{future} dated in the future", "日付が未来のもの {future} 件"));

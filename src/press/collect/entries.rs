@@ -1,4 +1,4 @@
-//! The entries of a feed as items. Pure.
+//! Converts the entries of a feed into items. Pure.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::parse::url::{Url, comparison_key, resolve_web};
 use crate::text;
 use crate::time::Timestamp;
 
-/// An entry dated further ahead than this is one of the future; less is a clock that differs.
+/// An entry counts as future if it is dated further ahead than this; less is a clock difference.
 pub(super) const AHEAD: Duration = Duration::from_secs(3600);
-/// A longer address cannot be indexed and is no address that anybody meant.
+/// A longer address cannot be indexed, and is not a real one.
 const MAX_URL_BYTES: usize = 2000;
 /// The longest title that is kept, in columns.
 const MAX_TITLE: usize = 500;
-/// The most that is kept of what a feed says about an entry, in characters.
+/// The longest description of an entry that is kept, in characters.
 const MAX_EXCERPT: usize = 2000;
 
-/// The address by which an item is known; `None` when it is none that can be used.
+/// The normalised address of an item; `None` if it is unusable.
 pub fn item_url(link: &str) -> Option<String> {
     resolve_web(None, link).map(String::from).filter(|url| url.len() <= MAX_URL_BYTES)
 }
@@ -31,7 +31,7 @@ pub(in crate::press) fn url_key(url: &str) -> Option<String> {
     Url::parse(url).ok().map(|url| bounded_key(comparison_key(&url)))
 }
 
-/// The title that is kept of an item: on one line, not too long, never empty.
+/// The stored title of an item: one line, limited, never empty.
 pub fn item_title(title: &str, url: &str) -> String {
     match text::one_line(title) {
         title if title.is_empty() => url.to_owned(),
@@ -102,7 +102,7 @@ fn is_left_out(patterns: Patterns<'_>, title: &str, excerpt: Option<&str>, url: 
         && !patterns.admit(&[title, excerpt.unwrap_or_default()], Url::parse(url).ok().as_ref())
 }
 
-/// Entries that one document tells apart are not one, however alike their addresses are.
+/// Entries of one document are distinct, even if their comparison keys are equal.
 fn drop_shared_keys(items: &mut [NewItem]) {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for key in items.iter().filter_map(|item| item.url_key.clone()) {
@@ -113,7 +113,7 @@ fn drop_shared_keys(items: &mut [NewItem]) {
     }
 }
 
-/// Marks what the first look only records.
+/// Marks the items that the first fetch only records.
 pub(super) fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
     let announced = match first_run {
         FirstRun::All => return,

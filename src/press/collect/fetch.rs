@@ -1,4 +1,4 @@
-//! Asks for a feed, by what is known of it.
+//! Fetches a feed with its stored validators.
 
 use std::time::Duration;
 
@@ -15,31 +15,30 @@ use crate::time::Timestamp;
 
 /// The whole feed is read at least this often, whatever its validators say.
 pub(super) const WHOLE_EVERY: Duration = Duration::from_secs(7 * 24 * 3600);
-/// No server is left alone for longer, whatever it asks for.
+/// The longest wait that a server can ask for.
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
-/// What we like to get.
 const ACCEPT: &str = "application/rss+xml, application/rdf+xml, application/atom+xml, application/feed+json, \
                       application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5";
 
-/// What asking for a feed brought.
+/// The result of fetching a feed.
 pub(in crate::press) enum Fetched {
     Unchanged(FeedAnswer),
     Gone,
-    /// There is nothing at the address, in these words.
+    /// Nothing is at the address, with the reason.
     NotFound(Phrase),
-    /// It cannot be had now, which may pass by itself; how long the server asks us to stay away, if it does, and why, in words.
+    /// A temporary failure: the wait that the server asks for, if it does, and the reason.
     Later(Option<Duration>, Phrase),
     Feed(FeedAnswer, Vec<Entry>),
-    /// Only another config ends what stands in the way, in these words.
+    /// Fails until the config changes, with the reason.
     Blocked(Phrase),
 }
 
-/// What the server said about a feed that could be read.
+/// The answer of the server besides the feed.
 pub(in crate::press) struct FeedAnswer {
     pub(in crate::press) validators: Validators,
-    /// Where permanent redirects led.
+    /// The end of permanent redirects.
     pub(in crate::press) moved_to: Option<Url>,
-    /// What was left out at a limit.
+    /// The part that exceeds a limit.
     pub(in crate::press) cut: Option<Cut>,
 }
 
@@ -49,7 +48,7 @@ impl From<Head> for FeedAnswer {
     }
 }
 
-/// Asks for the feed at `url`.
+/// Fetches the feed at `url`.
 pub(in crate::press) async fn fetch_feed(
     press: &Press,
     url: &Url,
@@ -79,7 +78,7 @@ pub(in crate::press) async fn fetch_feed(
     Ok(Fetched::Feed(FeedAnswer { cut: feed.cut, ..head.into() }, feed.entries))
 }
 
-/// How long a server asks to be left alone, if it does.
+/// The wait that a server asks for, if it does.
 pub(in crate::press) fn asked_wait(error: &Error) -> Option<Duration> {
     match error {
         Error::Later { after, why: Why::Asked(_), .. } => Some(*after),
@@ -87,12 +86,13 @@ pub(in crate::press) fn asked_wait(error: &Error) -> Option<Duration> {
     }
 }
 
-/// Until when the server wants to be left alone, if that is not over; a clock that was ahead does not count.
+/// Until when the server asked us to wait, if that is not over. Ignores an implausibly late end, which a wrong clock
+/// wrote.
 pub(super) fn left_alone_until(known: &FeedState, now: Timestamp) -> Option<Timestamp> {
     known.not_before.filter(|until| now < *until && *until <= now.plus(MAX_PAUSE))
 }
 
-/// What to ask by; nothing, when the whole feed is due.
+/// The validators to send; none when a full fetch is due.
 pub(super) fn usable_validators(known: &FeedState, now: Timestamp) -> Validators {
     let is_due = known.last_read_at.is_none_or(|read| read > now || now.since(read) >= WHOLE_EVERY)
         || known.read_again_at.is_some_and(|again| again <= now);

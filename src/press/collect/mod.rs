@@ -1,4 +1,4 @@
-//! Reads a feed and records what is new; the first successful look only sets the baseline.
+//! Reads a feed and records new entries; the first successful fetch only sets the baseline.
 
 mod collected;
 mod entries;
@@ -37,11 +37,11 @@ use crate::time::Timestamp;
 /// Why a feed could not be read.
 pub(super) struct Unread {
     pub(super) why: Phrase,
-    /// Whether its server is out of reach for now, and with it whatever else is there.
+    /// Whether its server cannot be reached now, nor anything else on it.
     pub(super) is_out_of_reach: bool,
 }
 
-/// Reads one feed once. The outer error ends the run unless other feeds can be read, the inner one is the feed's.
+/// Reads one feed once. The outer error ends the run unless other feeds can be read; the inner one is that of the feed.
 pub(super) async fn collect(
     press: &Press,
     ctx: &RunContext,
@@ -58,22 +58,22 @@ pub(super) async fn collect(
         ));
     }
     let validators = usable_validators(&known, ctx.now());
-    let asked = known.adopted_url.as_ref().unwrap_or(feed);
-    let (answer, entries) = match fetch_feed(press, asked, &validators).await {
+    let url = known.adopted_url.as_ref().unwrap_or(feed);
+    let (answer, entries) = match fetch_feed(press, url, &validators).await {
         Ok(Fetched::Unchanged(answer)) => {
             note_unchanged(press, ctx, feed, known, answer).await?;
             return Ok(Ok(Collected { is_unchanged: true, ..Collected::default() }));
         }
         Ok(Fetched::Feed(answer, entries)) => (answer, entries),
         Ok(Fetched::Gone | Fetched::NotFound(_)) if known.adopted_url.is_some() => {
-            return failed(move_back(press, ctx, feed, asked).await?);
+            return failed(move_back(press, ctx, feed, url).await?);
         }
         Ok(Fetched::Gone) => {
             gone::pause(press, ctx, feed).await?;
             return failed(unread(gone::words(&press.name)));
         }
-        Ok(Fetched::Later(asked, why)) => {
-            if let Some(after) = asked {
+        Ok(Fetched::Later(wait, why)) => {
+            if let Some(after) = wait {
                 let (job, address) = (press.name.clone(), feed.to_string());
                 let until = ctx.now().plus(after.min(MAX_PAUSE));
                 ctx.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
@@ -84,7 +84,7 @@ pub(super) async fn collect(
         Ok(Fetched::NotFound(why)) | Err(why) => return failed(unread(why)),
     };
     if let Some(had) = known.entry_count.filter(|had| *had > 0 && entries.is_empty()) {
-        // Nothing is remembered of it: it is read whole until it has entries again.
+        // Store no validators: it is fetched in full until it has entries again.
         return failed(phrase!(
             "the feed is empty; it had {had entry}",
             "フィードが空です（以前は {had} 件）"
@@ -96,7 +96,7 @@ pub(super) async fn collect(
     Ok(Ok(collected))
 }
 
-/// Nothing has changed, which may be news: the feed has moved, or has fallen silent.
+/// Handles an unchanged feed, which may have moved or become silent.
 async fn note_unchanged(
     press: &Press,
     ctx: &RunContext,
@@ -116,7 +116,7 @@ async fn note_unchanged(
     .await
 }
 
-/// Takes a new address for that of the feed when it is sure.
+/// Adopts a new address of the feed once it is confirmed.
 fn note_redirect(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -137,7 +137,7 @@ fn note_redirect(
     event::add(tx, Some(job), &Subject::job(job), FeedCode::Moved, &detail, now)
 }
 
-/// The address that the feed had moved to is lost: the one of the config is asked again.
+/// Returns to the address of the config, because the adopted one is lost.
 async fn move_back(press: &Press, ctx: &RunContext, feed: &Url, lost: &Url) -> Result<Phrase, Failure> {
     let (job, address, at, now) = (press.name.clone(), feed.to_string(), lost.to_string(), ctx.now());
     ctx.write(move |tx| {
@@ -153,7 +153,7 @@ async fn move_back(press: &Press, ctx: &RunContext, feed: &Url, lost: &Url) -> R
     )))
 }
 
-/// Notes that a part of a feed is left out from now on, or no longer.
+/// Records when a feed begins or ceases to exceed a limit.
 fn note_cut(tx: &mut Tx<'_>, job: &JobName, feed: &Url, cut: Option<Cut>, now: Timestamp) -> db::Result<()> {
     let address = Value::link(feed.as_str());
     let (code, why) = match cut.map(cut::phrase) {
@@ -164,7 +164,7 @@ fn note_cut(tx: &mut Tx<'_>, job: &JobName, feed: &Url, cut: Option<Cut>, now: T
     event::add(tx, Some(job), &Subject::job(job), code, &detail, now)
 }
 
-/// Notes that a feed has fallen silent or brings something again, and keeps the alert of the job, whose `feeds` these are.
+/// Records when a feed becomes silent or has entries again, and updates the alert of the job, whose `feeds` these are.
 fn note_silence(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -199,17 +199,17 @@ fn unread(why: Phrase) -> Phrase {
     phrase!("the feed could not be read: {why}", "フィードを読めません：{why}")
 }
 
-/// What of a feed is new to a job.
+/// The entries of a feed that a job does not know.
 pub(super) struct New {
-    /// Entries that it does not know, also those that it only records.
+    /// All unknown entries, including those that are only recorded.
     pub(super) items: Vec<NewItem>,
-    /// When it first read the feed; `None` on the first look.
+    /// When the job first read the feed; `None` at the first fetch.
     pub(super) first_success_at: Option<Timestamp>,
-    /// Why the posts wait for a person, if they do.
+    /// Why the posts wait for approval, if they do.
     pub(super) held: Option<HoldReason>,
 }
 
-/// Looks what of `items` is new.
+/// Finds the unknown ones among `items`.
 pub(super) fn find_new(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -237,8 +237,8 @@ pub(super) fn find_new(
     if let (Some(first), Some(oldest)) = (first_success_at, oldest_known)
         && first_run != FirstRun::All
     {
-        // What stands behind everything known, and is older than all of it and than the first look, was there before: one in
-        // front of it was removed, or the feed lists more than it did.
+        // Entries after all known ones that are older than these and than the first fetch existed before: an entry in
+        // front of them was removed, or the feed lists more now.
         let behind = unknown[before_last_known..].iter_mut();
         for item in behind.filter(|item| item.published_at < first.min(oldest)) {
             item.recorded.get_or_insert(Recorded::MovedUp);
@@ -263,8 +263,8 @@ pub(super) fn find_new(
     Ok(New { items: unknown, first_success_at, held })
 }
 
-/// Whether the job knows title and date of one of the entries: then a feed of strangers has rewritten its addresses. A short
-/// feed whose entries were all replaced is full of strangers, too, but tells other things.
+/// Whether the job knows title and date of one of the entries: then a feed of unknown entries has rewritten its
+/// addresses. A short feed whose entries were all replaced is unknown, too, but has other titles.
 fn is_any_announced(tx: &mut Tx<'_>, job: &JobName, items: &[NewItem]) -> db::Result<bool> {
     for item in items {
         if store::is_announced(tx, job, item)? {

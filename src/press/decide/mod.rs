@@ -1,4 +1,4 @@
-//! The state machine of the seed as a pure table: an item, an event, and what becomes of it.
+//! The state machine of the seed as a pure table: an item and an event give a transition.
 
 use std::time::Duration;
 
@@ -6,18 +6,17 @@ use super::events::ItemCode;
 use super::model::{Item, Reason, Status};
 use crate::time::Timestamp;
 
-/// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The model finds it worth a summary.
+    /// Worth a summary, by the model.
     Worth,
-    /// The model finds it not worth a summary.
+    /// Not worth a summary, by the model.
     NotWorth,
-    /// The model finds the page not finished yet.
+    /// The page is not complete yet, by the model.
     NotReady,
-    /// The page is as it was when it was put off, and what the model said about it is known.
+    /// The page is unchanged since the item was deferred, and its verdict is known.
     Unchanged,
-    /// The same, and it was waited for long enough.
+    /// The same, and the longest wait is over.
     WaitOver,
     /// The page or a file could not be fetched.
     DownloadFailed,
@@ -29,18 +28,17 @@ pub enum Event {
     Posted,
     /// Its post was refused, or every attempt failed.
     PostFailed,
-    /// A person decided against its post, or against the item.
+    /// A user skipped its post or the item.
     Skipped,
-    /// A person wants it looked at again.
+    /// A user retried it.
     Retried,
-    /// It was found to have been tried too often already.
+    /// The retry limit had been reached before.
     LimitReached,
-    /// Its page or a file could not be fetched, and neither can anything else where it is.
+    /// Its page or a file could not be fetched, and neither can its whole host.
     OutOfReach,
 }
 
 impl Event {
-    /// The code of its event.
     pub fn code(self) -> ItemCode {
         match self {
             Event::Worth => ItemCode::Worth,
@@ -66,7 +64,7 @@ impl Event {
 pub struct RetryLimits {
     /// An item is closed after more failed attempts than this.
     pub max_retries: u32,
-    /// What becomes of an item that is not worth a summary.
+    /// What to do with an item that is not worth a summary.
     pub not_valuable: NotValuable,
     /// How long an item whose page does not change is checked again.
     pub wait_for_page: Duration,
@@ -78,45 +76,45 @@ impl RetryLimits {
     }
 }
 
-/// What becomes of an item that is not worth a summary.
+/// What to do with an item that is not worth a summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotValuable {
-    /// It is put off, as in the seed: the page may change.
+    /// Defer it, as in the seed: the page may change.
     #[default]
     Defer,
-    /// It is closed at once.
     Close,
-    /// It is posted with its title alone.
+    /// Post it without a summary.
     PostTitle,
 }
 
-/// What an item becomes. `last_checked_at` becomes now, always.
+/// The new values of an item. `last_checked_at` is always set to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// The new status.
     pub status: Status,
-    /// The new reason; none while it is on its way.
+    /// None unless deferred or processed.
     pub reason: Option<Reason>,
-    /// The new number of failed attempts.
     pub retry_count: u32,
     pub last_checked_at: Timestamp,
-    /// Not to be looked at earlier.
+    /// Not processed before this moment.
     pub not_before: Option<Timestamp>,
-    /// Since when it is put off.
+    /// Since when it is deferred.
     pub deferred_since: Option<Timestamp>,
 }
 
 impl Transition {
-    /// The same, but not before the wait is over that a server has asked for.
+    /// Extends `not_before` to the end of the wait that a server has earliest for.
     #[must_use]
     pub fn not_within(self, wait: Option<Duration>) -> Self {
-        let asked = wait.map(|wait| self.last_checked_at.plus(wait.min(GAPS[GAPS.len() - 1])));
-        Self { not_before: self.not_before.map(|at| asked.map_or(at, |asked| asked.max(at))), ..self }
+        let earliest = wait.map(|wait| self.last_checked_at.plus(wait.min(GAPS[GAPS.len() - 1])));
+        Self {
+            not_before: self.not_before.map(|at| earliest.map_or(at, |earliest| earliest.max(at))),
+            ..self
+        }
     }
 }
 
-/// The gaps between tries; the last one repeats.
+/// The delays between tries; the last one repeats.
 const GAPS: [Duration; 4] = [
     Duration::from_secs(15 * 60),
     Duration::from_secs(3600),
@@ -124,19 +122,19 @@ const GAPS: [Duration; 4] = [
     Duration::from_secs(24 * 3600),
 ];
 
-/// No item is put off for longer; the slack is for machines whose clocks differ.
+/// The longest deferral; the tolerance is for machines whose clocks differ.
 pub const LONGEST_WAIT: Duration = GAPS[GAPS.len() - 1].saturating_add(Duration::from_secs(10 * 60));
 
-/// Whether an item was tried too often already: its last failure was a post, which knows no limits, or the limit was
-/// lowered since.
+/// Whether an item has already exceeded the retry limit: its last failure was a post, which does not apply the limit,
+/// or the limit was lowered since.
 pub fn retries_exhausted(item: &Item, limits: &RetryLimits) -> bool {
     limits.are_exceeded_by(item.retry_count)
 }
 
-/// What `item` becomes by `event`, or `None` when the event does not concern an item that stands where it does.
+/// The transition of `item` by `event`, or `None` when the event does not apply in its current status.
 ///
-/// An item that is processed stays processed, whatever happens; only a person can open it again. Where the config is
-/// not at hand there are no `limits`: nothing is closed then, and the next look finds out whether it is spent.
+/// A processed item stays processed; only a user can open it again. Without `limits` (where there is no config) nothing
+/// is closed, and the next check applies the limit.
 pub fn after(item: &Item, event: Event, limits: Option<&RetryLimits>, now: Timestamp) -> Option<Transition> {
     use Status::{Deferred, Pending, Processed, Unprocessed};
     let over = |reason, retry_count| Transition {
@@ -160,14 +158,14 @@ pub fn after(item: &Item, event: Event, limits: Option<&RetryLimits>, now: Times
         (Processed, Event::Retried) | (Unprocessed | Deferred, Event::Retried) => {
             Some(on_its_way(Unprocessed, 0))
         }
-        // A person sent the post that had failed, or that nobody waited for any more.
+        // A user sent a post that had failed or was no longer expected.
         (Processed, Event::Posted) if item.reason.is_some_and(|reason| reason != Reason::None) => {
             Some(over(Reason::None, item.retry_count))
         }
         (Processed, _) => None,
         (_, Event::Skipped) => Some(over(Reason::None, item.retry_count)),
         (_, Event::LimitReached) => Some(over(Reason::RetryLimitExceeded, item.retry_count)),
-        // A server or a line that is down says nothing about the item, which only gives way to others.
+        // A server or network that is down says nothing about the item, which only moves behind the others.
         (_, Event::OutOfReach) => Some(Transition {
             status: item.status,
             reason: item.reason,
@@ -208,8 +206,8 @@ pub fn after(item: &Item, event: Event, limits: Option<&RetryLimits>, now: Times
     }
 }
 
-/// What a verdict comes to that was known before, about a page that is as it was: no try and no story while it is put off for
-/// the same reason, until it was waited for long enough.
+/// The event for an unchanged page with a known verdict: neither a try nor an event while the item is deferred for the
+/// same reason, until the longest wait is over.
 pub fn on_unchanged(item: &Item, verdict: Event, limits: &RetryLimits, now: Timestamp) -> Event {
     let reason = match (verdict, limits.not_valuable) {
         (Event::NotReady, _) => Reason::PageNotReady,
@@ -247,12 +245,12 @@ fn defer_or_close(item: &Item, reason: Reason, limits: Option<&RetryLimits>, now
     }
 }
 
-/// Since when it is put off; a clock that was ahead does not count.
+/// Since when it is deferred; ignores a moment in the future, which a wrong clock wrote.
 fn deferred_since(item: &Item, now: Timestamp) -> Option<Timestamp> {
     Some(item.deferred_since.filter(|since| *since <= now).unwrap_or(now))
 }
 
-/// The gap above the last one.
+/// The delay after the last one.
 fn next_gap(item: &Item) -> Duration {
     let last = item.not_before.map_or(Duration::ZERO, |until| until.since(item.last_checked_at));
     GAPS.into_iter().find(|gap| *gap > last).unwrap_or(GAPS[GAPS.len() - 1])

@@ -1,4 +1,4 @@
-//! All that a run would make of one item, before it is public: page, files, question, verdict and post.
+//! Shows what a run would make of one item before it is public: page, files, prompt, verdict and post.
 
 use serde_json::json;
 
@@ -21,17 +21,17 @@ use crate::llm::{AskError, ModelInput, Purpose, Worth};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 
-/// Lines of a page, and of a question, that are shown.
+/// The most lines of a page, and of a prompt, that are shown.
 const MAX_LINES: usize = 60;
 
-/// What the model said, in the words of the view.
+/// The answer of the model, for the view.
 struct Opinion {
     text: Option<PostText>,
     verdict: Option<Phrase>,
     summary: Option<String>,
 }
 
-/// Shows one item. Nothing is written but what asking a model costs, and its answers.
+/// Shows one item. Writes nothing but the cost and the answers of the model.
 pub(in crate::press) async fn preview(
     press: &Press,
     db: &Db,
@@ -73,14 +73,14 @@ pub(in crate::press) async fn preview(
         );
         prompt = Some(json!({ "system": system, "text": text }));
     }
-    let asked = match (press.llm.is_some(), asking) {
+    let opinion = match (press.llm.is_some(), asking) {
         (false, _) => without_model(press, &item, &page),
         (true, Asking::No) => Opinion { text: Some(placeholder()), verdict: None, summary: None },
-        (true, Asking::Ask) => ask(press, &item, page.clone(), screened).await?,
+        (true, Asking::Ask) => ask_model(press, &item, page.clone(), screened).await?,
     };
-    shown.fact(phrase!("verdict", "判定"), asked.verdict.clone());
-    shown.fact(phrase!("summary", "要約"), asked.summary.as_deref());
-    let posts = match &asked.text {
+    shown.fact(phrase!("verdict", "判定"), opinion.verdict.clone());
+    shown.fact(phrase!("summary", "要約"), opinion.summary.as_deref());
+    let posts = match &opinion.text {
         Some(text) => show_posts(&mut shown, press, &item, text).await?,
         None => Vec::new(),
     };
@@ -97,14 +97,14 @@ pub(in crate::press) async fn preview(
         "lacks_block": page.lacks_block,
         "files": page.files.iter().map(|file| json!({ "name": file.name, "url": file.url.as_str(), "bytes": file.bytes })).collect::<Vec<_>>(),
         "prompt": prompt,
-        "verdict": asked.verdict.map(|verdict| verdict.to_string()),
-        "summary": asked.summary,
+        "verdict": opinion.verdict.map(|verdict| verdict.to_string()),
+        "summary": opinion.summary,
         "posts": posts,
     });
     Ok(shown)
 }
 
-/// The item as it is stored, or as the feeds tell it, or its address alone.
+/// The item as it is stored, or as the feeds list it, or its address alone.
 async fn find_item(press: &Press, db: &Db, url: &str) -> Result<Item, Failure> {
     let Some(url) = item_url(url) else {
         return Err(Failure::Config(phrase!(
@@ -174,12 +174,17 @@ fn without_model(press: &Press, item: &Item, page: &ItemPage) -> Opinion {
     Opinion { text: Some(PostText::Excerpt { text }), verdict: None, summary: None }
 }
 
-/// What stands where the summary will be.
+/// The placeholder for the summary.
 fn placeholder() -> PostText {
     PostText::Excerpt { text: "…".to_owned() }
 }
 
-async fn ask(press: &Press, item: &Item, page: ItemPage, screened: ModelInput) -> Result<Opinion, Failure> {
+async fn ask_model(
+    press: &Press,
+    item: &Item,
+    page: ItemPage,
+    screened: ModelInput,
+) -> Result<Opinion, Failure> {
     let llm = press.llm()?;
     let options = press.options(item, press.keys.screen_prompt.as_ref());
     let verdict =
@@ -225,10 +230,10 @@ fn no_answer(press: &Press, error: AskError) -> Failure {
     match super::super::no_answer(press, error) {
         Err(failure) => failure,
         Ok(Ok(super::super::Step::Waiting { until, why })) => Failure::Failed(phrase!(
-            "the model cannot be asked until {until}: {why}",
+            "the model is not available until {until}: {why}",
             "{until} までモデルに問い合わせできません：{why}"
         )),
-        Ok(Ok(_)) => Failure::Failed(phrase!("the model cannot be asked", "モデルに問い合わせできません")),
+        Ok(Ok(_)) => Failure::Failed(phrase!("the model is not available", "モデルに問い合わせできません")),
         Ok(Err(why)) => Failure::Failed(phrase!(
             "the model gave no usable answer: {why}",
             "モデルの回答を使えません：{why}"

@@ -1,4 +1,4 @@
-//! A look at the feed as a run would read it; nothing is written, and no model is asked.
+//! A preview of the feed as a run would read it; writes nothing and calls no model.
 
 mod item;
 
@@ -20,7 +20,7 @@ use crate::phrase::{Phrase, Value};
 use crate::text;
 use crate::time::Timestamp;
 
-/// What a run would do with the feed, and how its newest page is read.
+/// What a run would do with the feed, and the parsed newest page.
 pub(super) async fn preview(
     press: &Press,
     db: &Db,
@@ -81,7 +81,6 @@ pub(super) async fn preview(
     Ok((PreviewItem { first, detail, ..PreviewItem::fine(address, found) }, page.map(|page| page.words)))
 }
 
-/// What a run would do now.
 pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<Plan> {
     let name = press.name.clone();
     let feeds: Vec<String> = press.feeds().map(Url::to_string).collect();
@@ -132,7 +131,7 @@ pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<P
     Ok(Plan { steps })
 }
 
-/// Whether `content` names a block that the newest page has; nothing, if the config has no `content`.
+/// Whether `content` matches on the newest page; `None` if the config has no `content`.
 pub(super) async fn check_page(press: &Press, feed: &Url) -> Option<Check> {
     press.keys.content.as_ref()?;
     let Ok(Fetched::Feed(_, entries)) = fetch_feed(press, feed, &Validators::default()).await else {

@@ -1,11 +1,11 @@
-//! Items for export: page by page along their numbers.
+//! Items for export, in pages by their numbers.
 
 use super::super::model::Item;
 use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// The next items after the number `after`, published from `since` on and before `until`.
+/// The next items after the number `after`, published in `since..until`.
 pub fn list_after(
     tx: &mut Tx<'_>,
     after: i64,

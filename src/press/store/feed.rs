@@ -1,4 +1,4 @@
-//! The SQL of `press_feeds`: what is remembered about a feed.
+//! The SQL of `press_feeds`, the state of a feed.
 
 use url::Url;
 
@@ -10,30 +10,29 @@ use crate::parse::Cut;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// What is remembered about a feed.
+/// The stored state of a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedState {
-    /// What the server said about the version that we read.
+    /// The validators of the version that was read.
     pub validators: Validators,
-    /// When we first read it.
     pub first_success_at: Option<Timestamp>,
-    /// When its body was last read whole.
+    /// When its body was last read in full.
     pub last_read_at: Option<Timestamp>,
-    /// From when on it is read whole again.
+    /// When the next full fetch is due.
     pub read_again_at: Option<Timestamp>,
-    /// How many entries it had when its body was last read whole.
+    /// How many entries it had at the last full fetch.
     pub entry_count: Option<u32>,
-    /// Until when the server asked us to leave it alone; cleared by the next success.
+    /// The end of the wait that the server asked for; cleared by the next success.
     pub not_before: Option<Timestamp>,
-    /// When it was last read, or had not changed; written as now.
+    /// When it was last read or unchanged; always written as now.
     pub last_success_at: Option<Timestamp>,
     /// Where permanent redirects lead.
     pub moved: Moved,
     /// The address that it has moved to for good.
     pub adopted_url: Option<Url>,
-    /// How often it brings something, and whether it has fallen silent.
+    /// How often it has new entries, and whether it is silent.
     pub silence: Silence,
-    /// What was left out at a limit when it was last read whole.
+    /// The part that exceeded a limit at the last full fetch.
     pub cut: Option<Cut>,
 }
 
@@ -41,7 +40,7 @@ fn read_url(row: &Row<'_>, column: &str) -> db::Result<Option<Url>> {
     Ok(row.get::<Option<String>>(column)?.and_then(|url| url.parse().ok()))
 }
 
-/// What cannot be read is as good as nothing: it is only told.
+/// Ignores an unreadable value, which is only shown.
 fn read_cut(row: &Row<'_>, column: &str) -> db::Result<Option<Cut>> {
     Ok(row.get::<Option<String>>(column)?.and_then(|text| serde_json::from_str(&text).ok()))
 }
@@ -54,8 +53,8 @@ macro_rules! feeds {
     };
 }
 
-/// What is remembered about a feed; nothing, if we have never read it. One that we know under the address that it had moved from is
-/// the same.
+/// The stored state of a feed; empty if it was never read. A feed is also found under the address that it had moved
+/// from.
 pub fn find_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<FeedState> {
     let known = tx.find(
         sql!(concat!(feeds!(), "WHERE job_name = ?1 AND feed_url = ?2")),
@@ -94,7 +93,7 @@ fn read_feed(row: &Row<'_>) -> db::Result<FeedState> {
     })
 }
 
-/// Remembers a feed that was read, or that has not changed.
+/// Stores the state of a feed that was read or is unchanged.
 pub fn put_feed(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -149,7 +148,7 @@ pub fn reset_adopted(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Resu
     )
 }
 
-/// Feeds of a job that have fallen silent.
+/// The silent feeds of a job.
 pub fn list_silent(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<(String, Silence)>> {
     tx.list(
         sql!(
@@ -164,7 +163,7 @@ pub fn list_silent(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<(String, Si
     )
 }
 
-/// The feeds of a job of which a part is left out.
+/// The feeds of a job that exceed a limit.
 pub fn list_cut(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<(String, Option<Cut>)>> {
     tx.list(
         sql!(
@@ -175,7 +174,7 @@ pub fn list_cut(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<(String, Optio
     )
 }
 
-/// Remembers until when the server of a feed wants to be left alone.
+/// Stores the end of the wait that the server of a feed asked for.
 pub fn put_not_before(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, until: Timestamp) -> db::Result<()> {
     tx.run(
         sql!(
@@ -186,7 +185,7 @@ pub fn put_not_before(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, until: Tim
     )
 }
 
-/// Whether a feed is gone for good, as far as we know.
+/// Whether a feed is marked as gone.
 pub fn is_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<bool> {
     tx.exists(
         sql!("SELECT gone_at FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2 AND gone_at IS NOT NULL"),
@@ -194,7 +193,7 @@ pub fn is_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<boo
     )
 }
 
-/// Remembers that a feed is gone for good.
+/// Marks a feed as gone.
 pub fn mark_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, now: Timestamp) -> db::Result<()> {
     tx.run(
         sql!(
@@ -205,7 +204,7 @@ pub fn mark_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, now: Timestamp)
     )
 }
 
-/// Forgets that feeds of a job are gone; answers how many were.
+/// Clears the marks of gone feeds of a job; returns how many there were.
 pub fn reset_gone(tx: &mut Tx<'_>, job: &JobName) -> db::Result<u64> {
     tx.execute(
         sql!("UPDATE press_feeds SET gone_at = NULL WHERE job_name = ?1 AND gone_at IS NOT NULL"),

@@ -1,4 +1,4 @@
-//! Items that another program knew: added as they stand, never changed.
+//! Items of another program: added unchanged.
 
 use super::super::collect::url_key;
 use super::super::model::{Reason, Status};
@@ -10,7 +10,7 @@ use crate::{params, sql};
 /// An item of another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedItem {
-    /// Its address, in the form that [`super::super::item_url`] gives.
+    /// Its address, normalised by [`super::super::item_url`].
     pub url: String,
     pub title: String,
     pub published_at: Timestamp,
@@ -45,7 +45,7 @@ pub fn add_imported(tx: &mut Tx<'_>, job: &JobName, item: &ImportedItem) -> db::
     )
 }
 
-/// Remembers that another program has read the feed since `first`, so that our first look is not a first look.
+/// Records that another program has read the feed since `first`, so that our first fetch does not count as the first.
 ///
 /// `false` when we have read it ourselves.
 pub fn add_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, first: Timestamp) -> db::Result<bool> {

@@ -1,26 +1,23 @@
-//! Items for listings: along their keys, and how many of the newest stand where.
+//! Items for listings, by their keys, and counts of the newest ones by state.
 
 use crate::db::{self, FromRow, Tx};
 use crate::press::model::{Item, Reason, Status};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Which items to list; what is not given does not matter.
+/// Which items to list; `None` matches all.
 #[derive(Clone, Debug, Default)]
 pub struct ItemFilter {
-    /// Only those of this job.
     pub job: Option<String>,
-    /// Only those in this status.
     pub status: Option<Status>,
-    /// Only those with this reason.
     pub reason: Option<Reason>,
-    /// Only those behind the one that was last checked then and has this number.
+    /// Only those after the item with this last check and number.
     pub before: Option<(Timestamp, i64)>,
 }
 
 /// The newest items first; those of one status by when they were last checked.
 ///
-/// One statement for each way to ask, so that each walks along an index of its own.
+/// One statement for each filter, so that each uses its own index.
 pub fn list(tx: &mut Tx<'_>, filter: &ItemFilter, limit: usize) -> db::Result<Vec<Item>> {
     let reason = filter.reason.map_or(-1, Reason::code);
     let (checked_at, id) = filter.before.unwrap_or((Timestamp::MAX, i64::MAX));
@@ -59,20 +56,17 @@ pub fn list(tx: &mut Tx<'_>, filter: &ItemFilter, limit: usize) -> db::Result<Ve
     }
 }
 
-/// Items that stand at the same place.
+/// The number of items in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Where.
     pub status: Status,
-    /// Why.
     pub reason: Option<Reason>,
     /// Whether there is something to post, or was.
     pub has_post: bool,
-    /// How many.
     pub count: i64,
 }
 
-/// Where the newest `limit` items stand, of one job or of all.
+/// Counts the newest `limit` items by state, of one job or of all.
 pub fn count_newest(tx: &mut Tx<'_>, job: Option<&str>, limit: usize) -> db::Result<Vec<Standing>> {
     macro_rules! counted {
         ($newest:literal) => {

@@ -6,7 +6,7 @@ use crate::db::{self, FromRow, Tx};
 use crate::phrase::Phrase;
 use crate::{params, sql};
 
-/// How the other messages about an item stand: whether one is under way, and whether one was sent.
+/// The state of the other messages about an item.
 pub fn find_messages(tx: &mut Tx<'_>, job: &str, url: &str, except: i64) -> db::Result<Messages> {
     let states = tx.list(
         sql!("SELECT state FROM outbox WHERE topic = ?1 AND subject = ?2 AND job_name = ?3 AND id <> ?4"),
@@ -19,14 +19,13 @@ pub fn find_messages(tx: &mut Tx<'_>, job: &str, url: &str, except: i64) -> db::
     })
 }
 
-/// A message about an item, as people are told.
+/// A message about an item, for its view.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, FromRow)]
 pub struct ItemDelivery {
     pub id: i64,
-    /// The channel it goes through.
     pub channel: String,
     pub state: State,
-    /// What went wrong last, or why it waits.
+    /// The last error, or why it waits.
     pub last_error: Option<Phrase>,
 }
 
@@ -42,10 +41,10 @@ pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<
     )
 }
 
-/// How the messages about an item stand.
+/// The state of the messages about an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
-    /// One is under way.
+    /// One is queued or being sent.
     pub any_open: bool,
     /// One was sent.
     pub any_sent: bool,

@@ -41,7 +41,7 @@ macro_rules! items {
 mod export;
 mod listing;
 
-/// That no message about the item is under way; `items` is the outer table.
+/// The condition that no message about the item is queued or being sent; `items` is the outer table.
 macro_rules! not_spoken_for {
     () => {
         "NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.topic = ?2 AND outbox.subject = items.url
@@ -49,7 +49,8 @@ macro_rules! not_spoken_for {
     };
 }
 
-/// The item to summarise next: the pending one that was published first, is not put off and has no message under way.
+/// The item to summarise next: the pending one that was published first, is not deferred and has no message queued or
+/// being sent.
 pub fn find_pending(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Item>> {
     tx.find(
         sql!(concat!(
@@ -64,7 +65,7 @@ pub fn find_pending(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Resul
     )
 }
 
-/// The items that would be posted by and by: pending, not held, and with no message under way.
+/// The items that are ready to be posted: pending, not held, and without a message queued or being sent.
 pub fn list_ready(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<Item>> {
     tx.list(
         sql!(concat!(
@@ -78,7 +79,7 @@ pub fn list_ready(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<Item>> {
     )
 }
 
-/// Has the post of a pending item wait for a person; `false` if it is pending no longer, or was held before.
+/// Holds the post of a pending item for approval; `false` if it is no longer pending or was held before.
 pub fn mark_held(tx: &mut Tx<'_>, id: i64) -> db::Result<bool> {
     tx.execute_one(
         sql!("UPDATE items SET is_held = 1 WHERE id = ?1 AND status = 2 AND is_held = 0"),
@@ -86,11 +87,12 @@ pub fn mark_held(tx: &mut Tx<'_>, id: i64) -> db::Result<bool> {
     )
 }
 
-/// The item to screen next: of those nobody has looked at and those that were put off, the one looked at longest ago.
+/// The item to screen next: the unprocessed or deferred one with the oldest check.
 ///
-/// What was found at once was looked at at once: then what was published first goes first, so that posts leave in the order
-/// of publication. Two picks, each along its own index, and the older of the two: one query over both states would sort them all. An
-/// entry of the future may wait for years; what was put off may not, unless a clock wrote its end which was ahead.
+/// Items found together have the same check time; then the one published first comes first, so that posts are sent in
+/// the order of publication. Two picks, each by its own index, and the older of the two: one query over both states
+/// would sort them all. An entry of the future may wait for years. A deferred item may not: ignore an implausibly late
+/// `not_before`, which a wrong clock wrote.
 pub fn find_to_screen(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Item>> {
     let mut found: Vec<Item> = Vec::new();
     for (status, latest) in
@@ -125,7 +127,6 @@ pub fn list_by_url(tx: &mut Tx<'_>, url: &str) -> db::Result<Vec<Item>> {
     tx.list(sql!(concat!(items!(), "WHERE url = ?1 ORDER BY job_name")), params![url], FromRow::from_row)
 }
 
-/// How many items of a job stand in a status.
 pub fn count(tx: &mut Tx<'_>, job: &JobName, status: Status) -> db::Result<i64> {
     tx.count(
         sql!("SELECT CAST(COUNT(*) AS BIGINT) FROM items WHERE job_name = ?1 AND status = ?2"),

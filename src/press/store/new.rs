@@ -1,4 +1,4 @@
-//! What a feed brought: added if it is unknown.
+//! Adds the unknown entries of a feed.
 
 use super::super::model::{NewItem, Reason, Status};
 use crate::db::{self, Tx};
@@ -8,7 +8,7 @@ use crate::{params, sql};
 
 /// Adds an item unless its address is known; `true` if it was new.
 ///
-/// What is only recorded is over at once (3/0); all others start unprocessed (0) with no tries.
+/// A recorded item is processed at once (3/0); all others start unprocessed (0) without tries.
 pub fn add(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -45,15 +45,14 @@ pub fn add(
     )
 }
 
-/// When the feed had last been read before the item was found in it, as far as that is known.
+/// When the feed was last read before the item was found in it, if known.
 pub fn find_found_since(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Timestamp>> {
     let found =
         tx.find(sql!("SELECT found_since FROM items WHERE id = ?1"), params![id], |row| row.get(0))?;
     Ok(found.flatten())
 }
 
-/// Whether the job knows an entry: by its address, else by the id that the feed gives it, else by its address for
-/// comparisons.
+/// Whether the job knows an entry: by its address, else by its id in the feed, else by its comparison key.
 pub fn is_known(tx: &mut Tx<'_>, job: &JobName, item: &NewItem) -> db::Result<bool> {
     if tx.count(sql!("SELECT 1 FROM items WHERE job_name = ?1 AND url = ?2"), params![job, item.url])? == 1 {
         return Ok(true);
@@ -74,9 +73,9 @@ pub fn is_known(tx: &mut Tx<'_>, job: &JobName, item: &NewItem) -> db::Result<bo
     Ok(found == 1)
 }
 
-/// Whether the job knows an item of that title and date, at whatever address.
+/// Whether the job knows an item with that title and date, at any address.
 pub fn is_announced(tx: &mut Tx<'_>, job: &JobName, item: &NewItem) -> db::Result<bool> {
-    // All states there are, so that the index by state and date serves.
+    // Lists all states, so that the index by state and date is used.
     let found = tx.count(
         sql!(
             "SELECT 1 FROM items

@@ -1,4 +1,4 @@
-//! What becomes of an item: decided transitions and what is remembered with them.
+//! Writes decided transitions of items and the values that belong to them.
 
 use serde_json::Value as Json;
 
@@ -11,7 +11,7 @@ use crate::ledger::event;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Writes a decided transition and its event; `false` if somebody else has changed the item meanwhile.
+/// Writes a decided transition and its event; `false` if the item was changed meanwhile.
 pub fn apply(
     tx: &mut Tx<'_>,
     item: &Item,
@@ -30,7 +30,7 @@ pub fn apply(
     Ok(true)
 }
 
-/// Writes a decided transition; `false` if somebody else has changed the item meanwhile.
+/// Writes a decided transition; `false` if the item was changed meanwhile.
 pub fn put(tx: &mut Tx<'_>, item: &Item, to: &Transition) -> db::Result<bool> {
     tx.execute_one(
         sql!(
@@ -58,7 +58,7 @@ pub fn note(tx: &mut Tx<'_>, item: &Item, code: ItemCode, detail: &Json, now: Ti
     event::add(tx, job.as_ref(), &events::item(&item.url), code, detail, now)
 }
 
-/// Remembers what the page was and what the model said about it.
+/// Stores the hash of the page and the verdict.
 pub fn put_verdict(tx: &mut Tx<'_>, id: i64, page_hash: &str, verdict: Option<&str>) -> db::Result<()> {
     tx.run(
         sql!("UPDATE items SET page_hash = ?2, verdict = COALESCE(?3, verdict) WHERE id = ?1"),
@@ -66,22 +66,22 @@ pub fn put_verdict(tx: &mut Tx<'_>, id: i64, page_hash: &str, verdict: Option<&s
     )
 }
 
-/// Has the model asked about an item although its answer may be known, until it has answered.
+/// Makes the next call of the model for an item bypass the cache.
 pub fn mark_bypass_cache(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
     tx.run(sql!("UPDATE items SET bypass_cache = 1, is_short = 0 WHERE id = ?1"), params![id])
 }
 
-/// Notes that the model has answered past the cache, which it does once.
+/// Records that the model has answered past the cache, which happens once.
 pub fn mark_answered(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
     tx.run(sql!("UPDATE items SET bypass_cache = 0 WHERE id = ?1 AND bypass_cache = 1"), params![id])
 }
 
-/// Has an item posted with its title alone.
+/// Marks an item to be posted without a summary.
 pub fn mark_short(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
     tx.run(sql!("UPDATE items SET is_short = 1 WHERE id = ?1"), params![id])
 }
 
-/// Keeps the summary that is being posted; `false` if the item is no longer pending.
+/// Stores the summary that is being posted; `false` if the item is no longer pending.
 pub fn put_summary(tx: &mut Tx<'_>, item: &Item, summary: Option<&str>, now: Timestamp) -> db::Result<bool> {
     tx.execute_one(
         sql!(

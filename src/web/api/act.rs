@@ -1,4 +1,4 @@
-//! Does something to a thing, as the buttons of the pages do.
+//! Runs an action on a thing, as the buttons of the pages do.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -6,14 +6,14 @@ use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Asked, speech};
+use super::{LanguageQuery, speech};
 use crate::engine::{ActionOutcome, Deed, Verb};
 use crate::ledger::Subject;
 use crate::phrase::Phrase;
 use crate::web::problem::{PROBLEM_JSON, Problem};
 use crate::web::{Pages, act};
 
-/// Whether something may be forgotten.
+/// The confirmation of a destructive action.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Confirmed {
@@ -36,7 +36,7 @@ pub(super) struct DoneBody {
         ("word" = String, Path, description = "The sort of the thing"),
         ("name" = String, Path, description = "Its name"),
         ("verb" = String, Path, description = "run, pause, resume, retry, approve, skip, confirm, reset or cancel"),
-        Confirmed, Asked
+        Confirmed, LanguageQuery
     ),
     responses(
         (status = 200, description = "It was done", body = DoneBody),
@@ -48,14 +48,14 @@ pub(super) async fn perform(
     headers: HeaderMap,
     Path((word, name, verb)): Path<(String, String, String)>,
     Query(Confirmed { yes }): Query<Confirmed>,
-    asked: Query<Asked>,
+    language: Query<LanguageQuery>,
 ) -> Result<Json<DoneBody>, Problem> {
     let verb: Verb = verb.parse().map_err(|_| {
         let known: Vec<&str> = Verb::ALL.iter().map(|verb| verb.word()).collect();
         Problem::not_found(format!("verbs are: {}", known.join(", ")))
     })?;
     let about = Subject::new(&word, &name).to_string();
-    let speech = speech(&pages, &headers, &asked);
+    let speech = speech(&pages, &headers, &language);
     let conflict = |why: &Phrase| Problem::new(StatusCode::CONFLICT, speech.phrase(why));
     match act::perform(&pages, &about, Deed { verb, is_confirmed: yes }).await? {
         ActionOutcome::Done(done) => Ok(Json(DoneBody { text: speech.phrase(&done) })),

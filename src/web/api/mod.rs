@@ -1,4 +1,4 @@
-//! `/api/v1`: what the pages show, for programs. It knows no pipeline: what the descriptors have is there.
+//! `/api/v1`: the content of the pages, for programs. It is independent of pipelines: it uses their descriptors.
 
 mod act;
 mod model;
@@ -21,7 +21,6 @@ use crate::engine::Finder;
 use crate::phrase::Speech;
 use crate::text::Language;
 
-/// Every question that can be asked.
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/v1/overview", Access::Read, overview::show),
@@ -37,7 +36,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// The description of all of it, made from the handlers and their types.
+/// The OpenAPI document, made from the handlers and their types.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -45,7 +44,7 @@ pub(super) fn routes() -> Vec<Route> {
         description = "What tsuzuki has found, decided and sent. Log in with `Authorization: Bearer TOKEN`; \
                        `tsuzuki token create` makes one. Sentences are in the language of `lang` or `Accept-Language`."
     ),
-    // Where nobody has to log in, nothing is needed.
+    // Without login no credentials are needed.
     security(("token" = []), ()),
     modifiers(&Token),
     paths(
@@ -88,19 +87,19 @@ async fn show_document() -> Json<utoipa::openapi::OpenApi> {
 /// In which language sentences are.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Asked {
+pub(super) struct LanguageQuery {
     /// `en` or `ja`; else as `Accept-Language` says.
     lang: Option<String>,
 }
 
-/// What finds things; a process that watches nothing has none.
+/// The finder of things; a process without config has none.
 fn finder(pages: &Pages) -> Result<Finder, Problem> {
     pages.finder().ok_or_else(|| Problem::not_found("nothing is watched here"))
 }
 
-/// How to speak to whoever asks: moments in sentences are in the zone of the config.
-fn speech(pages: &Pages, headers: &HeaderMap, Query(asked): &Query<Asked>) -> Speech {
-    let language = match asked.lang.as_deref() {
+/// The language of the response; moments in sentences are in the zone of the config.
+fn speech(pages: &Pages, headers: &HeaderMap, Query(query): &Query<LanguageQuery>) -> Speech {
+    let language = match query.lang.as_deref() {
         Some("en") => Language::En,
         Some("ja") => Language::Ja,
         _ => language::choose(headers, pages.language),

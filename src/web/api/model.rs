@@ -1,4 +1,4 @@
-//! The shapes of answers.
+//! The types of responses.
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};

@@ -5,14 +5,14 @@ use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 
 use super::model::{OverviewBody, QuotaBody};
-use super::{Asked, finder, speech};
+use super::{LanguageQuery, finder, speech};
 use crate::engine::Overview;
 use crate::web::Pages;
 use crate::web::problem::{PROBLEM_JSON, Problem};
 
 /// Every job at a glance, and what needs a person
 #[utoipa::path(
-    get, path = "/api/v1/overview", params(Asked),
+    get, path = "/api/v1/overview", params(LanguageQuery),
     responses(
         (status = 200, description = "Every job, what needs you, and daily limits", body = OverviewBody),
         (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
@@ -21,10 +21,10 @@ use crate::web::problem::{PROBLEM_JSON, Problem};
 pub(super) async fn show(
     State(pages): State<Pages>,
     headers: HeaderMap,
-    asked: Query<Asked>,
+    language: Query<LanguageQuery>,
 ) -> Result<Json<OverviewBody>, Problem> {
     let overview = find(&pages).await?;
-    Ok(Json(OverviewBody::new(&overview, &speech(&pages, &headers, &asked))))
+    Ok(Json(OverviewBody::new(&overview, &speech(&pages, &headers, &language))))
 }
 
 /// What was used of daily limits

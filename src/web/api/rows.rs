@@ -7,7 +7,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::model::{EventBody, EventsBody, RowsBody, TableBody};
-use super::{Asked, finder, speech};
+use super::{LanguageQuery, finder, speech};
 use crate::app;
 use crate::engine::Table;
 use crate::engine::table::{After, TableFilter};
@@ -101,7 +101,7 @@ pub(super) struct Later {
 
 /// Everything that happened, oldest first
 #[utoipa::path(
-    get, path = "/api/v1/events", params(Later, Asked),
+    get, path = "/api/v1/events", params(Later, LanguageQuery),
     responses(
         (status = 200, description = "Events, and where the next ones begin", body = EventsBody),
         (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
@@ -111,11 +111,11 @@ pub(super) async fn list_events(
     State(pages): State<Pages>,
     headers: HeaderMap,
     Query(later): Query<Later>,
-    asked: Query<Asked>,
+    language: Query<LanguageQuery>,
 ) -> Result<Json<EventsBody>, Problem> {
     let (after, limit) = (later.after.unwrap_or(0), limit(later.limit)?);
     let events = pages.db.read(move |tx| event::list_settled_after(tx, after, limit)).await?;
-    let (speech, finder) = (speech(&pages, &headers, &asked), pages.finder());
+    let (speech, finder) = (speech(&pages, &headers, &language), pages.finder());
     let next = events.last().map_or(after, |last| last.id);
     let body = |numbered: event::Numbered| {
         let text = finder.as_ref().map(|finder| speech.phrase(&finder.words(&numbered.event)));
@@ -124,8 +124,8 @@ pub(super) async fn list_events(
     Ok(Json(EventsBody { events: events.into_iter().map(body).collect(), next }))
 }
 
-fn limit(asked: Option<usize>) -> Result<usize, Problem> {
-    match asked {
+fn limit(wanted: Option<usize>) -> Result<usize, Problem> {
+    match wanted {
         None => Ok(LIMIT),
         Some(limit @ 1..=MAX_LIMIT) => Ok(limit),
         Some(_) => Err(Problem::bad_request("`limit` is a number from 1 to 1000")),

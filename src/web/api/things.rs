@@ -7,7 +7,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::model::ThingBody;
-use super::{Asked, finder, speech};
+use super::{LanguageQuery, finder, speech};
 use crate::ledger::Subject;
 use crate::web::Pages;
 use crate::web::problem::{PROBLEM_JSON, Problem};
@@ -22,7 +22,7 @@ pub(super) struct Named {
 
 /// Everything that a name may stand for
 #[utoipa::path(
-    get, path = "/api/v1/things", params(Named, Asked),
+    get, path = "/api/v1/things", params(Named, LanguageQuery),
     responses(
         (status = 200, description = "Things; none when nothing has this name", body = Vec<ThingBody>),
         (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
@@ -32,18 +32,18 @@ pub(super) async fn find(
     State(pages): State<Pages>,
     headers: HeaderMap,
     Query(Named { name }): Query<Named>,
-    asked: Query<Asked>,
+    language: Query<LanguageQuery>,
 ) -> Result<Json<Vec<ThingBody>>, Problem> {
     let finder = finder(&pages)?;
     let views = pages.db.read(move |tx| finder.find(tx, &name)).await?;
-    let speech = speech(&pages, &headers, &asked);
+    let speech = speech(&pages, &headers, &language);
     Ok(Json(views.iter().map(|view| ThingBody::new(view, &speech)).collect()))
 }
 
 /// One thing: a job, a delivery, or what a pipeline works on
 #[utoipa::path(
     get, path = "/api/v1/things/{word}/{name}",
-    params(("word" = String, Path, description = "The sort of the thing"), ("name" = String, Path, description = "Its name"), Asked),
+    params(("word" = String, Path, description = "The sort of the thing"), ("name" = String, Path, description = "Its name"), LanguageQuery),
     responses(
         (status = 200, description = "The thing", body = ThingBody),
         (status = "default", description = "A problem", body = Problem, content_type = PROBLEM_JSON)
@@ -53,7 +53,7 @@ pub(super) async fn show(
     State(pages): State<Pages>,
     headers: HeaderMap,
     Path((word, name)): Path<(String, String)>,
-    asked: Query<Asked>,
+    language: Query<LanguageQuery>,
 ) -> Result<Json<ThingBody>, Problem> {
     let finder = finder(&pages)?;
     if !finder.things.iter().any(|thing| thing.word == word) {
@@ -64,5 +64,5 @@ pub(super) async fn show(
     let subject = Subject::new(&word, &name).to_string();
     let views = pages.db.read(move |tx| finder.find_exactly(tx, &subject)).await?;
     let view = views.first().ok_or_else(|| Problem::not_found(format!("no {word} has this name")))?;
-    Ok(Json(ThingBody::new(view, &speech(&pages, &headers, &asked))))
+    Ok(Json(ThingBody::new(view, &speech(&pages, &headers, &language))))
 }

@@ -1,5 +1,5 @@
-//! `/assets/…`: our style, script and icon, inside the program. A name has the hash of what it names, so that browsers keep it
-//! for good.
+//! `/assets/…`: our style, script and icon, inside the program. Names contain a hash of the content, so that browsers
+//! cache them indefinitely.
 
 use std::sync::LazyLock;
 
@@ -32,11 +32,9 @@ pub(super) static STYLE: LazyLock<Asset> =
 /// Its script.
 pub(super) static SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("app", "js", "text/javascript; charset=utf-8", SCRIPTS));
-/// The sign in the tab.
 pub(super) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("icon", "svg", "image/svg+xml", include_str!("icon.svg")));
 
-/// The way to each of them.
 pub(super) fn routes() -> Vec<Route> {
     vec![Route::get("/assets/{name}", Access::Read, show)]
 }

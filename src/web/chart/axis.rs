@@ -1,4 +1,4 @@
-//! Where values stand: scales, round ticks, labels that do not overlap, and numbers as people read them.
+//! Axes of charts: scales, round ticks, labels that do not overlap, and formatted numbers.
 
 use crate::engine::chart::Scale;
 use crate::text::width;
@@ -12,7 +12,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis for values from nothing to `largest`.
+    /// An axis for values from 0 to `largest`.
     pub(super) fn new(largest: f64, length: f64, scale: Scale) -> Self {
         let top = match scale {
             Scale::Linear => {
@@ -24,20 +24,20 @@ impl Axis {
         Self { top, length, scale }
     }
 
-    /// The length that stands for a value; something is never nothing.
+    /// The length of a value; never 0 for a value above 0.
     pub(super) fn length(&self, value: f64) -> f64 {
         if value <= 0.0 {
             return 0.0;
         }
         let share = match self.scale {
             Scale::Linear => value / self.top,
-            // One is a tenth of the first power, so that it can be seen.
+            // 1 is a tenth of the first power, so that it is visible.
             Scale::Log => (value.max(1.0).log10() + 0.1) / (self.top.log10() + 0.1),
         };
         (share * self.length).clamp(1.0, self.length)
     }
 
-    /// Values that get a line.
+    /// Values with a grid line.
     pub(super) fn ticks(&self) -> Vec<f64> {
         match self.scale {
             Scale::Linear => {
@@ -62,13 +62,11 @@ fn step_of(largest: f64) -> f64 {
     round.unwrap_or(10.0) * power
 }
 
-/// A count as a number that can be drawn.
 #[allow(clippy::cast_precision_loss, reason = "a drawing has fewer pixels than a double has digits")]
 pub(super) fn float(count: i64) -> f64 {
     count as f64
 }
 
-/// A position in a row of things.
 pub(super) fn at(index: usize) -> f64 {
     f64::from(u32::try_from(index).unwrap_or(u32::MAX))
 }
@@ -101,7 +99,7 @@ pub(super) fn grouped(count: i64) -> String {
     text
 }
 
-/// How many labels apart the labels have to be, if each has so much room.
+/// Show every n-th label, so that labels with this much room do not overlap.
 pub(super) fn every(labels: &[String], room: f64) -> usize {
     let widest = labels.iter().map(|label| width(label)).max().unwrap_or(0);
     let needed = at(widest) * LETTER + 8.0;
@@ -112,7 +110,7 @@ pub(super) fn every(labels: &[String], room: f64) -> usize {
     every
 }
 
-/// How wide a letter of half width is.
+/// The width of a half-width letter.
 pub(super) const LETTER: f64 = 6.6;
 
 #[cfg(test)]

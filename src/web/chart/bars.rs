@@ -1,4 +1,4 @@
-//! Bars for each series at each label, side by side while there is room, else on top of each other.
+//! Bars for each series at each label, side by side if there is room, else stacked.
 
 use super::axis::{Axis, LETTER, at, compact, every, float, grouped};
 use super::svg::{Anchor, Svg, paint};
@@ -7,7 +7,7 @@ use crate::engine::chart::{Bars, Scale, Series};
 use crate::phrase::Speech;
 use crate::text::{shorten, width};
 
-/// More bars than that are too thin to be told apart.
+/// More bars would be too thin to be distinguished.
 const MOST_BARS: usize = 120;
 const LEGEND_ROW: f64 = 20.0;
 const BELOW: f64 = 24.0;
@@ -48,7 +48,7 @@ pub(super) fn draw(bars: &Bars, id: &str, speech: &Speech) -> Svg {
     svg
 }
 
-/// Lines at round values, for a chart that stands on `bottom`.
+/// Grid lines at round values, above the baseline `bottom`.
 fn draw_grid(svg: &mut Svg, axis: &Axis, bottom: f64, wide: f64) {
     for tick in axis.ticks() {
         let y = bottom - axis.length(tick);
@@ -113,7 +113,7 @@ impl Group<'_> {
     }
 }
 
-/// Where the marks of the legend stand, in as many rows as they need.
+/// The positions of the legend's entries, in as many rows as needed.
 fn place_legend(names: &[String]) -> Vec<(f64, f64)> {
     let (mut x, mut y) = (LEFT, 0.0);
     let mut places = Vec::new();

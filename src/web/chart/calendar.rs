@@ -12,7 +12,7 @@ use crate::phrase::Speech;
 const CELL: f64 = 18.0;
 const LEFT: f64 = 34.0;
 const TOP: f64 = 22.0;
-/// Two years and a bit: more would be too small to see.
+/// A little over two years: more would be too small to see.
 const MOST_WEEKS: i32 = 110;
 
 pub(super) fn draw(calendar: &Calendar, speech: &Speech) -> Svg {
@@ -71,7 +71,7 @@ fn draw_legend(svg: &mut Svg, speech: &Speech) {
     svg.text("c-text", (LEFT + 40.0 + 5.0 * CELL, y + 10.5), Anchor::Start, more);
 }
 
-/// Nothing, or one of four levels up to the most.
+/// 0, or one of four levels.
 pub(super) fn level(count: i64, most: i64) -> i64 {
     if count <= 0 || most <= 0 {
         return 0;

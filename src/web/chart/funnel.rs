@@ -1,4 +1,4 @@
-//! How many got how far, as bars below each other, with what was dropped on the way.
+//! A funnel: bars below each other, with what was dropped at each step.
 
 use super::SMALL;
 use super::axis::{at, float, grouped};
@@ -29,8 +29,8 @@ pub(super) fn draw(steps: &[FunnelStep], speech: &Speech) -> Svg {
         svg.rect("class=\"c-bar\" rx=\"3\"", (0.0, y), (long, BAR), &tip);
         y += BAR;
         for (why, count) in &step.dropped {
-            let said = format!("− {} {}", grouped(*count), shorten(&speech.phrase(why), 52));
-            svg.text("c-text", (0.0, y + 14.0), Anchor::Start, &said);
+            let label = format!("− {} {}", grouped(*count), shorten(&speech.phrase(why), 52));
+            svg.text("c-text", (0.0, y + 14.0), Anchor::Start, &label);
             y += LINE;
         }
         y += GAP;

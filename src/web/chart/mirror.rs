@@ -50,7 +50,7 @@ pub(super) fn draw(mirror: &Mirror, speech: &Speech) -> Svg {
     svg
 }
 
-/// The outline of an area that stands on `middle`; a single value is a level.
+/// The outline of an area on the baseline `middle`; a single value is a horizontal line.
 fn area(values: &[i64], y: impl Fn(i64) -> f64, room: f64, middle: f64) -> String {
     let (Some(first), Some(last)) = (values.first(), values.last()) else { return String::new() };
     let mut path = format!("M{} {}", short(LEFT), short(middle));

@@ -1,4 +1,4 @@
-//! Charts as SVG, drawn on the server: pure functions from numbers to text, and a table of the same numbers behind each.
+//! Charts as SVG, drawn on the server: pure functions from numbers to text, each with a table of the same numbers.
 //!
 //! Colours are classes (`chart.css`), so that both themes and print work; series differ by pattern, too.
 
@@ -21,11 +21,11 @@ use axis::grouped;
 const LEFT: f64 = 52.0;
 const WIDTH: f64 = 1_120.0;
 const HALF: f64 = 540.0;
-/// Small enough to fit on a phone with text that can be read.
+/// The width of charts that are readable on a phone.
 const SMALL: f64 = 400.0;
 const HEIGHT: f64 = 230.0;
 
-/// A chart that was drawn, and its numbers.
+/// A drawn chart with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Drawn {
     pub(super) svg: String,

@@ -1,4 +1,4 @@
-//! Small drawings that stand beside text: how much of a limit is used, and a row of checks.
+//! Small inline charts: the usage of a limit, and a strip of checks.
 
 use super::SMALL;
 use super::axis::{at, float, grouped};
@@ -8,7 +8,7 @@ use crate::phrase::Speech;
 
 const CELL: f64 = 9.0;
 const STRIP_HEIGHT: f64 = 22.0;
-/// A short row leaves room, so that the cells of several rows are of one size.
+/// A short row is padded, so that the cells of several rows have the same size.
 const FEWEST_CELLS: usize = 30;
 
 pub(super) fn draw_meter(meter: &Meter) -> Svg {
@@ -32,7 +32,7 @@ pub(super) fn draw_strip(cells: &[StripCell], speech: &Speech) -> Svg {
         let bar = |svg: &mut Svg, class: &str, height: f64| {
             svg.rect(&format!("class=\"{class}\""), (x, STRIP_HEIGHT - height), (CELL - 2.0, height), &tip);
         };
-        // A shape of its own for each mark, so that nothing depends on colour.
+        // A different shape for each mark, so that nothing depends on colour.
         match cell.mark {
             StripMark::Unchanged => bar(&mut svg, "c-quiet", 4.0),
             StripMark::Same => bar(&mut svg, "c-quiet", 8.0),

@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 use super::SMALL;
 use crate::text::{escape_html, one_line};
 
-/// A drawing under way.
 pub(super) struct Svg {
     body: String,
     width: f64,
     height: f64,
 }
 
-/// Where a text stands relative to its point.
+/// The alignment of a text relative to its point.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -25,7 +24,7 @@ impl Svg {
         Self { body: String::new(), width, height }
     }
 
-    /// A rectangle with a tooltip; what is empty is left out.
+    /// A rectangle with a tooltip; nothing if it is empty.
     pub(super) fn rect(&mut self, paint: &str, (x, y): (f64, f64), (width, height): (f64, f64), tip: &str) {
         if width <= 0.0 || height <= 0.0 {
             return;
@@ -83,7 +82,7 @@ impl Svg {
         );
     }
 
-    /// Patterns that tell series apart without colour; `id` keeps them apart from those of other charts.
+    /// Patterns that distinguish series without colour; `id` makes their names unique on the page.
     pub(super) fn patterns(&mut self, id: &str, count: usize) {
         const HATCHES: [&str; 8] = [
             "",
@@ -113,7 +112,7 @@ impl Svg {
         };
     }
 
-    /// The whole element, which names and describes itself.
+    /// The whole element, with title and description.
     pub(super) fn finish(self, id: &str, title: &str, about: &str) -> String {
         format!(
             "<svg class=\"chart{5}\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
@@ -133,7 +132,7 @@ pub(super) fn paint(id: &str, number: usize) -> String {
     format!("fill=\"url(#{id}-p{number})\"")
 }
 
-/// Text of whoever, on one line and inert.
+/// Untrusted text on one line, escaped.
 fn clean(text: &str) -> String {
     let allowed = |c: &char| !matches!(c, '\u{fffe}' | '\u{ffff}');
     escape_html(&one_line(text).chars().filter(allowed).collect::<String>())
@@ -142,6 +141,6 @@ fn clean(text: &str) -> String {
 /// A coordinate with one decimal at most.
 pub(super) fn short(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
-    // There is no need for a negative zero.
+    // Avoid a negative zero.
     format!("{}", if rounded == 0.0 { 0.0 } else { rounded })
 }

@@ -1,4 +1,4 @@
-//! Words that charts need: weekdays and months.
+//! The words of charts: weekdays and months.
 
 use jiff::civil::Date;
 

@@ -1,4 +1,4 @@
-//! The hub: looks into the database once a second for all listeners, and tells them what has changed.
+//! The hub: polls the database once a second for all clients, and sends them the changes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,42 +18,41 @@ use crate::engine::{JobState, Progress, Update, store};
 use crate::id::JobName;
 use crate::ledger::event::{self, Numbered};
 
-/// How often the database is looked at.
+/// How often the database is polled.
 const POLL_EVERY: Duration = Duration::from_secs(1);
-/// Messages that are kept for those who come back.
+/// Messages that are kept for clients that reconnect.
 const KEPT: usize = 256;
-/// Events that are told of one look at the database; more are told by `reset`.
+/// The most events that are sent after one poll; more cause a `reset`.
 const MAX_EVENTS: usize = 100;
 
-/// Tells every listener what changes.
 pub(in crate::web) struct Hub {
     sender: broadcast::Sender<Message>,
     kept: Mutex<Kept>,
     progress: Mutex<BTreeMap<JobName, Run>>,
     pub(super) slots: Arc<Semaphore>,
-    /// Told when the first listener comes.
+    /// Notified when the first client connects.
     pub(super) wanted: Notify,
     pub(super) closed: CancellationToken,
-    /// How often the database was looked at.
+    /// How often the database was polled.
     pub(super) polls: AtomicU64,
 }
 
-/// A message, as it is sent.
+/// An encoded message.
 #[derive(Clone)]
 pub(super) struct Message {
     number: u64,
     pub(super) text: Bytes,
 }
 
-/// What is kept for those who come back.
+/// What is kept for clients that reconnect.
 struct Kept {
-    /// Changes when something was not told: ids from before mean nothing then.
+    /// Changes when a message was lost: older ids are invalid then.
     epoch: u64,
     next: u64,
     messages: VecDeque<Message>,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 struct Run {
     done: u64,
@@ -63,7 +62,7 @@ struct Run {
     is_published: bool,
 }
 
-/// What the database said when it was last looked at.
+/// The result of the last poll.
 struct Seen {
     event: i64,
     states: Vec<JobState>,
@@ -71,7 +70,7 @@ struct Seen {
 }
 
 impl Hub {
-    /// A hub; `epoch` tells it from the one of another process.
+    /// A hub; `epoch` distinguishes it from that of another process.
     pub(in crate::web) fn new(epoch: u64) -> Self {
         Self {
             sender: broadcast::Sender::new(KEPT),
@@ -84,7 +83,7 @@ impl Hub {
         }
     }
 
-    /// What tells the hub how far runs are.
+    /// Receives the progress of runs.
     pub(in crate::web) fn progress(self: &Arc<Self>) -> Progress {
         let hub = Arc::clone(self);
         Progress::new(move |job, update| {
@@ -92,7 +91,7 @@ impl Hub {
             let run = progress.entry(job.clone()).or_default();
             run.is_published = false;
             match update {
-                // Nobody may have listened when the run before ended.
+                // There may have been no client when the previous run ended.
                 Update::Total(total) => *run = Run { total: Some(total), ..Run::default() },
                 Update::Done(more) => run.done += more,
                 Update::Now(what) => run.now = Some(what),
@@ -100,7 +99,7 @@ impl Hub {
         })
     }
 
-    /// Looks and tells until `stop` is cancelled; sleeps while nobody listens.
+    /// Polls and sends until `stop` is cancelled; sleeps without clients.
     pub(in crate::web) async fn run(&self, db: &Db, stop: &CancellationToken) {
         let mut seen = None;
         while !stop.is_cancelled() {
@@ -114,7 +113,7 @@ impl Hub {
             match self.poll(db, seen.take()).await {
                 Ok(now) => seen = Some(now),
                 Err(error) => {
-                    tracing::warn!("Nothing can be told to pages now: {error}");
+                    tracing::warn!("Could not poll the database for live updates: {error}");
                     self.begin_anew();
                 }
             }
@@ -159,7 +158,7 @@ impl Hub {
         Ok(now)
     }
 
-    /// How far runs are that has not been published.
+    /// The progress that has not been sent yet.
     fn take_progress(&self) -> Vec<(JobName, Run)> {
         let mut progress = self.progress.lock();
         let new = progress.iter_mut().filter(|(_, run)| !run.is_published);
@@ -180,23 +179,23 @@ impl Hub {
             kept.messages.pop_front();
         }
         kept.messages.push_back(message.clone());
-        // Nobody may be listening any more.
+        // There may be no client any more.
         let _ = self.sender.send(message);
     }
 
-    /// Forgets what was told: something was not.
+    /// Discards the kept messages, because one was lost.
     fn begin_anew(&self) {
         let mut kept = self.kept.lock();
         kept.epoch += 1;
         kept.messages.clear();
     }
 
-    /// What a listener is told first: what it has missed, or that it has to look again.
+    /// The first messages of a client: those that it has missed, or a `reset`.
     pub(super) fn catch_up(&self, last: Option<&str>) -> (Bytes, broadcast::Receiver<Message>) {
         let kept = self.kept.lock();
         let receiver = self.sender.subscribe();
         let here = kept.next;
-        // The id is where the listener stands, so that it is told what follows even if it hears nothing before.
+        // The id is the position of the client, so that it gets the following messages even if it receives none before.
         let hello = |kind: &str| {
             format!("id: {}-{}\nevent: {kind}\ndata: {{}}\n\n", kept.epoch, here.saturating_sub(1))
         };
@@ -217,7 +216,7 @@ impl Hub {
     }
 }
 
-/// What happened after `after`, and where everything stands. More events than can be published are passed over.
+/// The events after `after`, and the current state. Skips events beyond the limit.
 fn list_since(tx: &mut Tx<'_>, after: Option<i64>) -> db::Result<(Vec<Numbered>, Seen)> {
     let newest = event::find_newest(tx)?;
     let from = after.unwrap_or_else(|| newest.saturating_sub(i64::try_from(MAX_EVENTS).unwrap_or(0)).max(0));
@@ -264,7 +263,7 @@ mod tests {
         hub.begin_anew();
         assert!(
             text(&hub.catch_up(Some("7-257")).0).contains("id: 8-257\nevent: reset"),
-            "something was not told"
+            "an event was not sent"
         );
     }
 

@@ -1,7 +1,7 @@
-//! `/live`: what changes, as it changes (server-sent events).
+//! `/live`: changes as server-sent events.
 //!
-//! One hub looks into the database once a second for everybody, and only while somebody listens; how far the runs of
-//! this process are, it hears from them directly. Listeners share the text of every message.
+//! One hub polls the database once a second for all clients, and only while there are clients; it gets the progress of
+//! runs of this process directly. Clients share the text of every message.
 //!
 //! | event | data |
 //! |---|---|
@@ -11,9 +11,10 @@
 //! | `outbox` | `[{"job_name", "channel", "state", "count"}]`: all messages that are not over, and those that failed |
 //! | `reset` | `{}`: more happened than can be told; look again |
 //!
-//! Every message has an `id`. A listener that comes back with `Last-Event-ID` is told what it has missed, or `reset`.
-//! `beat` is sent every five seconds, without an `id`: who hears nothing for longer is no longer connected. A stream ends after five
-//! minutes: who comes back is asked again who it is, so that logging out or revoking a token ends it.
+//! Every message has an `id`. A client that reconnects with `Last-Event-ID` gets the missed messages, or `reset`.
+//! `beat` is sent every five seconds, without an `id`: a client that receives nothing for longer has lost its
+//! connection. A stream ends after five minutes and the client has to authenticate again, so that logging out or
+//! revoking a token ends it.
 
 mod hub;
 
@@ -37,14 +38,13 @@ use self::hub::Message;
 use super::Pages;
 use super::route::{Access, Route};
 
-/// How often a listener hears something, if only that it is still connected.
+/// How often a client gets a message, if only a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// How long a stream goes on before its listener has to come back.
+/// How long a stream lasts before its client has to reconnect.
 const LIFE: Duration = Duration::from_secs(300);
-/// Listeners at once.
+/// The most concurrent clients.
 pub(super) const MAX_LISTENERS: usize = 512;
 
-/// The way to listen.
 pub(super) fn routes() -> Vec<Route> {
     vec![Route::get("/live", Access::Read, listen)]
 }
@@ -60,8 +60,8 @@ struct Listener {
 async fn listen(State(pages): State<Pages>, headers: HeaderMap) -> Response {
     let hub = &pages.hub;
     let Ok(slot) = Arc::clone(&hub.slots).try_acquire_owned() else {
-        let said = "too many are listening; a reload shows what is new\n";
-        return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], said).into_response();
+        let text = "too many live connections; reload to see changes\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], text).into_response();
     };
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let (first, receiver) = hub.catch_up(last);
@@ -75,7 +75,7 @@ async fn listen(State(pages): State<Pages>, headers: HeaderMap) -> Response {
     let headers = [
         (CONTENT_TYPE, "text/event-stream"),
         (CACHE_CONTROL, "no-store"),
-        // A proxy that collects before it passes on would hold back what is new.
+        // A proxy that buffers would delay messages.
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     (headers, Body::from_stream(messages)).into_response()
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// The memory of this process and of both ends of its connections.
+    /// The memory of this process, with both ends of its connections.
     fn resident_kb() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

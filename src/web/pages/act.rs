@@ -1,4 +1,4 @@
-//! `POST /act`: a button does what the command beside it does, and says so on the page it leads back to.
+//! `POST /act`: a button does what the command next to it does, and redirects to a page that shows the result.
 
 use askama::Template;
 use axum::Form;
@@ -14,10 +14,10 @@ use crate::phrase::Phrase;
 use crate::web::login::checked;
 use crate::web::{Pages, act};
 
-/// Things that one click may do something to.
+/// The most things that one click can act on.
 const MAX_THINGS: usize = 100;
 
-/// Asks once more before something is forgotten.
+/// The confirmation of a destructive action.
 #[derive(Template)]
 #[template(path = "pages/confirm.html")]
 struct ConfirmBody<'a> {
@@ -28,7 +28,7 @@ struct ConfirmBody<'a> {
     next: &'a str,
 }
 
-/// Does it to each thing that the form names.
+/// Runs the action on each thing of the form.
 pub(super) async fn post(
     State(pages): State<Pages>,
     visit: Visit,
@@ -40,16 +40,16 @@ pub(super) async fn post(
         return missing(&pages, &visit);
     };
     let deed = Deed { verb, is_confirmed: find("yes").is_some() };
-    let mut said = Vec::new();
+    let mut results = Vec::new();
     for (_, about) in fields.iter().filter(|(name, _)| name == "about").take(MAX_THINGS) {
         match act::perform(&pages, about, deed).await {
-            Ok(ActionOutcome::Done(done)) => said.push(done),
-            Ok(ActionOutcome::Refused(why)) => said.push(why),
+            Ok(ActionOutcome::Done(done)) => results.push(done),
+            Ok(ActionOutcome::Refused(why)) => results.push(why),
             Ok(ActionOutcome::Unconfirmed(forgets)) => {
                 return confirm(&pages, &visit, &forgets, (verb, about), next);
             }
             Ok(ActionOutcome::Start(_) | ActionOutcome::Unknown) => {
-                said.push(phrase!(
+                results.push(phrase!(
                     "{about}: nothing there to {verb}",
                     "{about} には「{verb}」できるものがありません",
                     verb = verb.word()
@@ -58,10 +58,10 @@ pub(super) async fn post(
             Err(error) => return unavailable(&pages, &visit, &error),
         }
     }
-    if said.is_empty() {
+    if results.is_empty() {
         missing(&pages, &visit)
     } else {
-        ([visit::set_flash(&Phrase::list(said))], Redirect::to(next)).into_response()
+        ([visit::set_flash(&Phrase::list(results))], Redirect::to(next)).into_response()
     }
 }
 

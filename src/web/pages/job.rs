@@ -1,4 +1,4 @@
-//! `/job/{name}`: where a job stands, its runs, its position, its table in the config, its messages, and what can be done.
+//! `/job/{name}`: the state of a job, its runs, position, config table, messages and actions.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct JobBody<'a> {
     runs: &'a [RunMark],
     strip: Markup,
     blocks: Vec<Markup>,
-    /// What the config says of it; nothing when it does not name the job any more.
+    /// Its config; `None` when the config does not name the job any more.
     job: Option<&'a Job>,
     /// The file and the line where its table begins, and the table without secrets.
     config: Option<(String, String)>,
@@ -67,12 +67,12 @@ fn find_config(config: &Config, name: &str) -> Option<(String, String)> {
     let at = config.find_job(name)?.section.header_problem("".into());
     let file = at.file().file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
     let text = config.masked_text();
-    // Its own tables follow it; the next one that is not its own is another's.
+    // Its subtables follow it; the next other table ends it.
     let is_own = |line: &&str| !line.starts_with('[') || line.trim_start_matches('[').starts_with("job.");
     let mut lines = text.lines().skip(at.line().saturating_sub(1));
     let header = lines.next()?;
     let table: Vec<&str> = std::iter::once(header).chain(lines.take_while(is_own)).collect();
-    // What stands above the next table belongs to that one.
+    // Comments above the next table belong to that one.
     let end = table.iter().rposition(|line| !line.is_empty() && !line.starts_with('#'))?;
     Some((format!("{file}:{}", at.line()), table[..=end].join("\n")))
 }

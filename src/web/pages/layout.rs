@@ -1,4 +1,4 @@
-//! What stands around every page, and how a page becomes an answer.
+//! The layout of every page, and its response.
 
 use askama::Template;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
@@ -10,7 +10,7 @@ use super::visit::{self, Visit};
 use crate::engine::Finder;
 use crate::web::{Pages, assets};
 
-/// Our own style, script, frames and requests; forms come back to us; nothing else.
+/// Allows only our own style, script, frames, requests and forms.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
@@ -26,7 +26,7 @@ struct Layout<'a> {
     style: &'a str,
     script: &'a str,
     icon: &'a str,
-    /// The feed of what this page shows, without its ending.
+    /// The feed of this page, without the extension.
     feed: Option<String>,
 }
 
@@ -41,7 +41,7 @@ impl Layout<'_> {
 struct NavLink {
     path: String,
     text: String,
-    /// The letter behind `g`.
+    /// The key after `g`.
     key: String,
     is_current: bool,
 }
@@ -57,7 +57,7 @@ pub(super) fn respond(
     respond_with(pages, finder, visit, (StatusCode::OK, title), body)
 }
 
-/// A few words instead of a page.
+/// A short message instead of a page.
 #[derive(Template)]
 #[template(path = "pages/message.html")]
 struct MessageBody<'a> {
@@ -65,7 +65,7 @@ struct MessageBody<'a> {
     text: &'a str,
 }
 
-/// A page that says a few words.
+/// A page with a short message.
 pub(super) fn message(pages: &Pages, visit: &Visit, status: StatusCode, title: &str, text: &str) -> Response {
     let Some(finder) = pages.finder() else { return (status, "not found\n").into_response() };
     respond_with(pages, &finder, visit, (status, title), &MessageBody { title, text })
@@ -88,7 +88,7 @@ fn respond_with(
         visit,
         title,
         links: list_links(pages, finder, visit, &r),
-        flash: visit.flash.as_ref().map(|said| r.phrase(said)),
+        flash: visit.flash.as_ref().map(|text| r.phrase(text)),
         body: &body,
         style: &assets::STYLE.path,
         script: &assets::SCRIPT.path,
@@ -110,7 +110,7 @@ fn respond_with(
     }
 }
 
-/// A job has a feed of what it found.
+/// The feed of a job's results.
 fn find_feed(visit: &Visit) -> Option<String> {
     let here = visit.address.split('?').next().unwrap_or_default();
     let name = here.strip_prefix("/job/").filter(|name| !name.contains('/'))?;
@@ -128,7 +128,7 @@ fn list_links(pages: &Pages, finder: &Finder, visit: &Visit, r: &Renderer) -> Ve
     let mut links = vec![link("/".to_owned(), "o", r.say("Overview", "概要").to_owned())];
     let of_pipelines = finder.pages.iter().map(|page| (page.slug, page.title));
     for (slug, title) in of_pipelines.chain(pages.extra.iter().map(|page| (page.slug, page.title))) {
-        // The first letter of the address that no link before it has.
+        // The first letter of the address that is not used by an earlier link.
         let is_free = |letter: &char| links.iter().all(|link| !link.key.starts_with(*letter));
         let key = slug.chars().find(is_free).map(String::from).unwrap_or_default();
         links.push(link(format!("/{slug}"), &key, r.plain(&title())));

@@ -1,4 +1,4 @@
-//! HTML as a type: what is in it was escaped, or is our own.
+//! HTML as a type: its content is escaped or our own.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use askama::filters::{Escaper as _, Html, HtmlSafe};
 use crate::text::width;
 use crate::web::chart::Drawn;
 
-/// Marks without a width of their own that may follow each other.
+/// The most consecutive combining marks.
 const MOST_MARKS: usize = 8;
 
 /// HTML that is safe to show as it is.
@@ -29,7 +29,7 @@ impl Markup {
         template.render().map(Self)
     }
 
-    /// What our own charts drew; they escape their words themselves.
+    /// The SVG of our charts, which escape their text themselves.
     pub(in crate::web) fn from_chart(drawn: Drawn) -> Self {
         Self(drawn.svg)
     }
@@ -43,14 +43,14 @@ impl Markup {
         self.0.push_str(html);
     }
 
-    /// Adds text, whatever it says.
+    /// Adds text, escaped.
     pub(in crate::web) fn push_text(&mut self, text: &str) {
         // Writing into a string cannot fail.
         let _ = Html.write_escaped_str(&mut self.0, text);
     }
 
-    /// Adds text of others: signs in it that turn the direction of reading end with it, and marks that are piled on one letter
-    /// do not cover the lines above and below.
+    /// Adds untrusted text: isolates direction marks, and limits combining marks that would cover the lines above and
+    /// below.
     pub(super) fn push_foreign(&mut self, text: &str) {
         self.push_html("<bdi>");
         self.push_text(&without_piles(text));
@@ -58,7 +58,7 @@ impl Markup {
     }
 }
 
-/// The same with fewer marks where more follow each other than any script needs.
+/// Removes combining marks beyond what any script needs.
 fn without_piles(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);

@@ -44,7 +44,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Nothing of that name is there.
+/// The response when nothing has that name.
 fn missing(pages: &Pages, visit: &Visit) -> Response {
     let (title, text) = visit.choose(
         ("Not found", "There is no such page. The navigation above leads to those there are."),
@@ -53,7 +53,7 @@ fn missing(pages: &Pages, visit: &Visit) -> Response {
     layout::message(pages, visit, StatusCode::NOT_FOUND, title, text)
 }
 
-/// The database does not answer.
+/// The response when the database does not respond.
 fn unavailable(pages: &Pages, visit: &Visit, error: &db::Error) -> Response {
     tracing::error!("A page cannot be shown: {error}");
     let (title, text) = visit.choose(

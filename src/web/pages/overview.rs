@@ -1,4 +1,4 @@
-//! `/`: what needs a person, every job, the newest things, today's limits.
+//! `/`: what needs the user, every job, the latest events, today's limits.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::phrase;
 use crate::time::Timestamp;
 use crate::web::{Pages, chart};
 
-/// Newest things that are shown.
+/// How many events are shown.
 const NEWEST: usize = 12;
 
 #[derive(Template)]
@@ -29,7 +29,7 @@ struct OverviewBody<'a> {
     newest: &'a [Newest],
     meters: Vec<(&'a QuotaUse, Markup)>,
     next: Option<(Timestamp, String)>,
-    /// The names of jobs that would start now.
+    /// The jobs that are due now.
     due: Vec<&'a str>,
 }
 
@@ -40,7 +40,7 @@ struct JobRow<'a> {
 }
 
 impl JobRow<'_> {
-    /// What the last run brought.
+    /// The number of new things in the last run.
     fn new_count(&self) -> u64 {
         self.job.runs.last().map_or(0, |run| run.new_count)
     }
@@ -50,7 +50,6 @@ impl JobRow<'_> {
     }
 }
 
-/// Which jobs are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Show {
     All,
@@ -77,7 +76,7 @@ impl Show {
 }
 
 impl OverviewBody<'_> {
-    /// The worst that is to be said of all of it, in one mark.
+    /// The worst state of all jobs.
     fn state(&self) -> JobState {
         let is = |state| self.overview.jobs.iter().any(|job| job.standing.state == state);
         match self.overview.needs_you.first() {

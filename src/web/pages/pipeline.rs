@@ -1,4 +1,4 @@
-//! `/{slug}`: a page that a pipeline brings along.
+//! `/{slug}`: a page of a pipeline.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) async fn show(State(pages): State<Pages>, Path(slug): Path<String>, v
     }
 }
 
-/// A document that somebody else wrote: it runs nothing, loads nothing and belongs to no origin.
+/// Serves an untrusted document: it runs nothing, loads nothing and has no origin.
 fn sandboxed(html: String) -> Response {
     let policy = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; \
                   img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";

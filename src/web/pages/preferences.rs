@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::visit::{LANGUAGE, THEME, set_cookie};
 use crate::web::login::checked;
 
-/// How long a choice is remembered, in seconds.
+/// How long a choice is stored, in seconds.
 const A_YEAR: u32 = 365 * 24 * 60 * 60;
 
 #[derive(Deserialize)]
@@ -18,7 +18,7 @@ pub(super) struct Chosen {
     next: String,
 }
 
-/// Remembers what was chosen, and leads back.
+/// Stores the choice and redirects back.
 pub(super) async fn put(Form(chosen): Form<Chosen>) -> Response {
     let known = |given: Option<String>, known: &'static [&'static str]| {
         known.iter().copied().find(|known| given.as_deref() == Some(known))

@@ -1,4 +1,5 @@
-//! Phrases, values, moments and states as HTML: everything is escaped, and what others wrote cannot turn the text around it.
+//! Renders phrases, values, moments and states as HTML: everything is escaped, and untrusted text cannot change the
+//! direction of the text around it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,25 +15,25 @@ use crate::phrase::{Phrase, Piece, Speech, Value};
 use crate::text::{Language, width};
 use crate::time::Timestamp;
 
-/// Moments nearer than this are told by how far away they are.
+/// Moments nearer than this are shown relative to now.
 const NEAR: Duration = Duration::from_secs(48 * 60 * 60);
 /// Columns of text that fit into a cell of a grid.
 const LONG: usize = 80;
-/// What may stand in a part of an address as it is.
+/// The characters that are not escaped in a path segment.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
-/// Writes what one reader reads. Templates hand over references, so that is what it takes.
+/// Renders for one reader. Its functions take references, because templates pass references.
 pub(in crate::web) struct Renderer {
     pub(in crate::web) speech: Speech,
     pub(in crate::web) now: Timestamp,
-    /// The page that an action leads back to.
+    /// The page to return to after an action.
     pub(in crate::web) address: String,
-    /// Whether the reader is offered actions.
+    /// Whether to show actions.
     pub(in crate::web) may_act: bool,
 }
 
 impl Renderer {
-    /// Words of ours.
+    /// A fixed text in the reader's language.
     pub(in crate::web) fn say<'a>(&self, en: &'a str, ja: &'a str) -> &'a str {
         self.speech.choose(en, ja)
     }
@@ -41,7 +42,7 @@ impl Renderer {
         self.speech.language
     }
 
-    /// Whether it is English, for words that change with a number.
+    /// Whether it is English, for plural forms.
     pub(in crate::web) fn is_english(&self) -> bool {
         self.language() == Language::En
     }
@@ -70,14 +71,13 @@ impl Renderer {
             match piece {
                 Piece::Words(words) => out.push_text(words),
                 Piece::Counted(counted) => out.push_text(&counted),
-                // "not due before in 5 min" is no sentence.
+                // "not due before in 5 min" is not a sentence.
                 Piece::Value(Value::Moment(at)) => self.push_time(out, *at, &self.clock_time(*at)),
                 Piece::Value(value) => self.push_value(out, value),
             }
         }
     }
 
-    /// A value as an element that fits it.
     pub(in crate::web) fn value(&self, value: &Value) -> Markup {
         let mut out = Markup::default();
         self.push_value(&mut out, value);
@@ -108,7 +108,7 @@ impl Renderer {
         }
     }
 
-    /// A number as people write it; a year or the number of an issue stays whole.
+    /// A number with separators; a year or the number of an issue has none.
     pub(in crate::web) fn count(&self, count: &i64) -> String {
         let digits = count.unsigned_abs().to_string();
         if digits.len() <= 4 {
@@ -124,7 +124,7 @@ impl Renderer {
         text
     }
 
-    /// A moment: how far away it is if it is near, with the moment itself behind it.
+    /// A moment: relative if it is near, with the exact moment as a tooltip.
     pub(in crate::web) fn moment(&self, at: &Timestamp) -> Markup {
         let mut out = Markup::default();
         self.push_moment(&mut out, *at);
@@ -180,12 +180,12 @@ impl Renderer {
         self.speech.duration(*span)
     }
 
-    /// Where something stands: a mark, a word and a colour.
+    /// A state: a mark, a word and a colour.
     pub(in crate::web) fn state(&self, state: &State) -> Markup {
         self.state_with(*state, &state.phrase())
     }
 
-    /// The same with what is to be said about it.
+    /// The same, with its reason.
     pub(in crate::web) fn standing(&self, standing: &Standing) -> Markup {
         self.state_with(standing.state, &standing.phrase())
     }
@@ -199,13 +199,13 @@ impl Renderer {
         whole
     }
 
-    /// Only its mark, for places that say the word elsewhere.
+    /// Only its mark, where the word is elsewhere.
     pub(in crate::web) fn mark(&self, state: &State) -> Markup {
         let class = state.word();
         Markup(format!("<span class=\"mark is-{class}\" aria-hidden=\"true\">{}</span>", state.mark()))
     }
 
-    /// A step on the way of a thing, and whether it was reached.
+    /// A stage of a thing, and whether it was reached.
     pub(in crate::web) fn stage(&self, stage: &Stage) -> Markup {
         let reached = match stage.state {
             State::Ok => phrase!("reached", "完了"),
@@ -222,7 +222,7 @@ impl Renderer {
         out
     }
 
-    /// What a thing is called on its own page.
+    /// The headline of the page of a thing.
     pub(in crate::web) fn headline(&self, view: &View) -> Markup {
         match &view.headline {
             Some(headline) => self.value(&Value::from(headline)),
@@ -230,7 +230,7 @@ impl Renderer {
         }
     }
 
-    /// Lines in the order in which they are read: what has an end is a story, of what goes on the newest comes first.
+    /// Lines in display order: oldest first for things that end, newest first for others.
     pub(in crate::web) fn lines<'a>(&self, view: &View, section: &'a Section) -> Vec<&'a Line> {
         let mut lines: Vec<&Line> = section.lines.iter().collect();
         if view.stages.is_empty() {
@@ -245,7 +245,7 @@ impl Renderer {
         matches!(value, Value::Text(text) if width(text) > LONG)
     }
 
-    /// A button that does it, or the command that shows more; nothing that the reader may not do.
+    /// A button for an action, or the command that shows more; nothing without the permission.
     pub(in crate::web) fn action(&self, action: &Action) -> Markup {
         let Some((verb, about)) = &action.deed else {
             let mut command = Markup::default();
@@ -264,7 +264,7 @@ impl Renderer {
         Markup::from_template(&form).unwrap_or_default()
     }
 
-    /// Where a thing is shown: `about` is a word and a name behind a colon.
+    /// The page of a thing; `about` is `WORD:NAME`.
     pub(in crate::web) fn path(&self, about: &str) -> String {
         why_path(about)
     }
@@ -291,12 +291,12 @@ struct ActionForm<'a> {
     same: String,
 }
 
-/// A name as one part of an address.
+/// A name as a path segment.
 pub(in crate::web) fn path_part(text: &str) -> String {
     utf8_percent_encode(text, IN_PATH).to_string()
 }
 
-/// The page of a thing: a job has one of its own, everything else is explained.
+/// The page of a thing: `/job/…` for a job, `/why/…` for everything else.
 pub(in crate::web) fn why_path(about: &str) -> String {
     match about.split_once(':') {
         Some(("job", name)) => format!("/job/{}", path_part(name)),

@@ -1,4 +1,4 @@
-//! The newest runs of a job: a strip for the eye, and a table of the same.
+//! The newest runs of a job, as a strip and as a table.
 
 use super::render::{Markup, Renderer};
 use crate::engine::RunOutcome;

@@ -1,4 +1,4 @@
-//! `/search?q=…`: one box for everything. What is named exactly is shown at once.
+//! `/search?q=…`: one box for everything. An exact name leads straight to its page.
 
 use std::sync::Arc;
 
@@ -24,7 +24,6 @@ enum Searched {
     Hits(Vec<FoundThing>),
 }
 
-/// Looks for what was typed.
 pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
     let Some(finder) = pages.finder().map(Arc::new) else { return missing(&pages, &visit) };
     let text = visit.query.find("q").unwrap_or_default().trim().to_owned();
@@ -68,7 +67,7 @@ fn find_only<'a>(mut hits: impl Iterator<Item = &'a FoundThing>) -> Option<&'a F
     hits.next().is_none().then_some(only)
 }
 
-/// What an address, a number, or a word and a name behind a colon stand for. Things of several sorts have the same number.
+/// Finds things by address, number or `WORD:NAME`. Things of several sorts can have the same number.
 fn list_named(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate::db::Result<Vec<FoundThing>> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let mut views: Vec<View> = Vec::new();

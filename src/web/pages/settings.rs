@@ -1,4 +1,4 @@
-//! `/settings`: the config file without its secrets and what is wrong with it, and a form that adds a job as `job add` does.
+//! `/settings`: the config file without its secrets, its problems, and a form that adds a job as `job add` does.
 
 use askama::Template;
 use axum::Form;
@@ -24,7 +24,7 @@ struct SettingsBody<'a> {
     problems: Vec<ProblemRow>,
     /// The file, without secrets.
     text: String,
-    /// Kinds of jobs that can be added; none when nothing may be changed here.
+    /// Kinds of jobs that can be added; none without the permission.
     kinds: Vec<&'static Pipeline>,
     form: Option<JobForm>,
 }
@@ -37,7 +37,7 @@ struct ProblemRow {
     hint: String,
 }
 
-/// The form for a job of one kind, with what was typed into it.
+/// The form for a job of one kind, with its input.
 struct JobForm {
     pipeline: &'static Pipeline,
     channels: Vec<(String, bool)>,
@@ -53,7 +53,7 @@ impl JobForm {
     }
 }
 
-/// The file, and the form of the kind that was chosen.
+/// The file, and the form of the selected kind.
 pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
     let Some(finder) = pages.finder() else { return missing(&pages, &visit) };
     let form = visit.query.find("kind").and_then(app::find_pipeline);
@@ -61,7 +61,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
     render(&pages, &finder, &visit, form).await
 }
 
-/// Adds a job, or says why not.
+/// Adds a job, or shows why it was refused.
 pub(super) async fn add(
     State(pages): State<Pages>,
     visit: Visit,
@@ -81,11 +81,11 @@ pub(super) async fn add(
     match job.add_to(&finder.config.path, &pages.env, &pages.clock).await {
         Ok(_) => {
             let name = job.name;
-            let said = phrase!(
+            let done = phrase!(
                 "Added the job {name}; it appears within some seconds. `tsuzuki job test {name}` looks once.",
                 "ジョブ {name} を追加しました（数秒後に表示されます）。`tsuzuki job test {name}` で試せます。"
             );
-            ([visit::set_flash(&said)], Redirect::to("/settings")).into_response()
+            ([visit::set_flash(&done)], Redirect::to("/settings")).into_response()
         }
         Err(error) => {
             let form =
@@ -152,7 +152,7 @@ fn new_form(
     JobForm { pipeline, channels: channels.collect(), fields, refused }
 }
 
-/// Whether the file may be changed by those who may change something.
+/// Whether the config allows edits of the file.
 fn may_edit(finder: &Finder) -> bool {
     finder.config.web.keys::<Web>().map_or(true, |web| web.edit)
 }

@@ -1,4 +1,4 @@
-//! Who reads a page and how: language, theme, where to come back to, and what the last action said.
+//! The context of a page request: language, theme, address to return to, and the result of the last action.
 
 use std::convert::Infallible;
 
@@ -18,28 +18,25 @@ use crate::web::guard::Caller;
 use crate::web::token::Scope;
 use crate::web::{Pages, language, login};
 
-/// The cookie that remembers the language.
+/// The cookie of the language.
 pub(super) const LANGUAGE: &str = "lang";
-/// The cookie that remembers the theme.
+/// The cookie of the theme.
 pub(super) const THEME: &str = "theme";
-/// The cookie that carries the answer to an action over the redirect.
+/// The cookie that carries the result of an action over the redirect.
 const FLASH: &str = "flash";
-/// The longest answer that is carried; a browser keeps cookies of 4 kB.
+/// The longest result that is carried; a browser stores cookies of 4 kB.
 const MAX_FLASH: usize = 2_000;
 
-/// One reader at one moment.
 pub(super) struct Visit {
     pub(super) language: Language,
-    /// `light` or `dark`; as the system has it when nothing was chosen.
+    /// `light` or `dark`; `None` follows the system.
     pub(super) theme: Option<&'static str>,
-    /// The page with its query, to come back to.
+    /// The page with its query, to return to.
     pub(super) address: String,
     pub(super) query: PageQuery,
-    /// What the last action said.
+    /// The result of the last action.
     pub(super) flash: Option<Phrase>,
-    /// Whether there is a session to end.
     pub(super) is_logged_in: bool,
-    /// Whether this reader may change something.
     pub(super) may_act: bool,
 }
 
@@ -64,12 +61,12 @@ impl FromRequestParts<Pages> for Visit {
 }
 
 impl Visit {
-    /// One of two, by the language.
+    /// Selects by the language.
     pub(super) fn choose<T>(&self, en: T, ja: T) -> T {
         self.language.choose(en, ja)
     }
 
-    /// Writes what this reader reads, with moments in the zone of the config.
+    /// A renderer for this reader, with moments in the zone of the config.
     pub(super) fn renderer(&self, finder: &Finder) -> Renderer {
         let zone = Some(finder.config.app.timezone.time_zone().clone());
         Renderer {
@@ -81,14 +78,14 @@ impl Visit {
     }
 }
 
-/// What the reader chose, what the address asks for, what the browser asks for, what the config says.
+/// The language by cookie, address, browser or config, in this order.
 fn choose_language(
     cookie: Option<&str>,
-    asked: Option<&str>,
+    requested: Option<&str>,
     headers: &HeaderMap,
     otherwise: Language,
 ) -> Language {
-    let known = [cookie, asked].into_iter().flatten().find_map(|word| word.parse().ok());
+    let known = [cookie, requested].into_iter().flatten().find_map(|word| word.parse().ok());
     known.unwrap_or_else(|| language::choose(headers, otherwise))
 }
 
@@ -97,16 +94,16 @@ pub(super) fn set_cookie(name: &str, value: &str, max_age: u32) -> (HeaderName, 
     (SET_COOKIE, format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={max_age}"))
 }
 
-/// Carries an answer over the redirect.
-pub(super) fn set_flash(said: &Phrase) -> (HeaderName, String) {
-    let mut stored = said.to_stored();
+/// Carries a result over the redirect.
+pub(super) fn set_flash(text: &Phrase) -> (HeaderName, String) {
+    let mut stored = text.to_stored();
     if stored.len() > MAX_FLASH {
-        stored = said.to_string().chars().take(MAX_FLASH / 4).collect();
+        stored = text.to_string().chars().take(MAX_FLASH / 4).collect();
     }
     set_cookie(FLASH, &BASE64.encode(stored), 60)
 }
 
-/// Forgets the answer once it was shown.
+/// Clears the result once it was shown.
 pub(super) fn clear_flash() -> (HeaderName, String) {
     set_cookie(FLASH, "", 0)
 }

@@ -1,4 +1,4 @@
-//! `/why/{word}/{name}`: everything that is known of one thing, how it got there, and what can be done.
+//! `/why/{word}/{name}`: everything known about one thing, its history and its actions.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ struct WhyBody<'a> {
     api: String,
 }
 
-/// One thing; several, when one address is known in several places.
+/// One thing, or several with the same name.
 pub(super) async fn show(
     State(pages): State<Pages>,
     Path((word, name)): Path<(String, String)>,

@@ -1,4 +1,4 @@
-//! Small pages that need nothing but themselves: they may stand on the open net, without assets and without a dashboard.
+//! Small self-contained pages, without assets and without a dashboard; they may be public.
 
 use askama::Template;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
@@ -28,7 +28,6 @@ pub(super) struct PromptPage<'a> {
     pub(super) until: String,
 }
 
-/// A few words.
 #[derive(Template)]
 #[template(path = "small/message.html")]
 pub(super) struct MessagePage<'a> {
@@ -52,7 +51,7 @@ pub(super) struct LoginPage<'a> {
     pub(super) button: &'a str,
 }
 
-/// Exactly our style and `script` may run, and a form may be sent to `form_action`; nothing may be loaded.
+/// Allows only our style and `script`, and forms to `form_action`; nothing may be loaded.
 pub(super) fn policy(script: &str, form_action: &str) -> HeaderValue {
     let hash = |text: &str| BASE64.encode(Sha256::digest(text));
     let policy = format!(

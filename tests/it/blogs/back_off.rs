@@ -1,10 +1,10 @@
-//! A server that asks for patience gets it, and nobody is told that all is well meanwhile.
+//! A server that asks for a delay gets it, and nothing reports success meanwhile.
 
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::engine::RunOutcome;
 
 use super::{HOUR, World, blog, config_text, feed_only, site, watch};
-use crate::test_env::{TestEnv, code, ends_with, out, said};
+use crate::test_env::{TestEnv, code, ends_with, out, output_text};
 
 fn busy(seconds: &str) -> Fault {
     Fault::Status(429, vec![("retry-after", seconds.to_owned())])
@@ -44,7 +44,7 @@ on_both_databases! {
         world.run().await;
         assert_eq!(world.state("b").await.not_before, None);
         site.edit(|content| content.fault = None);
-        // Another process, which does not know of the pause of this one.
+        // Another process, which does not know of this one's pause.
         let again = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
         assert_eq!(again.run().await.outcome(), RunOutcome::Success);
     }
@@ -66,14 +66,14 @@ async fn every_command_says_what_waits_and_until_when() {
     asks.edit(|content| content.fault = None);
     asks.take_log();
     let quiet = test_env.run_beside(&["run-due", "--force", "-q"]).await;
-    assert_eq!(code(&quiet), 3, "{}", said(&quiet));
-    assert_eq!(out(&quiet).lines().count(), 1, "{}", said(&quiet));
+    assert_eq!(code(&quiet), 3, "{}", output_text(&quiet));
+    assert_eq!(out(&quiet).lines().count(), 1, "{}", output_text(&quiet));
     assert!(
         out(&quiet).starts_with("sites: partly failed: checked 0 of 1 blog: 1 waiting"),
         "{}",
-        said(&quiet)
+        output_text(&quiet)
     );
-    assert!(out(&quiet).contains("(asks until "), "{}", said(&quiet));
+    assert!(out(&quiet).contains("(asks until "), "{}", output_text(&quiet));
     let by_name = ends_with(&test_env.run_beside(&["run", "sites"]).await, 3);
     assert!(by_name.contains("asked by their servers (asks until "), "{by_name}");
     assert!(asks.take_log().is_empty(), "nobody asks a server that has forbidden it");
@@ -84,8 +84,8 @@ async fn every_command_says_what_waits_and_until_when() {
         (&["doctor", "--offline"], "blog asks until "),
         (&["run", "sites", "--dry-run"], "skip asks until "),
     ] {
-        let said = ends_with(&test_env.run_beside(args).await, 0);
-        assert!(said.contains(expected), "{args:?}: {said}");
+        let printed = ends_with(&test_env.run_beside(args).await, 0);
+        assert!(printed.contains(expected), "{args:?}: {printed}");
     }
 }
 

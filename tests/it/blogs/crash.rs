@@ -64,15 +64,15 @@ impl Program {
     }
 }
 
-/// How often each title is told in changes and in messages.
-async fn count_told(world: &World, published: &[String]) -> BTreeMap<String, (usize, usize)> {
+/// How often each title is in changes and in messages.
+async fn count_announced(world: &World, published: &[String]) -> BTreeMap<String, (usize, usize)> {
     let changes = world.changes().await;
     let messages: Vec<outbox::Row> = world.messages().await;
     let titles: Vec<String> = changes.iter().flat_map(|change| &change.detail.entries).map(name_of).collect();
     published
         .iter()
         .map(|title| {
-            let in_changes = titles.iter().filter(|told| *told == title).count();
+            let in_changes = titles.iter().filter(|announced| *announced == title).count();
             let in_messages =
                 messages.iter().map(|row| row.payload.matches(&format!("\"{title}\"")).count()).sum();
             (title.clone(), (in_changes, in_messages))
@@ -119,8 +119,8 @@ on_both_databases! {
             program.kill_after(Duration::from_millis(millis)).await;
         }
         program.run().await;
-        for (title, told) in count_told(&world, &published).await {
-            assert_eq!(told, (1, 1), "{title}: told in changes and in messages");
+        for (title, announced) in count_announced(&world, &published).await {
+            assert_eq!(announced, (1, 1), "{title}: told in changes and in messages");
         }
     }
 }

@@ -28,11 +28,11 @@ async fn a_reader_that_panics_fails_one_check_and_the_other_blogs_go_on() {
     let test_env = desk_of(&sites).await;
     let mut command = test_env.command(&["run", "b"]);
     command.env("TSUZUKI_PANIC_AT", "blogs.checking:5");
-    let said = ends_with(&output_beside(command).await, 3);
-    assert!(said.contains("checked 12 of 12 blogs: 11 read for the first time"), "{said}");
-    assert!(said.contains("1 failed") && said.contains("the reader crashed"), "{said}");
+    let printed = ends_with(&output_beside(command).await, 3);
+    assert!(printed.contains("checked 12 of 12 blogs: 11 read for the first time"), "{printed}");
+    assert!(printed.contains("1 failed") && printed.contains("the reader crashed"), "{printed}");
 
-    // What was read is kept, and the next run reads the one that is missing.
-    let said = ends_with(&test_env.run_beside(&["run", "b"]).await, 0);
-    assert!(said.contains("checked 12 of 12 blogs: 11 unchanged, 1 read for the first time"), "{said}");
+    // The others are saved, and the next run reads the missing one.
+    let printed = ends_with(&test_env.run_beside(&["run", "b"]).await, 0);
+    assert!(printed.contains("checked 12 of 12 blogs: 11 unchanged, 1 read for the first time"), "{printed}");
 }

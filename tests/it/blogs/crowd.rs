@@ -13,7 +13,7 @@ use crate::databases;
 const BLOGS: usize = 1_000;
 const TIME_OUT: Duration = Duration::from_secs(10);
 
-/// Answers on every loopback address with an odd number, and on the others never; notes when it answered.
+/// Answers on loopback addresses with an odd number only; records when it answered.
 async fn serve(answered: Arc<Mutex<Vec<Instant>>>) -> u16 {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -29,10 +29,10 @@ on_both_databases! {
             site.edit(|content| content.publish("a-very-long-address", "x", fixture.clock.now()));
             site.edit(|content| drop(content.instead.insert(path.into(), (200, media_type.into(), broken.clone()))));
             world.run_times(2).await;
-            assert_eq!(world.told(&id).await, [""; 0], "{path}: half an address is none");
+            assert_eq!(world.announced(&id).await, [""; 0], "{path}: half an address is none");
             site.edit(|content| drop(content.instead.remove(path)));
             world.run_times(1).await;
-            assert_eq!(world.told(&id).await.len(), 1, "{path}: the whole one is news");
+            assert_eq!(world.announced(&id).await.len(), 1, "{path}: the whole one is news");
         }
     }
 
@@ -59,8 +59,8 @@ on_both_databases! {
             assert!(line.contains(&format!("1 read in part ({id}: ")) && line.contains(words), "{id}: {line}");
             fixture.clock.advance(HOUR);
             assert!(world.checks(id, 1).await[0].cut.is_some(), "{id}");
-            let told = TestEnv::on(&fixture, &text).ends(&format!("why {id}"), 0);
-            assert_eq!(told.matches(words).count(), 3, "a fact, a check, an event: {told}");
+            let printed = TestEnv::on(&fixture, &text).ends(&format!("why {id}"), 0);
+            assert_eq!(printed.matches(words).count(), 3, "a fact, a check, an event: {printed}");
             site.edit(|content| drop(content.instead.remove(path)));
             world.run_times(2).await;
             assert_eq!(world.checks(id, 1).await[0].cut, None, "{id}");
@@ -110,11 +110,11 @@ on_both_databases! {
         world.run_times(1).await;
         put("/two.xml", format!("<urlset><url><loc>{base}/found</loc></url><url><loc>{base}/new</loc></url></urlset>"));
         world.run_times(1).await;
-        assert_eq!(world.told("b").await, ["new"]);
+        assert_eq!(world.announced("b").await, ["new"]);
         put("/two.xml", index("three.xml"));
         put("/three.xml", list("too-deep"));
         world.run_times(4).await;
-        assert_eq!(world.told("b").await, ["new"]);
+        assert_eq!(world.announced("b").await, ["new"]);
     }
 
     async fn a_refused_first_list_is_counted_once(fixture) {

@@ -34,7 +34,7 @@ on_both_databases! {
         world.run_times(1).await;
         serve(&site, &[("Rust news", "x"), ("Other", "about RUST"), ("Cooking", "soup"), ("Release 12", "x"), ("release 13", "x"), ("A special", "x"), ("Rust ads", "Sponsored post")]);
         world.run_times(1).await;
-        assert_eq!(world.told("b").await, ["Rust news", "Other", "release 13", "A special"]);
+        assert_eq!(world.announced("b").await, ["Rust news", "Other", "release 13", "A special"]);
     }
 
     async fn each_entry_has_a_message_with_its_text_where_the_job_wants_that(fixture) {

@@ -64,14 +64,14 @@ impl World {
         let config = read_config(text);
         let mut env =
             App::new(&config, fixture.db.clone()).unwrap_or_else(|_| panic!("the config is good")).env;
-        // Politeness has tests of its own; here it would only cost time.
+        // Request spacing has its own tests; here it would only cost time.
         let manners = Manners { at_once: 8, spacing: Duration::ZERO };
         let fast = FetchConfig { manners, ..FetchConfig::default() };
         env.fetcher = Fetcher::new(fast, fixture.clock.clone()).unwrap();
         Self { db: fixture.db.clone(), clock: fixture.clock.clone(), env, config }
     }
 
-    /// The same database under another config.
+    /// The same database with another config.
     pub(crate) fn reconfigure(&mut self, text: &str) {
         self.config = read_config(text);
     }
@@ -121,8 +121,8 @@ impl World {
         rows
     }
 
-    /// The titles that were told about a blog, oldest first.
-    pub(crate) async fn told(&self, blog: &str) -> Vec<String> {
+    /// The announced titles of a blog, oldest first.
+    pub(crate) async fn announced(&self, blog: &str) -> Vec<String> {
         let rows = self.changes().await;
         rows.iter()
             .filter(|row| row.blog_id == blog && row.code == Code::New)
@@ -131,7 +131,7 @@ impl World {
             .collect()
     }
 
-    /// The codes of what was told about the health of a blog.
+    /// The codes of changes about the health of a blog.
     pub(crate) async fn alerts(&self, blog: &str) -> Vec<&'static str> {
         let rows = self.changes().await;
         rows.into_iter()
@@ -169,7 +169,7 @@ pub(crate) fn name_of(entry: &blogs::model::FoundEntry) -> String {
     entry.title.clone().unwrap_or_else(from_url)
 }
 
-/// The newest article of every site is from the day before the tests begin.
+/// The newest article of every site is one day older than the start of the tests.
 pub(crate) fn newest() -> Timestamp {
     test_start().minus(DAY)
 }

@@ -1,4 +1,4 @@
-//! What sites do for a while, and what must not be lost or sent twice because of it.
+//! Temporary behaviour of sites, and entries that must not be lost or sent twice because of it.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use tsuzuki::demo::site::Site;
 
 use super::{DAY, World, blog, config_text, feed_only, newest, site, watch};
 
-/// A feed of posts that are hours old; `at` says where a post is.
+/// A feed of posts that are hours old; `at` is the address of a post.
 fn feed(posts: &[&str], at: impl Fn(&str) -> String) -> String {
     let mut feed = "<rss version=\"2.0\"><channel>".to_owned();
     for (title, address) in posts.iter().map(|title| (title, at(title))) {
@@ -45,7 +45,7 @@ on_both_databases! {
                 content.publish("x", "x", fixture.clock.now());
             });
             world.run_times(1).await;
-            assert_eq!(world.told(&page.len().to_string()).await, ["x"], "{page}");
+            assert_eq!(world.announced(&page.len().to_string()).await, ["x"], "{page}");
         }
     }
 
@@ -61,7 +61,7 @@ on_both_databases! {
             content.publish("x", "x", fixture.clock.now());
         });
         world.run_times(1).await;
-        assert_eq!(world.told("b").await, ["x"]);
+        assert_eq!(world.announced("b").await, ["x"]);
     }
 
     async fn posts_under_new_ids_and_addresses_are_not_new(fixture) {
@@ -70,7 +70,7 @@ on_both_databases! {
         let posts = ["a", "b", "c"];
         serve(&site, "/feed.xml", RSS, &feed(&posts, |title| format!("{base}{title}")));
         world.run_times(1).await;
-        for (what, posts, renamed, place, told) in [
+        for (what, posts, renamed, place, announced) in [
             ("one slug is corrected", &["a", "b", "c"][..], "b", "2026/", &[][..]),
             ("all permalinks change, and another post comes", &["d", "a", "b", "c"], "abcd", "2026/", &["d"]),
             ("links have the visitor's number in them", &["d", "a", "b", "c"], "abcd", "?visitor=17&post=", &["d"]),
@@ -79,7 +79,7 @@ on_both_databases! {
             let at = |title: &str| format!("{base}{}{title}", if renamed.contains(title) { place } else { "" });
             serve(&site, "/feed.xml", RSS, &feed(posts, at));
             world.run_times(1).await;
-            assert_eq!(world.told("b").await, *told, "{what}");
+            assert_eq!(world.announced("b").await, *announced, "{what}");
         }
     }
 
@@ -93,6 +93,6 @@ on_both_databases! {
             serve(&site, "/feed.xml", RSS, &feed(posts, |title| format!("{base}{title}")));
             world.run_times(1).await;
         }
-        assert_eq!(world.told("b").await, ["c"]);
+        assert_eq!(world.announced("b").await, ["c"]);
     }
 }

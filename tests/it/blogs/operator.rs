@@ -1,4 +1,4 @@
-//! Trouble of blogs is the operator's: the channels of `[app] alert` hear of it once, readers never.
+//! Failing blogs are reported to the operator, to the channels of `[app] alert`, once and never to readers.
 
 use tsuzuki::channel::outbox::Row;
 use tsuzuki::demo::faults::Fault;
@@ -41,10 +41,10 @@ on_both_databases! {
         for _ in 0..30 {
             run_and_announce(&world).await;
         }
-        let heard = headlines(&world, "ops").await;
-        let begins = |heard: &[String], words: &str| heard.iter().filter(|said| said.starts_with(words)).count();
-        assert_eq!((begins(&heard, "tsuzuki: blog bad: failing since"), begins(&heard, "tsuzuki: blog gone: paused: ")), (1, 1), "{heard:?}");
-        assert_eq!(heard.len(), 2, "a day is no new cause: {heard:?}");
+        let alerts = headlines(&world, "ops").await;
+        let begins = |alerts: &[String], words: &str| alerts.iter().filter(|headline| headline.starts_with(words)).count();
+        assert_eq!((begins(&alerts, "tsuzuki: blog bad: failing since"), begins(&alerts, "tsuzuki: blog gone: paused: ")), (1, 1), "{alerts:?}");
+        assert_eq!(alerts.len(), 2, "a day is no new cause: {alerts:?}");
         for site in [&bad, &gone] {
             site.edit(|content| content.fault = None);
         }
@@ -53,8 +53,8 @@ on_both_databases! {
         for _ in 0..3 {
             run_and_announce(&world).await;
         }
-        let heard = headlines(&world, "ops").await;
-        assert_eq!((begins(&heard, "tsuzuki: over: blog bad"), begins(&heard, "tsuzuki: over: blog gone"), heard.len()), (1, 1, 4), "{heard:?}");
+        let alerts = headlines(&world, "ops").await;
+        assert_eq!((begins(&alerts, "tsuzuki: over: blog bad"), begins(&alerts, "tsuzuki: over: blog gone"), alerts.len()), (1, 1, 4), "{alerts:?}");
         assert_eq!(headlines(&world, "hook").await, [""; 0], "readers hear nothing of it");
     }
 
@@ -86,9 +86,9 @@ on_both_databases! {
         for _ in 0..5 {
             run_and_announce(&world).await;
         }
-        let mut heard = headlines(&world, "ops").await;
-        heard.retain(|said| said.starts_with("tsuzuki: blog "));
-        assert!(heard.len() == 1 && heard[0].contains("(and 7 more)"), "{heard:?}");
+        let mut alerts = headlines(&world, "ops").await;
+        alerts.retain(|headline| headline.starts_with("tsuzuki: blog "));
+        assert!(alerts.len() == 1 && alerts[0].contains("(and 7 more)"), "{alerts:?}");
     }
 
     async fn a_silent_blog_is_an_alert_until_it_brings_something(fixture) {
@@ -103,7 +103,7 @@ on_both_databases! {
         Announcer::new(&world.env).update().await.unwrap();
         quiet.edit(|content| content.publish("x", "x", fixture.clock.now()));
         run_and_announce(&world).await;
-        let heard = headlines(&world, "ops").await;
-        assert!(heard.len() == 2 && heard[0].starts_with("tsuzuki: blog b: nothing new since") && heard[1].starts_with("tsuzuki: over: blog b"), "{heard:?}");
+        let alerts = headlines(&world, "ops").await;
+        assert!(alerts.len() == 2 && alerts[0].starts_with("tsuzuki: blog b: nothing new since") && alerts[1].starts_with("tsuzuki: over: blog b"), "{alerts:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The table of everything that happens to a site, for every kind of site: what is told, and what is an error.
+//! The table of everything that happens to a site, for every kind of site: what is announced, and what is an error.
 
 use std::collections::BTreeMap;
 
@@ -16,29 +16,29 @@ enum Kind {
     Mixed,
 }
 
-/// One row of the table: what happens, and then what two checks, an hour apart, must tell.
+/// A row of the table: an event, and what two checks, an hour apart, have to announce.
 struct Step {
     what: &'static str,
     happens: fn(&mut Content, Timestamp),
-    told: &'static [&'static str],
+    announced: &'static [&'static str],
     fails: fn(Kind) -> bool,
 }
 
 const fn step(
     what: &'static str,
     happens: fn(&mut Content, Timestamp),
-    told: &'static [&'static str],
+    announced: &'static [&'static str],
 ) -> Step {
-    Step { what, happens, told, fails: |_| false }
+    Step { what, happens, announced, fails: |_| false }
 }
 
 const fn failing(what: &'static str, happens: fn(&mut Content, Timestamp), fails: fn(Kind) -> bool) -> Step {
-    Step { what, happens, told: &[], fails }
+    Step { what, happens, announced: &[], fails }
 }
 
 fn nothing(_: &mut Content, _: Timestamp) {}
 
-/// Moves whatever decides to another address.
+/// Moves the source in use to another address.
 fn move_away(content: &mut Content) {
     let place = match (&mut content.feed, &mut content.sitemap) {
         (Some(feed), _) => feed,
@@ -213,7 +213,7 @@ on_both_databases! {
         }
 
         let longest = table.iter().map(|(_, steps)| steps.len()).max().unwrap();
-        let mut told: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+        let mut announced: BTreeMap<(usize, &str), usize> = BTreeMap::new();
         let mut wrong = Vec::new();
         for round in 0..longest {
             if round == 2 {
@@ -229,15 +229,15 @@ on_both_databases! {
             for ((number, name), (kind, _)) in &sites {
                 let (scenario, steps) = &table[*number];
                 let blog = format!("{number}-{name}");
-                let all = world.told(&blog).await;
-                let before = told.insert((*number, name), all.len()).unwrap_or(0);
+                let all = world.announced(&blog).await;
+                let before = announced.insert((*number, name), all.len()).unwrap_or(0);
                 let Some(step) = steps.get(round) else {
                     assert_eq!(all.len(), before, "{scenario}, {name}: told after the end");
                     continue;
                 };
                 let at = format!("{scenario} on {name}: {}", step.what);
-                if all[before..] != *step.told {
-                    wrong.push(format!("{at}: told {:?}, not {:?}", &all[before..], step.told));
+                if all[before..] != *step.announced {
+                    wrong.push(format!("{at}: told {:?}, not {:?}", &all[before..], step.announced));
                 }
                 let failed = world.checks(&blog, 2).await.iter().filter(|c| c.error_message.is_some()).count();
                 if failed != if (step.fails)(*kind) { 2 } else { 0 } {
@@ -256,7 +256,7 @@ on_both_databases! {
         assert_eq!(messages.len(), digests.len());
         assert!(messages.iter().all(|message| message.state == tsuzuki::channel::outbox::State::Ready));
 
-        // What moved was adopted; what failed was told once, and its recovery too.
+        // The new address was adopted; the failure and the recovery were reported once.
         for name in ["feed", "mixed", "permalinks"] {
             let feed = world.state(&format!("2-{name}")).await.feed_url.unwrap();
             assert_eq!(feed.path(), "/moved");

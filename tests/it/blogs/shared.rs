@@ -1,4 +1,4 @@
-//! Several processes share a run: every blog is checked once, whoever does it and whatever becomes of one of them.
+//! Several processes share a run: every blog is checked once, even if one of them dies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use tsuzuki::{params, sql};
 use super::{HOUR, World, config_text};
 use crate::databases::Fixture;
 
-/// Answers on every loopback address with a feed of so many entries, as soon as the test lets it.
+/// Answers on every loopback address with a feed of so many entries, once the test allows it.
 struct Sites {
     port: u16,
     entries: AtomicUsize,
@@ -74,7 +74,7 @@ impl Sites {
     }
 }
 
-/// Runs the job in a process of its own, as far as the database can tell.
+/// Runs the job as another process, as far as the database is concerned.
 async fn start(fixture: &Fixture, job: &Job, stop: &CancellationToken) -> JoinHandle<Finished> {
     let (db, job, stop) = (fixture.open_again().await, job.clone(), stop.clone());
     tokio::spawn(async move {
@@ -86,7 +86,7 @@ async fn count(db: &Db, text: &'static tsuzuki::db::Sql) -> i64 {
     db.read(move |tx| tx.count(text, params![])).await.unwrap()
 }
 
-/// Waits until the statement counts `wanted`.
+/// Waits until the statement returns `wanted`.
 async fn wait_for(db: &Db, text: &'static tsuzuki::db::Sql, wanted: i64) {
     let reached = async {
         while count(db, text).await != wanted {
@@ -116,14 +116,14 @@ on_both_databases! {
                 wait_for(&world.db, workers, number).await;
             }
             sites.answer(BLOGS);
-            let mut told = Vec::new();
+            let mut summaries = Vec::new();
             for worker in running {
                 let Finished::Ran(report) = worker.await.unwrap() else { panic!("all three had something to do") };
-                told.push(report.summary.to_string());
+                summaries.push(report.summary.to_string());
             }
-            let (lead, helpers): (Vec<&String>, Vec<&String>) = told.iter().partition(|told| !told.starts_with("helped process"));
-            assert_eq!((lead.len(), helpers.len()), (1, 2), "{told:?}");
-            assert!(lead[0].starts_with("checked 640 of 640 blogs: 640 "), "{told:?}");
+            let (lead, helpers): (Vec<&String>, Vec<&String>) = summaries.iter().partition(|summaries| !summaries.starts_with("helped process"));
+            assert_eq!((lead.len(), helpers.len()), (1, 2), "{summaries:?}");
+            assert!(lead[0].starts_with("checked 640 of 640 blogs: 640 "), "{summaries:?}");
             assert_eq!(sites.asked(), BLOGS * round, "every site is asked once");
             assert_eq!(count(&world.db, sql!("SELECT COUNT(*) FROM check_history")).await, (BLOGS * round) as i64);
             let fewest = sql!("SELECT MIN(checks) FROM (SELECT COUNT(*) AS checks FROM check_history GROUP BY blog_id) AS each_blog");

@@ -13,7 +13,7 @@ async fn codes(world: &World) -> Vec<String> {
     events.into_iter().map(|event| event.code).collect()
 }
 
-/// The feed of today, frozen while the site goes on.
+/// The feed of today, frozen while the site changes.
 fn freeze_feed(content: &mut Content, base: &str) {
     let mut feed = "<rss version=\"2.0\"><channel><title>s</title>".to_owned();
     for article in &content.articles {
@@ -40,25 +40,25 @@ on_both_databases! {
         assert!(world.changes().await.is_empty() && world.state("b").await.decided_by.unwrap().word() == "feed");
         site.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run().await;
-        assert_eq!(world.told("b").await, ["x"], "the sitemap knows it");
+        assert_eq!(world.announced("b").await, ["x"], "the sitemap knows it");
         assert_eq!(world.state("b").await.decided_by.unwrap().word(), "sitemap");
-        let told = codes(&world).await;
-        assert!(told.contains(&"feed_stopped".to_owned()) && told.contains(&"detector_changed".to_owned()), "{told:?}");
+        let recorded = codes(&world).await;
+        assert!(recorded.contains(&"feed_stopped".to_owned()) && recorded.contains(&"detector_changed".to_owned()), "{recorded:?}");
         fixture.clock.advance(HOUR);
         site.edit(|content| content.publish("y", "y", fixture.clock.now()));
         site.take_log();
         world.run().await;
-        assert_eq!(world.told("b").await, ["x", "y"]);
+        assert_eq!(world.announced("b").await, ["x", "y"]);
         assert!(site.take_log().iter().all(|asked| asked.path != "/feed.xml"), "the feed is not asked every time");
 
-        // It goes on: what the sitemap told is not told again.
+        // The feed resumes: what the sitemap announced is not announced again.
         site.edit(|content| drop(content.instead.remove("/feed.xml")));
         for _ in 0..9 {
             fixture.clock.advance(DAY);
             world.run().await;
         }
         assert_eq!(world.state("b").await.decided_by.unwrap().word(), "feed");
-        assert_eq!(world.told("b").await, ["x", "y"]);
+        assert_eq!(world.announced("b").await, ["x", "y"]);
     }
 
     async fn what_lastmod_proves_new_is_announced_when_the_sitemap_takes_over_from_a_lost_feed(fixture) {
@@ -67,12 +67,12 @@ on_both_databases! {
         site.edit(|content| {
             (content.feed, content.names_feed) = (None, false);
             content.publish("meanwhile", "meanwhile", fixture.clock.now());
-            // Older than what we know, and never seen, because a feed has only so many.
+            // Older than known entries, and never seen because a feed is limited.
             content.articles.push(tsuzuki::demo::site::Article::new("ancient", "ancient", fixture.clock.now().minus(DAY * 900)));
         });
         world.run_times(5).await;
         assert_eq!(world.state("b").await.decided_by.unwrap().word(), "sitemap");
-        assert_eq!(world.told("b").await, ["meanwhile"]);
+        assert_eq!(world.announced("b").await, ["meanwhile"]);
     }
 
     async fn a_site_that_was_built_anew_while_its_feed_was_lost_announces_nothing(fixture) {
@@ -86,7 +86,7 @@ on_both_databases! {
             }
         });
         world.run_times(5).await;
-        assert_eq!(world.told("b").await, [""; 0], "every page has a new date, which proves nothing");
+        assert_eq!(world.announced("b").await, [""; 0], "every page has a new date, which proves nothing");
     }
 
     async fn a_blog_that_falls_silent_is_noted_once_and_shown(fixture) {
@@ -101,8 +101,8 @@ on_both_databases! {
         assert_eq!(count(&codes(&world).await, "silent"), 1);
         let env = TestEnv::on(&fixture, &text);
         for line in ["why b", "blog ls", "blog show b"] {
-            let said = env.ends(line, 0);
-            assert!(said.contains("usually something comes every"), "{line}: {said}");
+            let printed = env.ends(line, 0);
+            assert!(printed.contains("usually something comes every"), "{line}: {printed}");
         }
         site.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run().await;

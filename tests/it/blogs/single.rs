@@ -1,4 +1,4 @@
-//! What a blogs job does in single cases: searching, holding, pausing, renaming, trying out, digests.
+//! Single cases of a blogs job: discovery, holding, pausing, renaming, previews, digests.
 
 use std::collections::HashSet;
 
@@ -39,7 +39,7 @@ on_both_databases! {
         assert!(world.changes().await.is_empty(), "another detector makes nothing new");
         site.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run().await;
-        assert_eq!(world.told("b").await, ["x"]);
+        assert_eq!(world.announced("b").await, ["x"]);
     }
 
     async fn a_lost_feed_is_searched_for_and_what_it_told_is_not_told_by_the_sitemap(fixture) {
@@ -47,7 +47,7 @@ on_both_databases! {
         world.run_times(1).await;
         site.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run_times(1).await;
-        assert_eq!(world.told("b").await, ["x"]);
+        assert_eq!(world.announced("b").await, ["x"]);
         site.edit(|content| (content.feed, content.names_feed) = (None, false));
         world.run_times(3).await;
         assert_eq!(world.state("b").await.failures_in_a_row, 3);
@@ -57,12 +57,12 @@ on_both_databases! {
         assert_eq!(state.decided_by.unwrap().word(), "sitemap");
         site.edit(|content| content.publish("y", "y", fixture.clock.now()));
         world.run_times(2).await;
-        assert_eq!(world.told("b").await, ["x", "y"]);
+        assert_eq!(world.announced("b").await, ["x", "y"]);
         site.edit(|content| (content.feed, content.names_feed) = (Some("/other.xml".into()), true));
         fixture.clock.advance(DAY * 7);
         world.run_times(2).await;
         assert_eq!(world.state("b").await.feed_url.unwrap().path(), "/other.xml");
-        assert_eq!(world.told("b").await, ["x", "y"], "the feed does not tell it again");
+        assert_eq!(world.announced("b").await, ["x", "y"], "the feed does not tell it again");
     }
 
     async fn an_entry_told_by_its_address_is_not_told_by_another_detector_or_guid(fixture) {
@@ -70,7 +70,7 @@ on_both_databases! {
         world.run_times(1).await;
         site.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run_times(1).await;
-        assert_eq!(world.told("b").await, ["x"]);
+        assert_eq!(world.announced("b").await, ["x"]);
         let address = site.url.join("x").unwrap();
         let key = tsuzuki::parse::url::comparison_key(&address);
         let found = fixture.db.read(move |tx| store::list_entries_at(tx, &key)).await.unwrap();
@@ -82,7 +82,7 @@ on_both_databases! {
         site.edit(|content| (content.feed, content.names_feed) = (None, false));
         world.run_times(5).await;
         assert_eq!(world.state("b").await.decided_by.unwrap().word(), "sitemap");
-        assert_eq!(world.told("b").await, ["x"], "known under every name");
+        assert_eq!(world.announced("b").await, ["x"], "known under every name");
     }
 
     async fn an_entry_that_is_known_by_its_guid_is_not_new_at_another_or_a_shared_address(fixture) {
@@ -100,7 +100,7 @@ on_both_databases! {
         };
         feed(&[("/a", "/a"), ("/b", "/b"), ("/c", "/c")]);
         world.run_times(1).await;
-        for (what, entries, told) in [
+        for (what, entries, announced) in [
             ("its link is edited", &[("/a", "/posts/a"), ("/b", "/b"), ("/c", "/c")][..], &[][..]),
             ("and back again", &[("/a", "/a"), ("/b", "/b"), ("/c", "/c")], &[]),
             ("a second entry shares its link", &[("/d", "/c"), ("/b", "/b"), ("/c", "/c")], &["/d at /c"]),
@@ -108,11 +108,11 @@ on_both_databases! {
             ("two that share a link from the start", &[("/e", "/e"), ("/f", "/e"), ("/c", "/c")], &["/e at /e", "/f at /e"]),
             ("one of them stays", &[("/e", "/e"), ("/c", "/c")], &[]),
         ] {
-            let before = world.told("b").await.len();
+            let before = world.announced("b").await.len();
             feed(entries);
             world.run_times(2).await;
-            let all = world.told("b").await;
-            assert_eq!(all[before..], *told, "{what}");
+            let all = world.announced("b").await;
+            assert_eq!(all[before..], *announced, "{what}");
         }
     }
 
@@ -135,7 +135,7 @@ on_both_databases! {
             }
         });
         world.run_times(2).await;
-        assert_eq!(world.told("b").await, names);
+        assert_eq!(world.announced("b").await, names);
     }
 
     async fn an_equal_strong_tag_without_304_is_skipped_and_head_comes_first_when_asked(fixture) {
@@ -153,7 +153,7 @@ on_both_databases! {
         head.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run_times(1).await;
         assert_eq!(paths(&head), ["HEAD /feed.xml", "GET /feed.xml"]);
-        assert_eq!(world.told("head").await, ["x"]);
+        assert_eq!(world.announced("head").await, ["x"]);
     }
 
     async fn validators_belong_to_the_document_that_decided(fixture) {
@@ -193,7 +193,7 @@ on_both_databases! {
         assert!(site.take_log().iter().all(|asked| asked.status == 304));
         site.edit(|content| { content.instead.insert("/two.xml".into(), list(&["d", "e", "f"])); });
         world.run_times(1).await;
-        assert_eq!(world.told("b").await, ["f"]);
+        assert_eq!(world.announced("b").await, ["f"]);
     }
 
     async fn more_than_hold_above_is_held_until_somebody_decides(fixture) {
@@ -270,7 +270,7 @@ on_both_databases! {
         new.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run_times(2).await;
         // The articles of the new host have other addresses, but the guids of those that are known.
-        assert_eq!(world.told("b").await, ["x"]);
+        assert_eq!(world.announced("b").await, ["x"]);
         let checks = world.checks("b", 9).await;
         assert_eq!(checks.len(), 4, "its history goes on");
         let configured = HashSet::from(["b".to_owned()]);
@@ -292,7 +292,7 @@ on_both_databases! {
         site.edit(|content| content.publish("x", "x", fixture.clock.now()));
         world.run_times(1).await;
         for name in ["html", "sitemap", "feed"] {
-            assert_eq!(world.told(name).await, ["x"], "{name}");
+            assert_eq!(world.announced(name).await, ["x"], "{name}");
         }
         let messages = world.messages().await;
         assert_eq!(messages.len(), 1, "one digest for all of them");
@@ -315,7 +315,7 @@ on_both_databases! {
         let trial = world.blogs().preview(&fixture.db, None).await.unwrap();
         assert_eq!(trial[0].new.iter().map(name_of).collect::<Vec<_>>(), ["x"]);
         world.run_times(1).await;
-        assert_eq!(world.told("b").await, ["x"], "trying out took nothing away");
+        assert_eq!(world.announced("b").await, ["x"], "trying out took nothing away");
         site.edit(|content| content.fault = Some(Fault::Status(500, vec![])));
         let trial = world.blogs().preview(&fixture.db, None).await.unwrap();
         assert!(trial[0].error.is_some());
@@ -345,7 +345,7 @@ on_both_databases! {
             content.publish("q", "q", fixture.clock.now());
         });
         world.run_times(1).await;
-        assert_eq!(world.told("b").await, ["q", "p"]);
+        assert_eq!(world.announced("b").await, ["q", "p"]);
         assert!(world.messages().await[0].payload.contains("missed"));
         let events = fixture.db.read(|tx| event::list_about(tx, &Subject::new("blog", "b"), 20)).await.unwrap();
         assert!(events.iter().any(|event| event.code == "gap"));
@@ -385,7 +385,8 @@ on_both_databases! {
 
 #[test]
 fn mistakes_in_the_config_are_named_with_their_place() {
-    let problems = |text: &str| crate::test_env::said(&crate::test_env::TestEnv::new(text).run(&["check"]));
+    let problems =
+        |text: &str| crate::test_env::output_text(&crate::test_env::TestEnv::new(text).run(&["check"]));
     let text = config_text(
         "warn_after = 0",
         &[
@@ -394,15 +395,15 @@ fn mistakes_in_the_config_are_named_with_their_place() {
             "id = \"c\"\nurl = \"https://c.example\"\ndetect = []".into(),
         ],
     );
-    let told = problems(&text);
+    let printed = problems(&text);
     for expected in
         ["of no use without", "already that of blog number 1", "main[", "at least one of", "warning needs"]
     {
-        assert!(told.contains(expected), "{expected:?} in {told}");
+        assert!(printed.contains(expected), "{expected:?} in {printed}");
     }
     let twice = format!(
         "{text}\n[[job]]\nname = \"more\"\nkind = \"blogs\"\nblog = [{{ id = \"c\", url = \"https://d.example\" }}]"
     );
-    let told = problems(&twice);
-    assert!(told.contains("already that of a blog of job `blogs`"), "{told}");
+    let printed = problems(&twice);
+    assert!(printed.contains("already that of a blog of job `blogs`"), "{printed}");
 }

@@ -5,17 +5,17 @@ use tsuzuki::demo::site::{Content, Site};
 
 use super::{World, config_text, newest};
 
-/// One site: where the blog is, what its page names, what answers where, and the feed that is the blog's.
+/// A site: the address of the blog, what its page links, what answers where, and the correct feed.
 struct Shape {
     what: &'static str,
     blog: &'static str,
     /// Feeds that the page names.
     named: &'static [&'static str],
-    /// The address that the page calls its own.
+    /// The canonical address of the page.
     canonical: Option<&'static str>,
     /// Posts that the page links to.
     links: &'static [&'static str],
-    /// Feeds by path: the page that they say they belong to, and the posts in them.
+    /// Feeds by path: the page they belong to, and their posts.
     feeds: &'static [(&'static str, &'static str, &'static [&'static str])],
     redirects: &'static [(&'static str, &'static str)],
     expected: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! Branches collected from a GitLab over real git repositories: what is stored is what git says, step after step.
+//! Branches collected from a GitLab over real git repositories: what is stored equals git's own output, step by step.
 
 pub(crate) mod world;
 
@@ -13,7 +13,7 @@ use world::{Repo, World, rows};
 
 const PROJECT: &str = "projects = [\"team/app\"]\nbranches = [\"main\"]";
 
-/// Collects, and holds what is stored against what git says: equal, exact counts, closed.
+/// Collects, and compares the stored commits with git's: equal sets, exact counts, complete history.
 async fn collect_and_compare(world: &World, repo: &Repo, step: &str) {
     let before: BTreeSet<String> = rows(&world.db).await.into_iter().map(|row| row.sha).collect();
     let outcome = world.start().await.unwrap();
@@ -157,9 +157,9 @@ on_both_databases! {
         world.start().await.unwrap();
         repo.git(&["checkout", "--quiet", "--detach"]);
         repo.git(&["branch", "-D", "main"]);
-        let told = world.start().await.unwrap();
-        assert_eq!((told.run.run.failed_count, told.run.run.status), (1, RunStatus::Completed));
-        assert!(told.problems[0].to_string().contains("was deleted"), "{:?}", told.problems);
+        let ended = world.start().await.unwrap();
+        assert_eq!((ended.run.run.failed_count, ended.run.run.status), (1, RunStatus::Completed));
+        assert!(ended.problems[0].to_string().contains("was deleted"), "{:?}", ended.problems);
         assert!(world.branch("main").await.deleted_at.is_some());
         assert_eq!(world.start().await.unwrap().problems, Vec::<String>::new(), "told once");
         assert_eq!(rows(&fixture.db).await.len(), 2, "kept");
@@ -210,7 +210,7 @@ on_both_databases! {
         assert_eq!(world.branch("main").await.closed, Some(true), "what is before `since` is accounted for");
         assert!(world.gitlab.requests().iter().all(|asked| asked.parameter("since").is_none()));
 
-        // A force push past an old commit: reachability goes through what is not stored.
+        // A force push before an old commit: reachability includes commits that are not stored.
         let next = repo.commit("2024-07-01T00:00:00Z");
         world.start().await.unwrap();
         repo.git(&["reset", "--quiet", "--hard", "HEAD~1"]);

@@ -1,4 +1,4 @@
-//! What tests of commits share: git repositories made on the spot, a GitLab over them, and the job that collects.
+//! Shared by tests of commits: generated git repositories, a GitLab over them, and the job that collects.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::databases::Fixture;
 
 pub(crate) const TOKEN: &str = "glpat-not-a-real-token";
 
-/// A git repository of the test's own.
+/// A git repository for one test.
 pub(crate) struct Repo {
     pub(crate) dir: PathBuf,
     commits: std::cell::Cell<u32>,
@@ -59,7 +59,7 @@ impl Repo {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Commits something new at `date`; answers its SHA.
+    /// Creates a new commit at `date`; returns its SHA.
     pub(crate) fn commit(&self, date: &str) -> String {
         let number = self.commits.get() + 1;
         self.commits.set(number);
@@ -106,7 +106,7 @@ impl Repo {
         self.git(&["reset", "--quiet", "--hard"]);
     }
 
-    /// What git says is on a branch.
+    /// The commits of a branch, according to git.
     pub(crate) fn rev_list(&self, branch: &str) -> BTreeSet<String> {
         self.git(&["rev-list", branch, "--"]).lines().map(str::to_owned).collect()
     }
@@ -129,7 +129,7 @@ impl World {
         Self { gitlab, env, sources, db: db.clone() }
     }
 
-    /// The same over a repository of the test's own, which is the project `team/app`.
+    /// The same over a repository of the test, which is the project `team/app`.
     pub(crate) async fn over_repo(fixture: &Fixture, keys: &str) -> (Repo, Self) {
         let (repo, world) = (Repo::create(fixture.dir.path(), "app"), Self::new(&fixture.db, keys).await);
         world.gitlab.add_repository(7, "team/app", &repo.dir);

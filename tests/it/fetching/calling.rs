@@ -1,4 +1,4 @@
-//! One call to a service: what is known when it breaks, and that nothing of it is sent twice or elsewhere.
+//! One call to a service: what is known when it breaks, and that nothing is sent twice or elsewhere.
 
 use std::time::Duration;
 

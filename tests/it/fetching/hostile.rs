@@ -1,4 +1,4 @@
-//! Servers that try to fill our memory, hold us for ever or confuse us: each ends in a named error.
+//! Servers that try to exhaust memory, hang or confuse the client: each ends in a typed error.
 
 use std::time::Duration;
 

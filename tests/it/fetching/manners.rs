@@ -14,7 +14,7 @@ fn polite(at_once_at_host: usize, spacing: Duration, at_once: usize) -> Fetcher 
     Fetcher::new(FetchConfig { manners, at_once, ..FetchConfig::default() }, Clock::system()).unwrap()
 }
 
-/// Answers everything but `/hang`.
+/// Answers all paths except `/hang`.
 async fn sometimes_hanging(addr: &str) -> Server {
     Server::start_at(addr, |mut asked: Asked| async move {
         match asked.path.as_str() {

@@ -1,4 +1,4 @@
-//! What hostile servers cost in memory, measured in a process that does nothing else.
+//! The memory cost of hostile servers, measured in a process that does nothing else.
 
 use std::process::Stdio;
 
@@ -58,9 +58,9 @@ async fn a_gibibyte_of_zeros_costs_little_memory() {
         .await
         .unwrap();
     server.abort();
-    let told =
+    let printed =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
 
 #[tokio::test]

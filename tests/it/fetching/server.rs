@@ -1,4 +1,4 @@
-//! A server on loopback that says exactly the bytes it is told to, and remembers what it was asked.
+//! A loopback server that sends given bytes and records its requests.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ pub(crate) struct Seen {
     most: AtomicUsize,
 }
 
-/// One request and the connection to answer it on.
+/// A request and the connection for its answer.
 pub(crate) struct Asked {
     pub(crate) head: String,
     pub(crate) path: String,
@@ -57,7 +57,7 @@ impl Asked {
 }
 
 impl Server {
-    /// Serves with `answer`, one request per connection unless it says more.
+    /// Serves with `answer`, one request per connection unless it asks for more.
     pub(crate) async fn start<F, Fut>(answer: F) -> Self
     where
         F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
@@ -90,7 +90,7 @@ impl Server {
         Self { addr, seen, task }
     }
 
-    /// Serves every request with the bytes that `answer` makes of its path.
+    /// Answers every request with the bytes that `answer` returns for its path.
     pub(crate) async fn with(answer: fn(&str) -> Vec<u8>) -> Self {
         Self::start(move |mut asked: Asked| async move {
             let bytes = answer(&asked.path);
@@ -144,7 +144,7 @@ async fn read_head(mut stream: TcpStream, seen: &Arc<Seen>) -> Option<Asked> {
     Some(Asked { head, path, stream, seen: Arc::clone(seen) })
 }
 
-/// A whole answer with a status line, headers and a body.
+/// A complete answer with a status line, headers and a body.
 pub(crate) fn answer(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let mut bytes =

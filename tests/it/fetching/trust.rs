@@ -17,7 +17,7 @@ fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tls").join(name)
 }
 
-/// Serves one page over TLS to everybody who trusts it, on a thread that ends with the tests.
+/// Serves one page over TLS, on a thread that ends with the tests.
 pub(super) fn start() -> u16 {
     serve(&[], |tls| {
         let mut bytes = [0; 4096];

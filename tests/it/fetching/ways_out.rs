@@ -53,13 +53,13 @@ async fn an_authority_of_the_config_is_trusted_and_a_missing_one_is_named() {
     let port = trust::start();
     let allow = AllowPrivate::parse(&["127.0.0.1"]).unwrap();
     let request = Request::get(format!("https://127.0.0.1:{port}/").parse().unwrap()).allow_private(&allow);
-    let mut told = Vec::new();
+    let mut errors = Vec::new();
     for text in ["", "[app]\nextra_ca = \"authority.pem\"\n"] {
         let fetcher = app::fetcher(&read(text), Clock::system()).unwrap();
-        told.push(fetcher.fetch(&request).await.unwrap_err().to_string());
+        errors.push(fetcher.fetch(&request).await.unwrap_err().to_string());
     }
-    assert!(told[0].contains("UnknownIssuer"), "{told:?}");
-    assert!(!told[1].contains("UnknownIssuer"), "trusted now, only the name does not fit: {told:?}");
+    assert!(errors[0].contains("UnknownIssuer"), "{errors:?}");
+    assert!(!errors[1].contains("UnknownIssuer"), "trusted now, only the name does not fit: {errors:?}");
     let config = read("[app]\nextra_ca = \"not-there.pem\"\n");
     let error = app::fetcher(&config, Clock::system()).unwrap_err().to_string();
     assert!(error.contains("not-there.pem"), "{error}");

@@ -1,4 +1,5 @@
-//! Files that are broken, foreign or hostile: what is good arrives, the rest is refused by name, and nothing is touched.
+//! Broken, foreign or hostile files: valid rows are imported, others are rejected with a reason, and the file is not
+//! changed.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +25,7 @@ fn home() -> Home {
 
 on_both_databases! {
     async fn bad_items_are_refused_one_by_one_with_reasons(fixture) {
-        // A column of SQLite holds what it is given, whatever it was declared to be.
+        // A column of SQLite accepts any type, whatever it was declared as.
         let t = "'2025-01-01T00:00:00Z'";
         let row = |values: String| format!("INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at) VALUES ({values});");
         let mut sql = MIC_BOT.to_owned();
@@ -50,15 +51,15 @@ on_both_databases! {
         let before = std::fs::read(&file).unwrap();
         let report = mic_bot::import(&fixture.db, file.clone(), "mic".parse().unwrap(), None, options()).await.unwrap();
         assert_eq!(figures(&report), ["items 14/4/0/10"]);
-        let told = reasons(&report, "items");
+        let listed = reasons(&report, "items");
         for reason in [
             "1 `published_at` is not a time", "1 `status` is not a whole number", "1 `status` is not 0, 1, 2 or 3",
             "1 `reason` is not 0 to 6", "1 `retry_count` is below zero", "1 `retry_count` is too large",
             "1 `title` is not text", "1 `title` is not UTF-8", "1 `url` is not a web address: javascript:alert(1)",
         ] {
-            assert!(told.contains(&reason.to_owned()), "{reason} in {told:?}");
+            assert!(listed.contains(&reason.to_owned()), "{reason} in {listed:?}");
         }
-        assert!(told.iter().all(|reason| reason.len() < 200), "no reason repeats a megabyte");
+        assert!(listed.iter().all(|reason| reason.len() < 200), "no reason repeats a megabyte");
         assert_eq!(std::fs::read(&file).unwrap(), before);
         let beside: Vec<_> = std::fs::read_dir(fixture.dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).filter(|name| name.to_string_lossy().starts_with("mic.db")).collect();
         assert_eq!(beside, ["mic.db"], "no file appeared beside it");

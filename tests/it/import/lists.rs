@@ -58,8 +58,8 @@ fn a_plain_list_makes_the_job_if_there_is_none() {
     assert!(test_env.config().contains("name = \"friends\"\nkind = \"blogs\"\n\n[[job.blog]]\nid = \"a-friend\"\nurl = \"https://a.example/\"\n"), "{}", test_env.config());
     test_env.ends("check", 0);
     let json = test_env.run_with(&["import", "urls", "-", "--dry-run", "--json"], "https://c.example/\n");
-    let said: serde_json::Value = serde_json::from_str(&out(&json)).unwrap();
-    assert_eq!((&said["dry_run"], &said["blogs"][0]["id"]), (&true.into(), &"c-example".into()));
+    let printed: serde_json::Value = serde_json::from_str(&out(&json)).unwrap();
+    assert_eq!((&printed["dry_run"], &printed["blogs"][0]["id"]), (&true.into(), &"c-example".into()));
     let wrong = ends_with(&test_env.run_with(&["import", "opml", "-"], "<html>"), 1);
     assert!(wrong.contains("this is no OPML"), "{wrong}");
 }
@@ -91,13 +91,13 @@ fn an_import_says_everything_in_the_language_of_the_config() {
         (&["db", "info"], "", "スキーマのバージョン"),
     ] {
         let output = test_env.run_with(args, input);
-        let told = format!("{}{}", out(&output), err(&output));
-        assert!(told.contains(wanted), "{args:?}: {told}");
+        let printed = format!("{}{}", out(&output), err(&output));
+        assert!(printed.contains(wanted), "{args:?}: {printed}");
         let is_english = |word: &str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-        let mut words = told.split_whitespace().collect::<Vec<_>>();
+        let mut words = printed.split_whitespace().collect::<Vec<_>>();
         words.retain(|word| !word.contains('`'));
         let sentence = words.windows(3).find(|words| words.iter().all(|word| is_english(word)));
-        assert_eq!(sentence, None, "{args:?}: {told}");
+        assert_eq!(sentence, None, "{args:?}: {printed}");
     }
 }
 
@@ -130,8 +130,8 @@ fn a_misspelt_job_is_refused_and_a_new_one_is_named_before_and_after() {
         assert_eq!(code(&made), 0, "{}", err(&made));
         let before = format!("job `{}` does not exist; it is made new", args[0]);
         let after = format!("Jobs that were added to the config file: {}", args[0]);
-        let said = err(&made);
-        assert!(said.find(&before).unwrap() < said.find(&after).unwrap(), "{said}");
+        let printed = err(&made);
+        assert!(printed.find(&before).unwrap() < printed.find(&after).unwrap(), "{printed}");
     }
     assert_eq!(code(&test_env.run_with(&["import", "urls", "-", "--job", "friends"], list)), 0);
 }
@@ -164,8 +164,8 @@ fn a_directory_of_dre_becomes_jobs_and_rows_and_a_dry_run_creates_nothing() {
     let config = test_env.config();
     assert!(config.contains("[[job]]\nname = \"ai-books\"\nkind = \"books\"\ndeliver = [\"me\"]\nevery = \"6h\"\nqueries = [\"AI\"]\nmail_limit = 4\n"), "{config}");
     test_env.ends("check", 0);
-    let said = test_env.json("import dre dre");
-    assert_eq!((&said["tables"][0]["added"], &said["tables"][0]["known"]), (&0.into(), &1.into()));
+    let printed = test_env.json("import dre dre");
+    assert_eq!((&printed["tables"][0]["added"], &printed["tables"][0]["known"]), (&0.into(), &1.into()));
     assert_eq!(test_env.config(), config);
     let csv = test_env.run(&["export", "books"]);
     assert!(out(&csv).starts_with("isbn13,title,authors,"), "{}", out(&csv));
@@ -191,7 +191,7 @@ fn what_an_imported_book_says_cannot_command_a_terminal() {
     let stored = test_env.run(&["book", "show", &isbn, "--json"]);
     let stored: serde_json::Value = serde_json::from_str(&out(&stored)).unwrap();
     assert_eq!(stored["title"], "T[31mitle]0;pwned", "{stored}");
-    // What was stored before texts were cleaned is not obeyed either.
+    // Control characters in texts that were stored before cleaning was introduced have no effect either.
     let file = rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap();
     file.execute_batch(&format!("UPDATE books SET title = {evil} || char(10) || 'x', description = {evil} || char(10) || 'y' || char(155); UPDATE prompts SET prompt_text = {evil}")).unwrap();
     drop(file);
@@ -202,9 +202,9 @@ fn what_an_imported_book_says_cannot_command_a_terminal() {
         &["book", "ls"],
         &["mail", "preview", "shelf"],
     ] {
-        let said = out(&test_env.run(args));
-        assert!(said.contains("pwned"), "{args:?}: {said}");
-        assert!(!said.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{args:?}: {said:?}");
+        let printed = out(&test_env.run(args));
+        assert!(printed.contains("pwned"), "{args:?}: {printed}");
+        assert!(!printed.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{args:?}: {printed:?}");
     }
     let shown = out(&test_env.run(&["book", "show", &isbn]));
     assert!(shown.contains(&format!("book {isbn}: T[31mitle]0;pwned x\n")), "one line: {shown}");

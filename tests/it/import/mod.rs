@@ -1,4 +1,4 @@
-//! Moving over from other programs: files made by the documents' own CREATE TABLE, on both databases.
+//! Imports from other programs: files created with the CREATE TABLE of the seed documents, on both databases.
 
 mod hostile;
 pub(crate) mod lists;
@@ -58,7 +58,7 @@ CREATE TABLE bulk_collection_results (run_id TEXT NOT NULL, project_id INTEGER N
   processed_at_utc TEXT, PRIMARY KEY (run_id, project_id, branch_name),
   FOREIGN KEY (run_id) REFERENCES bulk_collection_runs (run_id) ON DELETE CASCADE);";
 
-/// A file of another program, made of SQL.
+/// A file of another program, created from SQL.
 pub(crate) fn source(dir: &Path, name: &str, sql: &str) -> PathBuf {
     let path = dir.join(name);
     let connection = rusqlite::Connection::open(&path).unwrap();

@@ -1,4 +1,5 @@
-//! Counts and keys are equal afterwards, a second import adds nothing, and an export says what was in the source.
+//! After an import, counts and keys are equal, a second import adds nothing, and an export returns the content of the
+//! source.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +23,7 @@ async fn exported(fixture: &Fixture, what: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Imports three times: dry, for real, again; answers the figures of each. The dry one must change nothing.
+/// Imports three times: dry, for real, again; returns the figures of each. The dry one must change nothing.
 async fn three_times<F>(fixture: &Fixture, import: impl Fn(import::Options) -> F) -> [Vec<String>; 3]
 where
     F: Future<Output = tsuzuki::db::Result<import::Report>>,

@@ -60,9 +60,9 @@ on_both_databases! {
         }
         let asked: Vec<i64> = world.google.asked().iter().map(|asked| asked.start_index).collect();
         assert_eq!(asked, [8], "one request was left of today's quota, and the search went on at 8");
-        let told: BTreeSet<String> = world.delivered().await.into_iter().skip(5).collect();
+        let announced_titles: BTreeSet<String> = world.delivered().await.into_iter().skip(5).collect();
         let expected: BTreeSet<String> = (5..12).map(isbn).collect();
-        assert_eq!(told, expected, "what was waiting and what is new, nothing else");
+        assert_eq!(announced_titles, expected, "what was waiting and what is new, nothing else");
         let bodies: String = world.hook.posts().into_iter().map(|post| post.body).collect();
         assert!((0..5).all(|n| !bodies.contains(&isbn(n))), "nothing that was mailed before");
     }
@@ -81,8 +81,8 @@ on_both_databases! {
             world.run("max_per_run = 40\nmail_limit = 3\nfallback_limit = 0").await;
             world.send().await;
         }
-        let told: Vec<String> = world.delivered().await.into_iter().skip(4).collect();
-        assert_eq!(told, [isbn(5), isbn(4)], "what is new alone");
+        let announced_titles: Vec<String> = world.delivered().await.into_iter().skip(4).collect();
+        assert_eq!(announced_titles, [isbn(5), isbn(4)], "what is new alone");
     }
 
     async fn what_dre_mailed_before_it_noted_for_whom_is_mailed_again_by_no_job(fixture) {
@@ -127,14 +127,14 @@ on_both_databases! {
             site.edit(|content| content.publish("since", "Since", fixture.clock.now()));
         }
         world.run_times(3).await;
-        assert_eq!(world.told("guid").await, ["Since"]);
-        assert_eq!(world.told("link").await, ["Since"]);
-        assert_eq!(world.told("number").await, ["Since"]);
-        assert_eq!(world.told("map").await, Vec::<String>::new(), "the first look at a sitemap is a baseline");
+        assert_eq!(world.announced("guid").await, ["Since"]);
+        assert_eq!(world.announced("link").await, ["Since"]);
+        assert_eq!(world.announced("number").await, ["Since"]);
+        assert_eq!(world.announced("map").await, Vec::<String>::new(), "the first look at a sitemap is a baseline");
         by_map.edit(|content| content.publish("later", "Later", fixture.clock.now()));
         world.run_times(2).await;
-        assert_eq!(world.told("map").await, ["later"]);
-        assert_eq!(world.told("guid").await.len() + world.told("link").await.len(), 2);
+        assert_eq!(world.announced("map").await, ["later"]);
+        assert_eq!(world.announced("guid").await.len() + world.announced("link").await.len(), 2);
     }
 
     async fn commits_of_gitlab_analyzer_are_completed_and_counted_once(fixture) {

@@ -26,9 +26,9 @@ struct Column {
     name: String,
     is_number: bool,
     may_be_null: bool,
-    /// PostgreSQL takes at most 2,704 bytes into an index.
+    /// PostgreSQL accepts at most 2,704 bytes in an index.
     is_indexed: bool,
-    /// What its CHECK allows, if it lists words.
+    /// The words that its CHECK allows, if it lists any.
     words: Vec<String>,
     parent: Option<(String, String)>,
 }

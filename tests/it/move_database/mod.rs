@@ -1,4 +1,4 @@
-//! `db move`: everything arrives, once, whatever happens on the way; and nothing goes on in the place that was left.
+//! `db move`: everything is copied once, whatever happens meanwhile, and the source is not used afterwards.
 
 mod generated;
 
@@ -29,7 +29,7 @@ fn die_at(test_env: &TestEnv, point: &str, args: &[&str]) {
     assert_eq!(output.status.code(), None, "{point} was not reached: {}", err(&output));
 }
 
-/// Everything that is in a database, except what belongs to the database itself.
+/// The content of a database, except tables about the database itself.
 async fn survey(place: &DbUrl) -> BTreeMap<String, TableSurvey> {
     let db = Db::open(place.clone(), Open::ReadOnly, Clock::system()).await.unwrap();
     let mut survey = db::survey(&db).await.unwrap();
@@ -137,7 +137,7 @@ async fn what_changed_in_the_source_after_a_kill_arrives_as_it_is_now() {
 async fn of_two_moves_at_once_only_one_arrives() {
     let test_env = desk_with("");
     filled(&test_env, 4, 5).await;
-    // The second looks at the source while the first moves everything, and gets its turn when all is gone.
+    // The second opens the source while the first moves everything, and continues when the data is gone.
     let first = Stopped::at("move.compared", &mut test_env.command(&["db", "move", "--to", "first.db"]));
     let second = Stopped::at("move.waiting", &mut test_env.command(&["db", "move", "--to", "second.db"]));
     ends_with(&first.wake(), 0);
@@ -211,8 +211,8 @@ async fn a_dry_run_changes_no_byte_and_the_switch_keeps_comments() {
     let secret = schema.url.replace("tsuzuki@", "tsuzuki:hunter2-secret@");
     let refused = test_env.run(&["db", "move", "--to", &secret, "--switch"]);
     assert!(ends_with(&refused, 2).contains("would write the password"));
-    let told = ends_with(&test_env.run(&["db", "move", "--to", &secret, "--dry-run"]), 0);
-    assert!(!told.contains("hunter2"), "{told}");
+    let printed = ends_with(&test_env.run(&["db", "move", "--to", &secret, "--dry-run"]), 0);
+    assert!(!printed.contains("hunter2"), "{printed}");
 
     let named = schema.url.replace("tsuzuki@", "tsuzuki:${DB_PASSWORD}@");
     let mut command = test_env.command(&["db", "move", "--to", &named, "--switch"]);
@@ -237,7 +237,7 @@ async fn new_rows_get_numbers_that_were_never_used() {
     };
     let db = Db::open(DbUrl::File(test_env.file("old.db")), Open::Existing, Clock::system()).await.unwrap();
     let last = db.write(add).await.unwrap();
-    // The highest number is gone, but somebody may remember it.
+    // The row with the highest number is deleted, but its number may be known outside.
     db.write(|tx| tx.execute(tsuzuki::sql!("DELETE FROM events WHERE subject = 'x'"), tsuzuki::params![]))
         .await
         .unwrap();

@@ -1,18 +1,18 @@
-//! Every kind of reply that Gemini gives, and what becomes of the item, the provider and the secret.
+//! Every kind of reply of Gemini, and its consequences for the item, the provider and the secret.
 
 use super::*;
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::gemini::Reply;
 
-/// A reply to the screening (given twice, so that the repair gets it too), and where the item stands after the run.
+/// A reply to the screening (given twice, for the repair attempt, too), and the state of the item after the run.
 struct Case {
     name: &'static str,
     reply: Reply,
-    /// Where the item stands.
+    /// The expected state of the item.
     standing: &'static str,
-    /// How often the model is asked.
+    /// How often the model is called.
     questions: usize,
-    /// How long the provider rests, if it does.
+    /// How long the provider is paused, if it is.
     rests: Option<Duration>,
 }
 
@@ -61,10 +61,10 @@ on_both_databases! {
             assert_eq!(world.standing("a").await, case.standing, "{}", case.name);
             assert_eq!(world.gemini.questions().len(), case.questions, "{}", case.name);
             assert_eq!(report.waiting_until, case.rests.map(|rests| world.clock.now().plus(rests)), "{}", case.name);
-            let told = format!("{report:?}\n{}", world.everything_told().await);
-            assert!(!told.contains(gemini::KEY), "{}: the key is told: {told}", case.name);
+            let recorded = format!("{report:?}\n{}", world.everything_recorded().await);
+            assert!(!recorded.contains(gemini::KEY), "{}: the key is told: {recorded}", case.name);
             assert!(world.gemini.log().iter().all(|asked| !asked.line.contains(gemini::KEY)), "the key is in no address");
-            // When the model is well again, the item goes on by itself.
+            // When the model recovers, the item continues by itself.
             world.gemini.always(None);
             world.clock.advance(DAY);
             world.live(2).await;
@@ -139,12 +139,12 @@ on_both_databases! {
         world.live(1).await;
         assert_eq!(world.standing("a").await, "1/5/1");
         assert!(world.posts().is_empty());
-        let told = world.everything_told().await;
-        assert!(told.contains("the answer contains a secret") && !told.contains(gemini::KEY), "{told}");
+        let recorded = world.everything_recorded().await;
+        assert!(recorded.contains("the answer contains a secret") && !recorded.contains(gemini::KEY), "{recorded}");
     }
 }
 
-/// Forgets everything, for the next case on the same database.
+/// Deletes everything, for the next case on the same database.
 pub(super) async fn reset(fixture: &Fixture) {
     fixture
         .db

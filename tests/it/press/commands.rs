@@ -1,7 +1,7 @@
 //! Items on the command line, and picks that stay quick when there are many.
 
 use super::*;
-use crate::test_env::{code, said};
+use crate::test_env::{code, output_text};
 use tsuzuki::db::Dialect;
 
 #[test]
@@ -51,7 +51,7 @@ on_both_databases! {
         world.publish("steps", files(&[10_000]));
         let step = |name: &str| {
             let output = test_env.run(&["run", "mic", "--step", name]);
-            (code(&output), said(&output))
+            (code(&output), output_text(&output))
         };
         let asked = world.gemini.log().len();
 

@@ -28,7 +28,7 @@ const POINTS: [&str; 15] = [
     "outbox.recording",
 ];
 
-/// The program, as a process of its own, with a folder for temporary files of its own.
+/// The program as a child process, with its own folder for temporary files.
 struct Program {
     test_env: TestEnv,
     clock: Clock,
@@ -57,10 +57,10 @@ impl Program {
 
 async fn is_done(world: &World) -> bool {
     let items = world.items().await;
-    items.len() == 2 && items.iter().all(|item| told(item).starts_with("3/0/"))
+    items.len() == 2 && items.iter().all(|item| state_of(item).starts_with("3/0/"))
 }
 
-/// Kills at one point, `passes` passes in, and goes on until everything is done.
+/// Kills at one point after `passes` passes, then continues until everything is done.
 async fn survive(fixture: Fixture, point: &'static str) {
     let more = More { job: "items_per_run = 9", ..More::default() };
     let world = World::new(&fixture, &more).await;
@@ -82,7 +82,7 @@ async fn survive(fixture: Fixture, point: &'static str) {
         rounds += 1;
         assert!(rounds < 12, "{point}: {:?}", world.items().await);
     }
-    // A message that was on its way when its sender died is looked into after a while.
+    // A message that was being sent when its sender died is resolved after a while.
     program.run(None).await;
     let posts = world.posts();
     assert_eq!(posts.len(), 2, "{point}: {posts:?}");

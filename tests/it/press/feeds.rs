@@ -1,4 +1,4 @@
-//! What a feed may do to its readers: lose its entries, tell one entry under several addresses, rewrite them all.
+//! Misbehaving feeds: they lose entries, list an entry under several addresses, rewrite all of them.
 
 use std::fmt::Write as _;
 
@@ -84,8 +84,8 @@ on_both_databases! {
         let words = "more than 10000 entries";
         let line = world.run().await.summary.to_string();
         assert!(line.contains("read in part") && line.contains(words), "{line}");
-        let said = world.test_env(&fixture, &PLAIN).ends("why mic", 0);
-        assert_eq!(said.matches(words).count(), 3, "a fact, an event and what the run said: {said}");
+        let printed = world.test_env(&fixture, &PLAIN).ends("why mic", 0);
+        assert_eq!(printed.matches(words).count(), 3, "a fact, an event and what the run said: {printed}");
         serve(&world, &numbered(&world, "a", 0..3));
         world.clock.advance(5 * MINUTE);
         assert!(!world.run().await.summary.to_string().contains("read in part"));
@@ -117,27 +117,27 @@ on_both_databases! {
         let world = World::untouched(&fixture, &PLAIN).await;
         let base = world.ministry.url.to_string();
         let date = "Sat, 10 Jan 2026 00:00:00 GMT";
-        let told = |guid, path: &str| (guid, format!("{base}{path}"), format!("題 {path}"), date);
-        serve(&world, &[told(Some("g1"), "one.html"), told(None, "two.html"), told(None, "p?id=1"), told(None, "p?id=2")]);
+        let row = |guid, path: &str| (guid, format!("{base}{path}"), format!("題 {path}"), date);
+        serve(&world, &[row(Some("g1"), "one.html"), row(None, "two.html"), row(None, "p?id=1"), row(None, "p?id=2")]);
         assert!(world.run().await.summary.to_string().contains("4 recorded as known"));
         world.clock.advance(5 * MINUTE);
-        let known = told(None, "p?id=1");
-        serve(&world, &[told(Some("g1"), "moved.html"), told(None, "two.html?utm_source=rss#top"), known.clone()]);
+        let known = row(None, "p?id=1");
+        serve(&world, &[row(Some("g1"), "moved.html"), row(None, "two.html?utm_source=rss#top"), known.clone()]);
         assert!(world.run().await.summary.to_string().contains("0 new"), "one entry under another address");
 
         // Guids that differ only far behind are two.
         let long = "x".repeat(600);
         let (one, two) = (format!("{long}1"), format!("{long}2"));
         world.clock.advance(5 * MINUTE);
-        serve(&world, &[known.clone(), told(Some(&one), "long1.html")]);
+        serve(&world, &[known.clone(), row(Some(&one), "long1.html")]);
         assert!(world.run().await.summary.to_string().contains("1 new"));
         world.clock.advance(5 * MINUTE);
-        serve(&world, &[known.clone(), told(Some(&one), "long1.html"), told(Some(&two), "long2.html")]);
+        serve(&world, &[known.clone(), row(Some(&one), "long1.html"), row(Some(&two), "long2.html")]);
         assert!(world.run().await.summary.to_string().contains("1 new"));
 
-        // Where one document has several entries at what seems one address, the address decides.
+        // If a document has several entries with apparently one address, the exact address decides.
         world.clock.advance(5 * MINUTE);
-        let same = [told(None, "s.html?utm_content=1"), told(None, "s.html?utm_content=2"), known];
+        let same = [row(None, "s.html?utm_content=1"), row(None, "s.html?utm_content=2"), known];
         serve(&world, &same);
         assert!(world.run().await.summary.to_string().contains("2 new"));
         world.clock.advance(5 * MINUTE);
@@ -175,9 +175,9 @@ on_both_databases! {
 
     async fn what_moves_up_at_the_end_of_a_feed_is_not_new(fixture) {
         let world = World::untouched(&fixture, &PLAIN).await;
-        let told = |name: &'static str, date| (None, format!("{}{name}.html", world.ministry.url), name.to_owned(), date);
-        let (a, b) = (told("a", "2026-01-10T00:00:00Z"), told("b", "2026-01-09T00:00:00Z"));
-        let (older, late) = (told("older", "2025-06-01T00:00:00Z"), told("new", "2026-01-09T12:00:00Z"));
+        let row = |name: &'static str, date| (None, format!("{}{name}.html", world.ministry.url), name.to_owned(), date);
+        let (a, b) = (row("a", "2026-01-10T00:00:00Z"), row("b", "2026-01-09T00:00:00Z"));
+        let (older, late) = (row("older", "2025-06-01T00:00:00Z"), row("new", "2026-01-09T12:00:00Z"));
         serve(&world, &[a.clone(), b.clone()]);
         world.run().await;
         world.clock.advance(5 * MINUTE);
@@ -235,7 +235,7 @@ on_both_databases! {
         let asked = world.ministry.log().len();
         for minutes in [5, 50] {
             world.clock.advance(minutes * MINUTE);
-            // Another process knows nothing but what is written.
+            // Another process knows only what is stored.
             world.reconfigure(&PLAIN, &fixture);
             let report = world.run().await;
             assert!(report.problems[0].to_string().contains("its server asked us to wait until"), "{report:?}");

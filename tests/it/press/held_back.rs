@@ -1,5 +1,5 @@
-//! What a press job does not do: ask for a feed that is gone, summarise for nobody, flood a new channel, answer from memory
-//! what a person wants asked anew.
+//! What a press job does not do: request a feed that is gone, summarise without a channel, flood a new channel, or use
+//! a cached answer when a person asked for a new one.
 
 use super::*;
 use tsuzuki::channel::outbox;

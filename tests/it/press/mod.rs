@@ -53,7 +53,7 @@ pub(crate) struct World {
     env: JobEnv,
 }
 
-/// What a world's config says besides its addresses.
+/// The config of a world besides its addresses.
 #[derive(Default)]
 pub(crate) struct More<'a> {
     pub(crate) tables: &'a str,
@@ -85,7 +85,7 @@ pub(crate) fn config_text(
 }
 
 impl World {
-    /// A world whose first run has found an empty feed: what is published from now on is news.
+    /// A world whose first run has found an empty feed: everything published later is news.
     pub(crate) async fn new(fixture: &Fixture, more: &More<'_>) -> Self {
         let world = Self::untouched(fixture, more).await;
         world.run().await;
@@ -104,7 +104,7 @@ impl World {
         Self { db, clock, ministry, gemini, mastodon, config, env }
     }
 
-    /// The same world under another config.
+    /// The same world with another config.
     pub(crate) fn reconfigure(&mut self, more: &More<'_>, fixture: &Fixture) {
         self.config = read_config(&config_text(&self.ministry, &self.gemini, &self.mastodon, more));
         self.env = fast_parts(&self.config, fixture);
@@ -124,7 +124,7 @@ impl World {
         self.finish_unless(&CancellationToken::new()).await
     }
 
-    /// The same until it is told to stop.
+    /// The same until it is stopped.
     pub(crate) async fn finish_unless(&self, stop: &CancellationToken) -> Finished {
         let job = &self.config.jobs[0];
         let job = Job {
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// Runs the job and sends what is due, `times` times, five minutes apart.
+    /// Runs the job and sends due messages, `times` times, five minutes apart.
     pub(crate) async fn live(&self, times: usize) -> Vec<Report> {
         let mut reports = Vec::new();
         for _ in 0..times {
@@ -186,7 +186,7 @@ impl World {
 
     /// `status/reason/tries` of an item, as the seed's numbers.
     pub(crate) async fn standing(&self, slug: &str) -> String {
-        told(&self.item(slug).await)
+        state_of(&self.item(slug).await)
     }
 
     /// The codes of an item's story, oldest first.
@@ -202,8 +202,8 @@ impl World {
         self.mastodon.toots().into_iter().map(text).collect()
     }
 
-    /// Everything that anybody may get to see, as one text.
-    pub(crate) async fn everything_told(&self) -> String {
+    /// Everything recorded that people can see, as one text.
+    pub(crate) async fn everything_recorded(&self) -> String {
         let events = self.db.read(|tx| event::list_of_job(tx, "mic", 1000)).await.unwrap();
         let about =
             self.db.read(|tx| event::list_about(tx, &Subject::provider("gemini"), 1000)).await.unwrap();
@@ -214,14 +214,14 @@ impl World {
     }
 }
 
-pub(crate) fn told(item: &Item) -> String {
+pub(crate) fn state_of(item: &Item) -> String {
     let reason = item.reason.map_or("-".to_owned(), |reason| reason.code().to_string());
     format!("{}/{reason}/{}", item.status.code(), item.retry_count)
 }
 
 fn fast_parts(config: &Config, fixture: &Fixture) -> JobEnv {
     let mut env = App::new(config, fixture.db.clone()).expect("the config is good").env;
-    // Politeness has tests of its own; here it would only cost time.
+    // Request spacing has its own tests; here it would only cost time.
     let manners = Manners { at_once: 8, spacing: Duration::ZERO };
     let fast = FetchConfig { manners, ..FetchConfig::default() };
     env.fetcher = Fetcher::new(fast, fixture.clock.clone()).unwrap();

@@ -21,14 +21,14 @@ const JOB: &str = "items_per_run = 3";
 struct Month {
     world: World,
     /// Slug, title and date of everything in the feed, oldest first.
-    told: Vec<(String, String, Timestamp)>,
-    /// What should be posted, in the order of publication.
+    releases: Vec<(String, String, Timestamp)>,
+    /// Expected posts, in the order of publication.
     expected: Vec<String>,
-    /// What should be posted when its page was completed, whenever that is noticed.
+    /// Expected posts once their page is complete, whenever that is noticed.
     completed: Vec<String>,
     /// Pages that are completed on a day.
     complete_on: BTreeMap<u32, String>,
-    /// Entries before this one stand under other addresses.
+    /// Entries before this one have other addresses.
     rewritten: usize,
     /// Questions by the day of the provider.
     asked: BTreeMap<String, usize>,
@@ -39,14 +39,14 @@ impl Month {
         let slug = format!("d{day:02}n{number}");
         let (title, date) = (format!("報道資料 {slug}"), self.world.clock.now());
         self.world.ministry.publish(&slug, &title, Some(date), shape);
-        self.told.push((slug.clone(), title, date));
+        self.releases.push((slug.clone(), title, date));
         slug
     }
 
     /// The feed has the newest twelve, newest first.
     fn serve(&self) {
         let mut feed = "<rss version=\"2.0\"><channel><title>t</title>".to_owned();
-        for (number, (slug, title, date)) in self.told.iter().enumerate().rev().take(12) {
+        for (number, (slug, title, date)) in self.releases.iter().enumerate().rev().take(12) {
             let folder = if number < self.rewritten { "archive" } else { "menu_news/s-news" };
             let _ = write!(
                 feed,
@@ -58,7 +58,7 @@ impl Month {
         self.world.ministry.instead("/news.rdf", "application/rss+xml", feed + "</channel></rss>");
     }
 
-    /// What a day brings before its first run.
+    /// The events of a day before its first run.
     fn begin_day(&mut self, day: u32) {
         if let Some(slug) = self.complete_on.remove(&day) {
             self.world.ministry.change(&slug, files(&[4000]));
@@ -94,7 +94,7 @@ impl Month {
             }
         }
         if day == 15 {
-            self.rewritten = self.told.len();
+            self.rewritten = self.releases.len();
         }
         self.serve();
         let down = |is_down: bool| is_down.then(|| Fault::Status(503, vec![]));
@@ -104,13 +104,13 @@ impl Month {
             11 => Some(Reply::Status(503)),
             // Others have used the same key.
             17 | 18 => Some(Reply::PerDay),
-            // Withdrawn; the config names another one the day after.
+            // Withdrawn; the config names another model the day after.
             20 => Some(Reply::Status(404)),
             _ => None,
         });
     }
 
-    /// What has happened to the job, its items and its provider.
+    /// The events of the job, its items and its provider.
     async fn codes(&self) -> BTreeSet<String> {
         let events = self.world.db.read(|tx| event::list_of_job(tx, "mic", 100_000)).await.unwrap();
         events.into_iter().map(|event| event.code).collect()
@@ -118,7 +118,7 @@ impl Month {
 
     async fn run(&mut self) {
         let before = self.world.gemini.questions().len();
-        // A run fails while the model is withdrawn, and says so.
+        // Runs fail while the model is withdrawn, and report it.
         drop(self.world.finish().await);
         self.world.send().await;
         let zone = TimeZone::get("America/Los_Angeles").unwrap();
@@ -133,7 +133,7 @@ on_both_databases! {
         let world = World::untouched(&fixture, &More { tables: TABLES, llm: "", job: JOB }).await;
         let mut month = Month {
             world,
-            told: Vec::new(),
+            releases: Vec::new(),
             expected: Vec::new(),
             completed: Vec::new(),
             complete_on: BTreeMap::new(),

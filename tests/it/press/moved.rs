@@ -1,4 +1,4 @@
-//! A feed that has moved for good: followed at once, adopted at the third reading, and never forgotten.
+//! A feed that has moved permanently: followed at once, adopted after the third fetch, and remembered.
 
 use std::fmt::Write as _;
 
@@ -52,16 +52,16 @@ on_both_databases! {
 
         world.ministry.script("/news.rdf").always(Some(Fault::Status(404, vec![])));
         serve_at(&world, "/moved.rdf", &["b", "a"]);
-        let told = run_often(&world, 2).await;
-        assert!(told[0].starts_with("1 new"), "{told:?}");
+        let summaries = run_often(&world, 2).await;
+        assert!(summaries[0].starts_with("1 new"), "{summaries:?}");
         assert_eq!(asked(&world, "/news.rdf"), 3, "the old address is asked no more");
 
-        // Whoever follows the advice and writes the new address into the config loses nothing.
+        // Writing the new address into the config, as advised, loses nothing.
         let text = config_text(&world.ministry, &world.gemini, &world.mastodon, &PLAIN);
         world.config = read_config(&text.replace("/news.rdf", "/moved.rdf"));
         serve_at(&world, "/moved.rdf", &["c", "b", "a"]);
-        let told = run_often(&world, 1).await;
-        assert!(told[0].starts_with("1 new"), "what came meanwhile is no baseline: {told:?}");
+        let summaries = run_often(&world, 1).await;
+        assert!(summaries[0].starts_with("1 new"), "what came meanwhile is no baseline: {summaries:?}");
         assert_eq!(job_codes(&world).await, ["feed_moved"]);
     }
 
@@ -77,8 +77,8 @@ on_both_databases! {
         let report = world.run().await;
         assert!(report.problems[0].to_string().contains("where it had moved to"), "{report:?}");
         world.clock.advance(5 * MINUTE);
-        let told = run_often(&world, 1).await;
-        assert!(told[0].starts_with("1 new"), "{told:?}");
+        let summaries = run_often(&world, 1).await;
+        assert!(summaries[0].starts_with("1 new"), "{summaries:?}");
         assert_eq!(job_codes(&world).await, ["feed_moved", "feed_moved_back"]);
     }
 

@@ -106,7 +106,8 @@ on_both_databases! {
         assert_eq!(world.standing("a").await, "3/0/1");
         assert_eq!(shown(&world, "bessi1.pdf） (取得できず)") + shown(&world, "／取得できず"), 1, "the model is told");
 
-        // A page whose only file stays broken has its text; a file that is the entry has nothing else.
+        // A page with a permanently broken file still has its text; if the entry is the file itself, there is nothing
+        // else.
         world.publish("b", Shape::WithFiles(vec![("b.pdf".into(), 2000)]));
         world.publish("c", Shape::File("c.pdf".into(), 2000));
         for path in ["/main_content/b.pdf", "/main_content/c.pdf"] {

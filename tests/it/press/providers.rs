@@ -96,7 +96,7 @@ on_both_databases! {
         let date = now.minus(8 * HOUR).to_string()[..10].to_owned();
         let used = world.db.read(move |tx| answers::sum_usage(tx, "gemini", &date)).await.unwrap();
         assert_eq!((used.requests, used.tokens), (2, 300), "what the answers said they cost");
-        // A budget that a summary does not fit into: nothing is asked, nothing is lost, tomorrow is no better.
+        // A budget below the size of a summary: no request, nothing is lost, and waiting does not help.
         let mut world = world;
         world.reconfigure(&More { llm: "budget = { tokens_per_job = 4000 }", job: "items_per_run = 9", ..More::default() }, &fixture);
         world.publish("b", files(&[2000]));
@@ -131,7 +131,7 @@ on_both_databases! {
     }
 
     async fn a_budget_holds_with_a_provider_that_does_not_say_what_it_used(fixture) {
-        // 12,000 tokens are room for two estimates of a screening and a summary, and for eighty answers of 150.
+        // 12,000 tokens are enough for two estimates of a screening and a summary, and for eighty answers of 150.
         let budget = "budget = { tokens_per_day = 12000 }";
         let world = World::new(&fixture, &More { llm: budget, job: "items_per_run = 9", ..More::default() }).await;
         world.gemini.always(Some(Reply::Costing(serde_json::Value::Null)));
@@ -142,7 +142,7 @@ on_both_databases! {
         assert!(report.summary.to_string().contains("tokens were used today"), "{}", report.summary);
         let asked = world.gemini.questions().len();
         assert!((1..=5).contains(&asked), "{asked} questions");
-        assert!(!world.everything_told().await.contains("not what the API promises"));
+        assert!(!world.everything_recorded().await.contains("not what the API promises"));
         // The same for a compatible service that leaves it out.
         let openai = tsuzuki::demo::openai::OpenAi::start().await.unwrap();
         let local = format!(
@@ -211,7 +211,7 @@ on_both_databases! {
         world.config = read_config(&good.replace(gemini::KEY, "wrong-key-that-is-secret"));
         world.env = fast_parts(&world.config, &fixture);
         failed(world.finish().await);
-        // History is pruned, or something else is told about the provider.
+        // History is pruned, or another event of the provider is recorded.
         let now = world.clock.now();
         world.db.write(move |tx| {
             tx.execute(sql!("DELETE FROM events"), params![])?;
@@ -231,7 +231,7 @@ on_both_databases! {
         let failure = failed(world.finish().await);
         assert!(matches!(&failure, Failure::Credentials(why) if why.to_string().contains("API key not valid")), "{failure:?}");
         assert!(failure.to_string().starts_with("1 new; [llm.gemini]: "), "what was done, and whose key it is: {failure}");
-        assert!(!format!("{failure:?}{}", world.everything_told().await).contains("wrong-key"));
+        assert!(!format!("{failure:?}{}", world.everything_recorded().await).contains("wrong-key"));
         world.clock.advance(5 * MINUTE);
         let again = failed(world.finish().await);
         assert!(matches!(&again, Failure::Credentials(_)), "it is still locked, and said so: {again:?}");
@@ -286,7 +286,7 @@ on_both_databases! {
         openai.next_raw(429, serde_json::json!({ "error": { "code": "rate_limit_exceeded", "message": "slow down sk-local-secret" } }));
         let report = world.run().await;
         assert_eq!(report.waiting_until, Some(world.clock.now().plus(MINUTE)));
-        assert!(!format!("{report:?}{}", world.everything_told().await).contains("sk-local-secret"));
+        assert!(!format!("{report:?}{}", world.everything_recorded().await).contains("sk-local-secret"));
         world.clock.advance(MINUTE);
         openai.next("{\"verdict\":\"worth\",\"reason\":\"統計\",\"criteria\":[]}");
         openai.next("{\"key_points\":[],\"draft\":\"\",\"missing\":[],\"final\":\"世帯の数を公表した。\"}");
@@ -318,7 +318,7 @@ on_both_databases! {
         }
         let order = &questions[1].body["generationConfig"]["responseSchema"]["propertyOrdering"];
         assert_eq!(order, &serde_json::json!(["key_points", "draft", "missing", "final"]));
-        // What is set is sent; an answer that was cut off gets more room, once.
+        // Set options are sent; a truncated answer gets more tokens, once.
         let llm = "temperature = 0.5\nmax_output_tokens = 3000\nthinking = \"low\"";
         world.reconfigure(&More { llm, job: "items_per_run = 1", ..More::default() }, &fixture);
         world.publish("b", files(&[2000]));

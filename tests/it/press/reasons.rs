@@ -1,4 +1,4 @@
-//! An item whose post was refused, or is suspected, never ends without a reason that `why` tells.
+//! An item whose post was refused, or is suspected, always ends with a reason that `why` shows.
 
 use super::*;
 use tsuzuki::channel::outbox::{self, State, Suspicion};
@@ -23,16 +23,16 @@ on_both_databases! {
         world.mastodon.posts.always(Some(Fault::Status(422, vec![])));
         world.live(1).await;
         assert_eq!(world.standing("a").await, "1/5/1");
-        let told = why(&world, &fixture, "a");
-        assert!(told.contains("put off: the model or the post failed") && told.contains("the post failed"), "{told}");
-        assert!(told.contains("422"), "the reason of the server: {told}");
+        let printed = why(&world, &fixture, "a");
+        assert!(printed.contains("put off: the model or the post failed") && printed.contains("the post failed"), "{printed}");
+        assert!(printed.contains("422"), "the reason of the server: {printed}");
         for _ in 0..3 {
             world.clock.advance(DAY);
             world.live(2).await;
         }
-        let told = why(&world, &fixture, "a");
-        assert_eq!(world.item("a").await.status.word(), "processed", "{told}");
-        assert!(told.contains("closed: too many failed attempts") && told.contains("422"), "{told}");
+        let printed = why(&world, &fixture, "a");
+        assert_eq!(world.item("a").await.status.word(), "processed", "{printed}");
+        assert!(printed.contains("closed: too many failed attempts") && printed.contains("422"), "{printed}");
     }
 
     async fn a_refused_post_that_a_person_sends_after_all_posts_its_item(fixture) {
@@ -53,8 +53,8 @@ on_both_databases! {
             world.db.write(move |tx| outbox::retry(tx, id, false, now)).await.unwrap();
             world.send().await;
             assert!(world.standing(slug).await.starts_with("3/0/"), "{slug}");
-            let told = why(&world, &fixture, slug);
-            assert!(told.starts_with('●') && told.contains("state            posted"), "{told}");
+            let printed = why(&world, &fixture, slug);
+            assert!(printed.starts_with('●') && printed.contains("state            posted"), "{printed}");
         }
     }
 
@@ -63,24 +63,24 @@ on_both_databases! {
         world.publish("lost", files(&[2000]));
         world.publish("later", Shape::Later);
         world.ministry.script("/menu_news/s-news/lost.html").always(Some(Fault::Status(404, vec![])));
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         for _ in 0..3 {
             let report = world.live(1).await.remove(0);
-            said.extend(report.problems);
-            said.push(report.summary);
+            printed.extend(report.problems);
+            printed.push(report.summary);
             world.clock.advance(DAY);
         }
-        let said = Phrase::list(said).to_string();
+        let printed = Phrase::list(printed).to_string();
         let failed = "could not be fetched: 報道資料 lost (HTTP 404: the server does not know this address)";
-        assert!(said.contains(&format!("{failed}; given up after 2 failed attempts")), "{said}");
-        assert_eq!(said.matches(failed).count(), 2, "{said}");
-        let told = why(&world, &fixture, "lost");
+        assert!(printed.contains(&format!("{failed}; given up after 2 failed attempts")), "{printed}");
+        assert_eq!(printed.matches(failed).count(), 2, "{printed}");
+        let printed = why(&world, &fixture, "lost");
         let state = "closed: too many failed attempts, the last: could not be fetched";
-        assert!(told.contains(state) && told.contains("HTTP 404"), "{told}");
-        assert!(told.starts_with('–'), "nothing more happens to it, and nothing is well: {told}");
-        let told = why(&world, &fixture, "later");
-        assert!(told.contains("state            given up: the page did not change for as long as `wait_for_page` says"), "{told}");
-        assert!(!told.contains("too many failed attempts"), "{told}");
+        assert!(printed.contains(state) && printed.contains("HTTP 404"), "{printed}");
+        assert!(printed.starts_with('–'), "nothing more happens to it, and nothing is well: {printed}");
+        let printed = why(&world, &fixture, "later");
+        assert!(printed.contains("state            given up: the page did not change for as long as `wait_for_page` says"), "{printed}");
+        assert!(!printed.contains("too many failed attempts"), "{printed}");
     }
 
     async fn a_suspected_post_says_why_it_waits_and_how_it_ended(fixture) {
@@ -89,10 +89,10 @@ on_both_databases! {
         world.run().await;
         let now = world.clock.now();
         world.db.write(move |tx| outbox::suspect(tx, Suspicion::Restored, now)).await.unwrap();
-        let told = why(&world, &fixture, "a");
-        assert!(told.contains("the database was restored from a backup"), "{told}");
+        let printed = why(&world, &fixture, "a");
+        assert!(printed.contains("the database was restored from a backup"), "{printed}");
         assert_eq!(world.standing("a").await, "2/-/0", "it waits");
-        // Nobody can tell whether it was sent: at last a person is asked.
+        // Its outcome cannot be found out: finally a person has to decide.
         world.mastodon.reads.always(Some(Fault::Status(500, vec![])));
         for _ in 0..20 {
             world.clock.advance(12 * HOUR);
@@ -100,14 +100,14 @@ on_both_databases! {
         }
         let row = world.db.read(|tx| outbox::list(tx, &outbox::DeliveryFilter::default(), 10)).await.unwrap().remove(0);
         assert_eq!(row.state, State::Held);
-        let told = why(&world, &fixture, "a");
+        let printed = why(&world, &fixture, "a");
         let error = row.last_error.clone().map(|why| why.to_string()).unwrap_or_default();
-        assert!(!error.is_empty() && told.contains(&error) && told.contains("delivery skip"), "{told}");
+        assert!(!error.is_empty() && printed.contains(&error) && printed.contains("delivery skip"), "{printed}");
         let (id, now) = (row.id, world.clock.now());
         world.db.write(move |tx| outbox::skip(tx, id, &app::topics(), now)).await.unwrap();
         assert_eq!(world.standing("a").await, "3/0/0");
-        let told = why(&world, &fixture, "a");
-        assert!(told.contains("skipped (delivery 1)"), "{told}");
+        let printed = why(&world, &fixture, "a");
+        assert!(printed.contains("skipped (delivery 1)"), "{printed}");
     }
 
     async fn an_item_that_waits_for_the_model_or_for_its_channel_says_so(fixture) {
@@ -115,18 +115,18 @@ on_both_databases! {
         world.publish("a", files(&[2000]));
         world.gemini.next(tsuzuki::demo::gemini::Reply::Status(503));
         world.run().await;
-        let told = why(&world, &fixture, "a");
-        assert!(told.contains("paused") && told.contains("gemini until") && told.contains("HTTP 503"), "{told}");
-        assert!(told.contains("item skip"), "{told}");
+        let printed = why(&world, &fixture, "a");
+        assert!(printed.contains("paused") && printed.contains("gemini until") && printed.contains("HTTP 503"), "{printed}");
+        assert!(printed.contains("item skip"), "{printed}");
         world.mastodon.posts.always(Some(Fault::Status(403, vec![])));
         world.clock.advance(5 * MINUTE);
         world.live(1).await;
-        let told = why(&world, &fixture, "a");
-        assert!(told.contains("toots until its credentials change") && !told.contains("gemini until"), "{told}");
-        assert!(!told.contains("item skip"), "its post is under way: {told}");
-        let told = story(&world, &fixture, "delivery:1");
-        assert!(told.contains("toots until its credentials change") && !told.contains("next attempt"), "{told}");
-        assert!(told.contains("delivery retry --channel toots"), "{told}");
+        let printed = why(&world, &fixture, "a");
+        assert!(printed.contains("toots until its credentials change") && !printed.contains("gemini until"), "{printed}");
+        assert!(!printed.contains("item skip"), "its post is under way: {printed}");
+        let printed = story(&world, &fixture, "delivery:1");
+        assert!(printed.contains("toots until its credentials change") && !printed.contains("next attempt"), "{printed}");
+        assert!(printed.contains("delivery retry --channel toots"), "{printed}");
     }
 
     async fn a_provider_of_which_one_model_is_paused_says_so(fixture) {
@@ -134,7 +134,7 @@ on_both_databases! {
         world.publish("a", files(&[2000]));
         world.gemini.next(tsuzuki::demo::gemini::Reply::PerDay);
         world.run().await;
-        let told = story(&world, &fixture, "gemini");
-        assert!(told.starts_with('∥') && told.contains("provider gemini/gemini-flash-lite-latest until"), "{told}");
+        let printed = story(&world, &fixture, "gemini");
+        assert!(printed.starts_with('∥') && printed.contains("provider gemini/gemini-flash-lite-latest until"), "{printed}");
     }
 }

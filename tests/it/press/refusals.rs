@@ -1,11 +1,11 @@
-//! Refusals that do not say what they are about: a document, or the way in which we ask.
+//! Refusals without a stated cause: the document, or the form of our requests.
 
 use super::*;
 use tsuzuki::demo::gemini::Reply;
 
 on_both_databases! {
     async fn a_refusal_of_the_request_as_such_buries_nothing(fixture) {
-        // What the provider says, and where the first item stands after two days of it.
+        // The provider's message, and the state of the first item after two days of it.
         for (reply, first) in [
             (Reply::BadField("thinking_budget"), "0/-/0"),
             (Reply::Status(404), "0/-/0"),
@@ -29,7 +29,7 @@ on_both_databases! {
             standings.sort();
             assert_eq!(standings, ["0/-/0", "0/-/0", first], "{reply:?}");
             let asked = world.gemini.questions().len();
-            // One that does not say what it refuses is asked a second question each time.
+            // Each refusal without a cause is followed by a control question.
             assert!((7..=19).contains(&asked), "{reply:?}: asked {asked} times in two days");
             world.gemini.always(None);
             world.clock.advance(DAY);
@@ -38,7 +38,7 @@ on_both_databases! {
         }
     }
 
-    /// Two broken documents in a row: the provider takes a harmless one, so that it is not our requests that it refuses.
+    /// Two broken documents in a row: the provider accepts a harmless one, so our requests as such are fine.
     async fn documents_that_are_refused_one_after_the_other_keep_no_other_from_being_asked_about(fixture) {
         let world = World::new(&fixture, &More { job: "items_per_run = 9", ..More::default() }).await;
         let refusal = || Reply::BadRequest("Request contains an invalid argument.");
@@ -54,7 +54,7 @@ on_both_databases! {
         assert_eq!(standings, ["3/0/0", "1/5/1", "1/5/1"], "the newest comes first in the feed");
         let control = &world.gemini.questions()[2];
         assert!(control.text().contains("This is a test.") && !control.text().contains("報道資料"), "{}", control.text());
-        // The next day they are worth a post, and their summaries are refused: files are part of how we ask.
+        // The next day they are worth a post, and their summaries are refused: files are part of our requests.
         world.clock.advance(DAY);
         for _ in ["b", "c"] {
             world.gemini.next(Reply::Usual);
@@ -73,7 +73,7 @@ on_both_databases! {
         world.gemini.next(Reply::BadRequest("Request contains an invalid argument."));
         world.live(1).await;
         assert_eq!(world.standing("a").await, "1/5/1");
-        // Somebody else's answer lies between the two refusals.
+        // An answer for another document lies between the two refusals.
         world.publish("b", files(&[2000]));
         world.live(1).await;
         assert_eq!(world.standing("b").await, "3/0/0");

@@ -60,8 +60,8 @@ on_both_databases! {
         }
         world.ministry.instead("/second.rdf", "application/rss+xml", feed("second"));
         let report = world.live(1).await.remove(0);
-        let told = report.summary.to_string();
-        assert!(told.contains("news.rdf: 2 new") && told.contains("second.rdf: 0 new"), "one item in two feeds is one: {told}");
+        let summary = report.summary.to_string();
+        assert!(summary.contains("news.rdf: 2 new") && summary.contains("second.rdf: 0 new"), "one item in two feeds is one: {summary}");
         assert!(report.problems.len() == 1 && report.problems[0].to_string().contains("third.rdf"), "{report:?}");
         assert_eq!(world.posts().len(), 2);
     }
@@ -120,8 +120,8 @@ on_both_databases! {
 fn a_pattern_that_is_none_is_told_at_its_place() {
     let text = "[[job]]\nname = \"p\"\nkind = \"press\"\nfeed = []\nllm = \"none\"\ninclude = [\"/(/\"]\n";
     let env = TestEnv::new(text);
-    let told = env.ends("check", 5);
+    let printed = env.ends("check", 5);
     for part in ["is not a regular expression", "tsuzuki.toml:6", "the list is empty", "tsuzuki.toml:4"] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(printed.contains(part), "{part} in {printed}");
     }
 }

@@ -1,4 +1,4 @@
-//! A feed that usually brings something and brings nothing: told once, and once when it is over.
+//! A feed that is unusually silent: one alert when that is noticed, and one when it is over.
 
 use super::*;
 
@@ -28,8 +28,8 @@ on_both_databases! {
             world.clock.advance(DAY);
         }
         assert_eq!(silence_codes(&world).await, ["feed_silent"], "once");
-        let said = world.test_env(&fixture, &PLAIN).ends("why mic", 0);
-        assert!(said.contains("nothing new since") && said.contains("usually something comes every"), "{said}");
+        let printed = world.test_env(&fixture, &PLAIN).ends("why mic", 0);
+        assert!(printed.contains("nothing new since") && printed.contains("usually something comes every"), "{printed}");
 
         world.publish("again", Shape::Bare);
         world.run().await;

@@ -1,4 +1,4 @@
-//! From feed to post: pages of every shape, dates of every kind, and what a person decides.
+//! From feed to post: pages of every shape, dates of every kind, and decisions by a person.
 
 use super::*;
 use tsuzuki::press::commands::{self, ItemAnswer};
@@ -32,13 +32,13 @@ on_both_databases! {
         let summary = questions.iter().find(|asked| asked.text().contains("keikaku") || asked.text().contains("計画本文") && asked.body["contents"][0]["parts"].as_array().unwrap().len() == 2).unwrap();
         assert!(summary.text().contains("計画㈱を取りまとめました"), "Shift_JIS with ㈱ is read right: {}", summary.text());
 
-        // The minutes appear; the item is looked at again when its time has come.
+        // The minutes appear; the item is checked again when it is due.
         world.ministry.change("later", files(&[4000]));
         world.live(6).await;
         assert_eq!(world.standing("later").await, "3/0/1");
         assert_eq!(world.story("later").await, ["found", "page_not_ready", "worth", "queued", "posted"]);
         assert_eq!(world.posts().len(), 3);
-        // The bare page has not changed, so the model was not asked about it a second time.
+        // The bare page has not changed, so the model was not called for it a second time.
         let asked = world.gemini.questions().iter().filter(|asked| asked.text().contains("報道資料 bare")).count();
         assert_eq!(asked, 1);
         let mut rounds = 0;
@@ -82,7 +82,7 @@ on_both_databases! {
         world.clock.advance(DAY);
         world.run().await;
         assert_eq!(world.items().await.len(), 2, "its day has not come");
-        // The feed has not changed since, and yet the entry is seen when its date has come.
+        // The feed has not changed since, and yet the entry is found when its date has come.
         world.clock.advance(DAY + HOUR);
         world.run().await;
         assert_eq!(world.item("future").await.published_at, date);
@@ -95,7 +95,7 @@ on_both_databases! {
         world.run().await;
         let standings = [world.standing("a").await, world.standing("b").await];
         assert_eq!(standings.iter().filter(|standing| *standing == "2/-/0").count(), 1, "one step: {standings:?}");
-        // A pending item whose post is not out yet is spoken for: the next step screens.
+        // A pending item with an open post is not free: the next step screens another.
         world.clock.advance(MINUTE);
         world.run().await;
         assert_eq!(world.posts().len(), 0);
@@ -111,7 +111,7 @@ on_both_databases! {
 
     async fn posts_leave_in_the_order_of_publication(fixture) {
         let world = World::new(&fixture, &WAITS).await;
-        // The newest entry stands first in the feed, as everywhere.
+        // The newest entry is first in the feed, as usual.
         for (slug, date) in [("a", "2026-01-05T00:00:00Z"), ("b", "2026-01-06T00:00:00Z"), ("c", "2026-01-07T00:00:00Z")] {
             world.ministry.publish(slug, slug, Some(at(date)), files(&[2000]));
         }
@@ -142,7 +142,7 @@ on_both_databases! {
         assert_eq!(world.standing("large").await, "1/4/1");
         world.ministry.withdraw("large");
 
-        // One of two is too large: the model is told its name and size and gets the other.
+        // One of two is too large: the model gets its name and size, and the other file.
         world.ministry.publish("mixed", "混在", Some(world.clock.now()), Shape::WithFiles(vec![("big.pdf".into(), 9000), ("small.pdf".into(), 1000)]));
         world.live(2).await;
         assert_eq!(world.standing("mixed").await, "3/0/0");
@@ -218,7 +218,7 @@ on_both_databases! {
         assert_eq!(world.item("late").await.last_checked_at, right, "now it waits for its hour");
         assert_eq!(world.standing("late").await, "1/2/1", "an unchanged page costs no try");
         world.ministry.withdraw("late");
-        // An entry of the future waits as long as it says.
+        // An entry with a future date waits until then.
         world.ministry.publish("soon", "先", Some(right.plus(DAY * 30)), Shape::Bare);
         world.run().await;
         world.run().await;

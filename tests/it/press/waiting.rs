@@ -1,4 +1,4 @@
-//! Items that wait for their page: unchanged pages cost nothing, end at some time, and starve nobody.
+//! Items that wait for their page: unchanged pages cost nothing, waiting ends at some time, and delays no others.
 
 use super::*;
 use tsuzuki::demo::faults::Fault;
@@ -25,7 +25,7 @@ on_both_databases! {
         }
         assert_eq!(world.story("later").await, ["found", "page_not_ready"]);
         assert_eq!(world.gemini.questions().len(), 1);
-        // Another page that is not ready either was asked about: that counts.
+        // The model was called for another page that is not ready either: that counts.
         world.ministry.change("later", Shape::Html("<p>資料は後日掲載します。第２報。</p>".to_owned()));
         world.clock.advance(DAY);
         world.run().await;
@@ -49,7 +49,7 @@ on_both_databases! {
         }
         assert_eq!((world.standing("later").await.as_str(), days), ("3/6/1", 3));
         assert_eq!(world.story("later").await, ["found", "page_not_ready", "wait_over"]);
-        // A person starts the waiting anew.
+        // A person restarts the waiting.
         let (item, now) = (world.item("later").await, world.clock.now());
         world.db.write(move |tx| tsuzuki::press::commands::retry(tx, &item, now)).await.unwrap();
         world.run().await;
@@ -71,7 +71,7 @@ on_both_databases! {
         assert!(report.summary.to_string().contains("3 pages unchanged"), "{}", report.summary);
     }
 
-    /// A network that is down for a day, ours or theirs, says nothing about the items.
+    /// A network outage of a day, ours or theirs, has no effect on the items.
     async fn a_site_that_is_out_of_reach_as_a_whole_costs_no_item_a_try(fixture) {
         for fault in [Fault::Cut, Fault::Status(503, vec![]), Fault::Status(503, vec![("retry-after", "1800".to_owned())])] {
             fixture.clock.set(crate::databases::test_start());

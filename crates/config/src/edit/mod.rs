@@ -1,6 +1,6 @@
-//! Edits of the config file that leave every other byte as it was: comments, order, line endings, spacing.
+//! Edits of the config file that preserve all other bytes: comments, order, line endings, spacing.
 //!
-//! An edit replaces a piece of the text at a place that the parser knows; the file is never rewritten as a whole.
+//! An edit replaces a part of the text at a position known from the parser; the file is never rewritten as a whole.
 
 use std::ops::Range;
 
@@ -20,29 +20,25 @@ use places::item_with_comma;
 pub use save::ConfigFile;
 pub use tables::Pairs;
 
-/// Why an edit cannot be made.
+/// Why an edit failed.
 #[derive(Debug)]
 pub enum EditError {
-    /// The file, as it is or as it would become, has problems.
+    /// The file has problems, now or after the edit.
     Problems(Problems),
     /// No job has that name.
     NoSuchJob(String),
     /// The job does not set that key.
     NoSuchKey { job: String, key: String },
-    /// The place is written in a way that only a person should change.
+    /// The format at this position is too unusual to be edited automatically.
     ByHand { key: String, line: usize },
-    /// Someone else changed the file since it was read.
+    /// The file was changed since it was read.
     Changed(String),
     /// The file cannot be read or written.
-    File {
-        path: String,
-        /// What the system said.
-        why: String,
-    },
+    File { path: String, why: String },
 }
 
 impl EditError {
-    /// Why, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             Self::Problems(problems) => Phrase::verbatim(problems.to_string()),
@@ -77,7 +73,7 @@ pub struct ConfigText {
 }
 
 impl ConfigText {
-    /// Takes a text that is at least well-formed TOML.
+    /// Parses a text that is valid TOML, with or without other problems.
     pub fn parse(text: &str) -> Result<Self, EditError> {
         let problems = |errors: Vec<toml::de::Error>| {
             let source = ConfigSource::new(super::FILE_NAME, text);
@@ -104,18 +100,18 @@ impl ConfigText {
         self.add_block("[[job]]", keys)
     }
 
-    /// Adds a table such as `[channel.NAME]` at the end; the path may not be there yet.
+    /// Appends a table such as `[channel.NAME]`, which must not exist yet.
     pub fn add_table(&mut self, path: &[&str], keys: &[(&str, toml::Value)]) -> Result<(), EditError> {
         let steps: Vec<String> = path.iter().map(|step| render_key(step)).collect();
         self.add_block(&format!("[{}]", steps.join(".")), keys)
     }
 
-    /// Whether there is a table of that path.
+    /// Whether there is a table at that path.
     pub fn has_table(&self, path: &[&str]) -> bool {
         path.iter().try_fold(&self.root, |table, step| table.find_table(step)).is_some()
     }
 
-    /// Adds a header and its keys at the end, after an empty line.
+    /// Appends a header and its keys, after an empty line.
     fn add_block(&mut self, header: &str, keys: &[(&str, toml::Value)]) -> Result<(), EditError> {
         let newline = self.newline();
         let gap = match self.text.as_str() {
@@ -132,8 +128,8 @@ impl ConfigText {
     pub fn set(&mut self, job: &str, key: &str, value: &toml::Value) -> Result<(), EditError> {
         let steps: Vec<&str> = key.split('.').collect();
         let (mut table, mut rest) = (self.find_job(job)?, steps.as_slice());
-        // Down to the innermost table that is written as one: a dotted key has brothers in the table above it, which is
-        // where a new one belongs.
+        // Descend to the innermost table with its own header or braces: a dotted key has siblings in the table above
+        // it, and a new one belongs there.
         while let [step, below @ ..] = rest
             && !below.is_empty()
             && let Some(inner) =
@@ -154,7 +150,7 @@ impl ConfigText {
         }
     }
 
-    /// Sets a key of a table that stands by itself, such as `[store]`, which is added if it is missing.
+    /// Sets a key of a top-level table such as `[store]`, which is added if it is missing.
     pub fn set_in(&mut self, table: &str, key: &str, value: &toml::Value) -> Result<(), EditError> {
         let Some(found) = self.root.find(table).cloned() else {
             return self.add_table(&[table], &[(key, value.clone())]);
@@ -200,13 +196,13 @@ impl ConfigText {
         self.splice(range, "")
     }
 
-    /// Removes a job with everything in it and the comment right above it.
+    /// Removes a job with all of its tables and the comment directly above it.
     pub fn remove_job(&mut self, job: &str) -> Result<(), EditError> {
         let (item, items) = (self.find_job(job)?.clone(), self.list_jobs().to_vec());
         self.remove_item(&items, &item)
     }
 
-    /// Removes an item of a list: a table that a header opens, or an item with its comma.
+    /// Removes an item of a list: a table with a header, or an item with its comma.
     fn remove_item(&mut self, items: &[TomlValue], item: &TomlValue) -> Result<(), EditError> {
         if self.is_header(item) {
             return self.remove_block(item);
@@ -215,7 +211,7 @@ impl ConfigText {
         self.splice(item_with_comma(&places, item.span.start), "")
     }
 
-    /// Removes a table that a header opens, with everything in it and the comment right above it.
+    /// Removes a table with a header, everything in it, and the comment directly above it.
     fn remove_block(&mut self, value: &TomlValue) -> Result<(), EditError> {
         let start = self.start_of_comment_above(self.line_start(value.span.start));
         let mut end = self.line_end(self.last_place(value));
@@ -238,7 +234,7 @@ impl ConfigText {
         found.ok_or_else(|| EditError::NoSuchJob(name.to_owned()))
     }
 
-    /// Inserts `key = value` into a job or a table inside it, after the keys that are there.
+    /// Inserts `key = value` into a job or a table inside it, after the existing keys.
     fn insert_pair(&mut self, table: &TomlValue, pair: &str) -> Result<(), EditError> {
         let Data::TomlTable(inner) = &table.data else { return Err(self.commands(pair, &table.span)) };
         let last = inner.list().iter().filter_map(|entry| self.end_of_pair(entry)).max();
@@ -290,7 +286,7 @@ impl ConfigText {
         format!("{{ {} }}", pairs.join(", "))
     }
 
-    /// A value in one line, except that a list of tables has a line for each.
+    /// A value on one line, except that a list of tables has one line for each.
     fn render_value(&self, value: &toml::Value) -> String {
         match value {
             toml::Value::Array(items) if items.len() > 1 && items.iter().all(toml::Value::is_table) => {
@@ -302,7 +298,7 @@ impl ConfigText {
         }
     }
 
-    /// Replaces a piece of the text and reads the result, so that the next edit knows its places.
+    /// Replaces a part of the text and parses the result, so that the next edit has the new positions.
     fn splice(&mut self, range: Range<usize>, with: &str) -> Result<(), EditError> {
         let mut text = self.text.clone();
         text.replace_range(range, with);
@@ -321,7 +317,7 @@ fn render_key(key: &str) -> String {
     if bare { key.to_owned() } else { toml::Value::from(key).to_string() }
 }
 
-/// The value that a person means on the command line: TOML if it is TOML, otherwise the text itself.
+/// Interprets an argument of the command line: as TOML if it is valid, else as a text.
 pub fn read_value(text: &str) -> toml::Value {
     let parsed = toml::de::ValueDeserializer::parse(text).ok();
     let value = parsed.and_then(|value| <toml::Value as serde::Deserialize>::deserialize(value).ok());

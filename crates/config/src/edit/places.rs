@@ -1,4 +1,4 @@
-//! Where things begin and end in the text of a config file: the geometry behind the edits.
+//! Positions of tables, keys and comments in the text of a config file, for edits.
 
 use std::ops::Range;
 
@@ -29,12 +29,12 @@ impl ConfigText {
         matches!(&value.data, Data::Array(items) if items.iter().any(|item| self.is_header(item)))
     }
 
-    /// Whether a value is written in several places: under headers, or by dotted keys.
+    /// Whether a value is written in several places: below headers, or by dotted keys.
     pub(super) fn is_spread(&self, value: &TomlValue) -> bool {
         self.is_header(value) || self.is_list_of_headers(value) || self.is_dotted(value)
     }
 
-    /// What stands between two items of an array, behind the comma: a line each where the file does it so.
+    /// The text between two items of an array, after the comma: a line break if the file uses them.
     pub(super) fn gap(&self, items: &[TomlValue], array: &Range<usize>) -> String {
         let last = items.last().map_or(array.start, |item| item.span.start);
         let line_start = self.line_start(last);
@@ -51,7 +51,7 @@ impl ConfigText {
         self.text()[..entry.key_span.start].trim_end_matches([' ', '\t']).ends_with('.')
     }
 
-    /// The end of the last value that stands in the lines of this entry; `None` when it has header lines of its own.
+    /// The end of the last value in the lines of this entry; `None` if it has its own headers.
     pub(super) fn end_of_pair(&self, entry: &TomlEntry) -> Option<usize> {
         let value = &entry.value;
         match &value.data {
@@ -63,7 +63,7 @@ impl ConfigText {
         }
     }
 
-    /// The end of everything inside a table, with the tables inside it.
+    /// The end of a table including the tables inside it.
     pub(super) fn last_place(&self, value: &TomlValue) -> usize {
         let inner = match &value.data {
             Data::TomlTable(table) => table.list().iter().map(|entry| self.last_place(&entry.value)).max(),
@@ -77,12 +77,12 @@ impl ConfigText {
         self.text()[..at].rfind('\n').map_or(0, |newline| newline + 1)
     }
 
-    /// Behind the newline that ends the line of `at`.
+    /// The position after the newline that ends the line of `at`.
     pub(super) fn line_end(&self, at: usize) -> usize {
         self.text()[at..].find('\n').map_or(self.text().len(), |newline| at + newline + 1)
     }
 
-    /// The lines that `range` touches; at the end of a file without a last newline, the one before instead.
+    /// The lines of `range`; at the end of a file without a final newline, the newline before instead of the one after.
     pub(super) fn whole_lines(&self, range: Range<usize>) -> Range<usize> {
         let (start, end) = (self.line_start(range.start), self.line_end(range.end));
         if self.text()[..end].ends_with('\n') {
@@ -93,7 +93,7 @@ impl ConfigText {
         before..end
     }
 
-    /// The start of the comment lines right above a line.
+    /// The start of the comment lines directly above a line.
     pub(super) fn start_of_comment_above(&self, line_start: usize) -> usize {
         let mut start = line_start;
         while start > 0 {
@@ -106,7 +106,7 @@ impl ConfigText {
         start
     }
 
-    /// Whether the comment line at `at` stands right above a header, and so belongs to it.
+    /// Whether the comment line at `at` is directly above a header, and so belongs to it.
     pub(super) fn is_comment_of_next_table(&self, at: usize) -> bool {
         let mut lines = self.text()[at..].lines().skip_while(|line| line.trim_start().starts_with('#'));
         lines.next().is_some_and(|line| line.trim_start().starts_with('['))
@@ -132,7 +132,7 @@ impl ConfigText {
     }
 }
 
-/// The item that starts at `start`, with the comma that goes with it.
+/// The item that starts at `start`, with its comma.
 pub(super) fn item_with_comma(places: &[Range<usize>], start: usize) -> Range<usize> {
     let index = places.iter().position(|place| place.start == start).unwrap_or(0);
     match (index.checked_sub(1).and_then(|before| places.get(before)), places.get(index + 1)) {

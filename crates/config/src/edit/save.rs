@@ -1,4 +1,4 @@
-//! Writes an edited config file: checked first, then all or nothing.
+//! Saves an edited config file: validated first, then written atomically.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use crate::{Config, Env, Kind, parse};
 
 /// A config file on disk, being edited.
 pub struct ConfigFile {
-    /// The file as named, for messages.
+    /// The path as given, for messages.
     path: PathBuf,
-    /// The file itself, behind symbolic links.
+    /// The path without symbolic links.
     target: PathBuf,
     original: String,
     /// The text, being edited.
@@ -26,14 +26,14 @@ impl ConfigFile {
         Ok(Self { path: path.to_owned(), target, original, document })
     }
 
-    /// What the file would say, checked.
+    /// The edited config, validated.
     pub fn read(&self, kinds: &'static [Kind], env: &Env) -> Result<Config, EditError> {
         parse(self.document.text(), &self.path, kinds, env).map_err(EditError::Problems)
     }
 
-    /// Checks the result and puts it in the place of the old file in one step; answers what it says now.
+    /// Validates the result and replaces the file atomically; returns the new config.
     ///
-    /// Nothing is written when the result has problems or when someone else changed the file meanwhile.
+    /// Nothing is written if the result has problems or if the file was changed meanwhile.
     pub fn save(self, kinds: &'static [Kind], env: &Env) -> Result<Config, EditError> {
         let text = self.document.text();
         let config = self.read(kinds, env)?;
@@ -53,7 +53,7 @@ fn file_error(path: &Path, err: &std::io::Error) -> EditError {
     EditError::File { path: path.display().to_string(), why: stdx::text::without_path(err) }
 }
 
-/// Writes beside the file, to disk, then renames; the file keeps its permissions and its owner.
+/// Writes a temporary file beside it, syncs and renames it; permissions and owner are kept.
 fn replace_file(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let directory = target.parent().unwrap_or(Path::new("."));
     let old = std::fs::metadata(target)?;

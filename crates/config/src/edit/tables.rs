@@ -1,13 +1,13 @@
-//! Adding tables to a list inside a job, such as `[[job.blog]]`, in the way in which the file writes that list.
+//! Adds tables to a list inside a job, such as `[[job.blog]]`, in the style that the file uses for that list.
 
 use super::{ConfigText, EditError, render_key};
 use crate::tree::{Data, TomlValue};
 
-/// The keys of a table with their values, in the order in which they are written.
+/// The keys and values of a table, in order.
 pub type Pairs = Vec<(&'static str, toml::Value)>;
 
 impl ConfigText {
-    /// Adds tables to the list `key` of a job: as header lines, or as inline tables where the file has those.
+    /// Adds tables to the list `key` of a job: with headers, or as inline tables if the file uses those.
     pub fn add_tables(&mut self, job: &str, key: &str, tables: &[Pairs]) -> Result<(), EditError> {
         if tables.is_empty() {
             return Ok(());
@@ -41,7 +41,7 @@ impl ConfigText {
         }
     }
 
-    /// Removes the table of the list `key` of a job whose `id` is that; `false` when there is none.
+    /// Removes the table with this `id` from the list `key` of a job; `false` if there is none.
     pub fn remove_table(&mut self, job: &str, key: &str, id: &str) -> Result<bool, EditError> {
         let owner = self.find_job(job)?.clone();
         let Data::TomlTable(inner) = &owner.data else { return Err(self.commands(key, &owner.span)) };

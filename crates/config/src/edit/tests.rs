@@ -1,4 +1,4 @@
-//! Edits and their undoing, byte for byte.
+//! Edits and their reversal, byte for byte.
 
 use proptest::prelude::*;
 
@@ -228,7 +228,7 @@ proptest! {
         let mut doc = ConfigText::parse(&file).unwrap();
         doc.add_job(&[("name", text("new")), ("kind", text("press")), ("feed", text("x"))]).unwrap();
         doc.remove_job("new").unwrap();
-        // A last line without its newline gets one: the only byte that stays.
+        // A missing newline at the end is added, and stays.
         prop_assert_eq!(doc.text().trim_end(), file.trim_end());
         if file.ends_with('\n') {
             prop_assert_eq!(doc.text(), &file);

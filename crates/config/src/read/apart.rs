@@ -1,16 +1,16 @@
-//! Parses a long file so that its tree leaves no room behind.
+//! Parses a long file in a way that releases the memory of its tree.
 
 use std::thread::{self, ScopedJoinHandle};
 
 use crate::tree::TomlTable;
 
-/// From this size on a file is long.
+/// Larger files are parsed in their own thread.
 const LONG: usize = 64 * 1024;
 
-/// The table that `text` is, or everything that is wrong with it; of a long one made by a thread of its own.
+/// Parses `text`, or returns all syntax errors; a long one is parsed in its own thread.
 ///
-/// The tree is forgotten soon, and what is made of it stays. In one heap that would keep the room of the tree from being given back;
-/// glibc gives every thread a heap of its own, which is empty once the tree is gone.
+/// The tree is dropped soon, while values made from it stay. In a common heap these would keep the memory of the tree
+/// from being released; glibc gives every thread its own heap, which is empty once the tree is dropped.
 pub(super) fn parse(text: &str) -> Result<TomlTable, Vec<toml::de::Error>> {
     if text.len() < LONG {
         return TomlTable::parse(text);

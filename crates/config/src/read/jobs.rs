@@ -1,4 +1,4 @@
-//! Reads `[[job]]`: what all kinds share, the defaults, and the names that must fit together.
+//! Parses `[[job]]`: common keys, defaults, and references to other tables.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl ConfigReader {
         let head: Option<JobHead> = self.read_section(&section, &shared);
         let name = head.as_ref().and_then(|head| head.name.clone());
         section.name = name.as_ref().map(JobName::to_string).unwrap_or_default();
-        // All is checked, so that one pass reports what is wrong with either.
+        // Check both, so that one pass reports the problems of either.
         let has_kind = self.check_kind(&mut section, table);
         if has_kind {
             self.check_unused(&section, &own);
@@ -104,7 +104,7 @@ impl ConfigReader {
             .push(problem.with_label(phrase!("remove this or `every`", "これか `every` を削除してください")));
     }
 
-    /// Channels that `key` names are there, once each.
+    /// Checks that the channels in `key` exist, each once.
     pub(super) fn check_channels(&mut self, section: &Section, key: &str, named: &[String], config: &Config) {
         let names = self.list_names(TableKind::Channel);
         for (index, name) in named.iter().enumerate() {

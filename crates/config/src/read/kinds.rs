@@ -1,4 +1,4 @@
-//! Tables that have a kind: whether there is one of that name, and what its owner will find in the table.
+//! Tables with a kind: checks that it exists, and parses the keys of the kind.
 
 use stdx::phrase;
 use stdx::text::nearest;
@@ -10,7 +10,7 @@ use crate::section::{Section, did_you_mean};
 use crate::tree::TomlTable;
 
 impl ConfigReader {
-    /// Whether the section names a kind that exists, or one that is clearly meant, which it is given.
+    /// Whether the section has a valid kind, or one that is obviously misspelt, which is corrected.
     pub(super) fn check_kind(&mut self, section: &mut Section, table: &TomlTable) -> bool {
         let kinds: Vec<&str> =
             self.file.kinds.iter().filter(|kind| kind.place == section.place).map(|kind| kind.name).collect();
@@ -57,14 +57,14 @@ impl ConfigReader {
         self.file.kinds.iter().find(|kind| kind.place == section.place && kind.name == section.kind)
     }
 
-    /// Refuses what `own`, the table as it is written, sets without effect.
+    /// Rejects keys in `own`, the table as written, without effect.
     pub(super) fn check_unused(&mut self, section: &Section, own: &TomlTable) {
         if let Some(kind) = self.find_kind(section) {
             self.problems.extend(kind.list_unused(section, own));
         }
     }
 
-    /// The section with what its owner will find in it.
+    /// Parses the keys of the section's kind.
     pub(super) fn read_by_kind(&mut self, mut section: Section, table: &TomlTable) -> Section {
         let Some(kind) = self.find_kind(&section) else { return section };
         let (secrets, problems) = kind.read(&mut section, table);

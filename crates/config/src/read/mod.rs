@@ -1,4 +1,4 @@
-//! Reads the whole file: which tables there are, what they share, and how they refer to each other.
+//! Parses the whole file: its tables, their common keys, and references between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -32,10 +32,10 @@ mod syntax;
 
 pub(crate) use syntax::not_toml;
 
-/// Unknown keys at the top of the file that are told, at most.
+/// Unknown top-level keys to report.
 const MOST_UNKNOWN_KEYS: usize = 100;
 
-/// Reads `source` and checks it as far as the `kinds` are known.
+/// Parses and validates `source`, as far as the `kinds` are known.
 pub(crate) fn read_file(
     source: ConfigSource,
     kinds: &'static [Kind],
@@ -72,7 +72,7 @@ struct ConfigReader {
     problems: Problems,
     warnings: Problems,
     secrets: Vec<SecretUse>,
-    /// The jobs so far, with the places that name them.
+    /// The names of the jobs so far, with their positions.
     names: BTreeMap<JobName, Problem>,
 }
 
@@ -116,7 +116,7 @@ impl ConfigReader {
         config
     }
 
-    /// What the machine says where the file does not.
+    /// Adds the machine's settings where the file has none.
     fn add_surroundings(&self, app: &mut App) {
         let env = &self.file.secret_context.env;
         app.quota_zone = env.find("APP_TZ").and_then(|zone| zone.parse().ok()).unwrap_or_else(Zone::tokyo);
@@ -128,7 +128,7 @@ impl ConfigReader {
         }
     }
 
-    /// What goes into a request header has to fit into one.
+    /// The value of a request header has to be valid as one.
     fn check_header_texts(&mut self, app: &App) {
         let section = self.find_section(TableKind::App).0;
         for (key, text) in [("user_agent", &app.user_agent), ("contact", &app.contact)] {
@@ -196,7 +196,7 @@ impl ConfigReader {
         read.value
     }
 
-    /// The table at the top of the file; an empty one when it is not there.
+    /// A top-level table; an empty one if it is missing.
     fn find_section(&mut self, place: TableKind) -> (Section, TomlTable) {
         let (span, table) = match self.root.find(place.word()) {
             None => (0..0, TomlTable::default()),
@@ -235,7 +235,7 @@ impl ConfigReader {
             let problem = |message: Phrase| Problem::at(&self.file.source, entry.key_span.clone(), message);
             let Some(table) = entry.value.as_table() else {
                 let problem = problem(phrase!(
-                    "`{name}` stands directly in `[{key}]`",
+                    "`{name}` is directly in `[{key}]`",
                     "`{name}` が `[{key}]` に直接書かれています",
                     name = &**name,
                     key = place.word()
@@ -272,7 +272,7 @@ impl ConfigReader {
         quotas
     }
 
-    /// The tables `[place.NAME]`, also those with problems: others may name them.
+    /// The tables `[place.NAME]`, including those with problems, since others may refer to them.
     fn read_named(&mut self, place: TableKind) -> Vec<Section> {
         let sections = self.list_named(place);
         let read = |(mut section, table): (Section, TomlTable)| {
@@ -285,7 +285,7 @@ impl ConfigReader {
         sections.into_iter().map(read).collect()
     }
 
-    /// The names of tables that the file has, also of those with problems, and of quotas that kinds bring along.
+    /// The names of tables in the file, including those with problems, and of quotas that kinds add.
     fn list_names(&self, place: TableKind) -> Vec<String> {
         let entries = self.root.find_table(place.word()).map(TomlTable::list).unwrap_or_default();
         let in_file =
@@ -297,20 +297,17 @@ impl ConfigReader {
 
     fn note_secrets(&mut self, secrets: Vec<SecretUse>) {
         for used in secrets {
-            // What the environment sets has no place in the file.
+            // A value from the environment has no position in the file.
             if used.literal && !used.span.is_empty() {
                 self.warnings.push(
                     Problem::at(
                         &self.file.source,
                         used.span.clone(),
-                        phrase!(
-                            "a secret stands in the file itself",
-                            "秘密情報が設定ファイルに直接書かれています"
-                        ),
+                        phrase!("secret in plain text", "秘密情報が設定ファイルに直接書かれています"),
                     )
                     .as_warning()
                     .with_hint(phrase!(
-                        "name it instead: \"{env}\", \"{file}\" or \"{cred}\"",
+                        "use a reference instead: \"{env}\", \"{file}\" or \"{cred}\"",
                         "代わりに \"{env}\"、\"{file}\"、\"{cred}\" のいずれかで参照してください",
                         env = "${ENV_NAME}",
                         file = "${file:path}",

@@ -1,18 +1,18 @@
-//! What is wrong with a file that is no TOML.
+//! Syntax errors of a file that is not TOML.
 
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
 use crate::diagnostic::{ConfigSource, Problem, Problems};
 
-/// Errors of the parser that are looked at, at most: a file that is no TOML has one in every line.
+/// The most syntax errors to process: a file that is not TOML has one in every line.
 const MOST_SYNTAX_ERRORS: usize = 100;
 
 pub(super) fn list_errors(source: &ConfigSource, errors: &[toml::de::Error]) -> Problems {
     let mut problems = errors.iter().map(|err| syntax_error(source, err)).collect::<Problems>().in_order();
-    // Counting lines takes a look at all that stands before.
+    // Counting lines scans the text before the error.
     problems.truncate(MOST_SYNTAX_ERRORS);
-    // One slip often upsets the parser again in the same line and the next ones; the first few say enough.
+    // One mistake often causes more errors in the same line and the next ones; the first few are enough.
     problems.keep_first_of_each_line();
     problems.truncate(5);
     problems
@@ -37,7 +37,7 @@ fn syntax_error(source: &ConfigSource, err: &toml::de::Error) -> Problem {
     Problem::at(source, if at_line_end { span.start..span.start } else { span }, not_toml(err))
 }
 
-/// What the parser says.
+/// The parser's message in our words.
 pub(crate) fn not_toml(err: &toml::de::Error) -> Phrase {
     phrase!("{why}", "TOML の書式の誤り：{why}", why = err.message())
 }

@@ -1,4 +1,4 @@
-//! HTTP addresses, with a clear word about what is wrong with one.
+//! HTTP addresses, with precise messages about invalid ones.
 
 use std::fmt;
 use std::ops::Deref;
@@ -12,7 +12,7 @@ use stdx::phrase::Phrase;
 
 /// An `http` or `https` address with a host and without credentials.
 ///
-/// Behind a pointer, for thousands of tables may have several keys for one that they do not set.
+/// Boxed, because thousands of tables may have several such keys that are not set.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct HttpUrl(Box<Url>);
 

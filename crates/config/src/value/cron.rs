@@ -1,4 +1,4 @@
-//! Cron schedules of five fields, checked when they are read.
+//! Cron schedules with five fields, validated when they are parsed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,12 +20,12 @@ pub struct Cron {
 }
 
 impl Cron {
-    /// The schedule for calendar work.
+    /// For calendar calculations.
     pub fn parsed(&self) -> &croner::Cron {
         &self.parsed
     }
 
-    /// The schedule in words.
+    /// In words.
     pub fn describe(&self) -> String {
         self.parsed.describe()
     }
@@ -64,7 +64,7 @@ impl FromStr for Cron {
     }
 }
 
-/// The parser's complaint without its own names for things.
+/// The parser's error without its own terms.
 fn plain(err: &croner::errors::CronError) -> Phrase {
     use croner::errors::CronError;
     match err {

@@ -1,4 +1,4 @@
-//! What a job tells on its very first run.
+//! What a job announces after its first run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use super::{BadValue, text_value};
 use stdx::phrase;
 
-/// What the first successful look at a source announces.
+/// What the first successful check of a source announces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum FirstRun {
-    /// Nothing: what is there is recorded as known.
+    /// Nothing: existing entries are recorded as known.
     Baseline,
-    /// The newest entries, this many.
+    /// This many of the newest entries.
     Latest(u32),
     /// Everything.
     All,
@@ -30,7 +30,7 @@ impl FromStr for FirstRun {
                 "`{text}` is not something to do on the first run",
                 "`{text}` は初回の動作ではありません"))
             .with_hint(phrase!(
-                "write \"baseline\" (tell nothing), \"latest:3\" (the newest three) or \"all\"",
+                "write \"baseline\" (send nothing), \"latest:3\" (the newest three) or \"all\"",
                 "\"baseline\"（通知しない）、\"latest:3\"（最新の 3 件）、\"all\"（すべて）のいずれかを書きます"
             ))),
         }
@@ -47,7 +47,7 @@ impl fmt::Display for FirstRun {
     }
 }
 
-text_value!(FirstRun, "what the first run tells", "初回の動作", "latest:3");
+text_value!(FirstRun, "what the first run sends", "初回の動作", "latest:3");
 
 #[cfg(test)]
 mod tests {

@@ -16,10 +16,9 @@ pub struct TimeOfDay {
 }
 
 impl TimeOfDay {
-    /// 00:00.
     pub const MIDNIGHT: Self = Self { minutes: 0 };
 
-    /// The time for calendar work.
+    /// For calendar calculations.
     pub fn time(self) -> Time {
         let (hour, minute) = self.parts();
         Time::constant(hour, minute, 0, 0)
@@ -66,12 +65,11 @@ impl fmt::Display for TimeOfDay {
 
 text_value!(TimeOfDay, "a time of day", "時刻", "09:30");
 
-/// Local hours in which nothing is sent, such as `22:00-07:00`; the end is no longer quiet.
+/// Local hours in which nothing is sent, such as `22:00-07:00`; the end is exclusive.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct QuietHours {
-    /// The first quiet minute.
     pub from: TimeOfDay,
-    /// The first minute that is not quiet any more.
+    /// Exclusive.
     pub until: TimeOfDay,
 }
 

@@ -1,4 +1,4 @@
-//! An address to listen on, read with a hint for what people write instead.
+//! A listen address, with hints for common mistakes.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::BadValue;
 use stdx::phrase;
 
-/// The port of the pages unless the config names one.
+/// The default port of the pages.
 pub const PORT: u16 = 8741;
 
 fn parse(text: &str) -> Result<SocketAddr, BadValue> {
@@ -29,13 +29,13 @@ fn parse(text: &str) -> Result<SocketAddr, BadValue> {
     })
 }
 
-/// Reads the address of a listener.
+/// Parses a listen address.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse(&text).map_err(|bad| D::Error::custom(bad.for_serde()))
 }
 
-/// Reads the address of a listener that need not be there.
+/// Parses an optional listen address.
 pub fn deserialize_if_given<'de, D>(deserializer: D) -> Result<Option<SocketAddr>, D::Error>
 where
     D: Deserializer<'de>,

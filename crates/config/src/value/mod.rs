@@ -1,4 +1,4 @@
-//! The values that config keys take: spans, sizes, zones, times of day, schedules, addresses.
+//! The values of config keys: durations, sizes, zones, times of day, schedules, addresses.
 
 mod address;
 mod cron;
@@ -28,10 +28,10 @@ pub use size::ByteSize;
 pub use span::Span;
 pub use zone::Zone;
 
-/// What stands between the message and the hint of an error on its way through serde.
+/// Separates message and hint in the text of a serde error.
 const HINT: &str = "\nhint: ";
 
-/// A text that is not a value of the wanted kind, why, and what to write instead.
+/// An invalid value: why, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BadValue {
@@ -40,18 +40,18 @@ pub struct BadValue {
 }
 
 impl BadValue {
-    /// What is wrong, in one sentence without a full stop.
+    /// The message is one sentence without a full stop.
     pub fn new(message: Phrase) -> Self {
         Self { message, hint: None }
     }
 
-    /// The same with what to write instead.
+    /// Adds what to write instead.
     pub fn with_hint(mut self, hint: Phrase) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// What is wrong, in one sentence.
+    /// In one sentence.
     pub fn message(&self) -> &Phrase {
         &self.message
     }
@@ -61,7 +61,7 @@ impl BadValue {
         self.hint.as_ref()
     }
 
-    /// Message and hint in the form that `from_serde` takes apart again: errors of serde are plain text.
+    /// Message and hint in the form that `from_serde` splits again: serde errors are plain text.
     pub fn for_serde(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}{HINT}{}", self.message.to_stored(), hint.to_stored()),
@@ -69,14 +69,14 @@ impl BadValue {
         }
     }
 
-    /// What [`BadValue::for_serde`] made, or the words of a library.
+    /// Splits the result of [`BadValue::for_serde`]; other texts are messages of a library.
     pub(super) fn from_serde(text: &str) -> Self {
         let (message, hint) = text.split_once(HINT).map_or((text, None), |(text, hint)| (text, Some(hint)));
         Self { message: Phrase::from_stored(message), hint: hint.map(Phrase::from_stored) }
     }
 }
 
-/// For `#[serde(deserialize_with)]`: a value that `check` takes; its error is told at the place of the value.
+/// For `#[serde(deserialize_with)]`: a value validated by `check`; an error is reported at the position of the value.
 pub fn checked<'de, D: serde::Deserializer<'de>, T: serde::Deserialize<'de>>(
     deserializer: D,
     check: impl FnOnce(&T) -> Result<(), BadValue>,
@@ -86,17 +86,17 @@ pub fn checked<'de, D: serde::Deserializer<'de>, T: serde::Deserialize<'de>>(
     Ok(value)
 }
 
-/// The value that is meant, probably.
+/// A suggestion.
 fn did_you_mean(value: &str) -> Phrase {
     phrase!("did you mean \"{value}\"?", "\"{value}\" ではありませんか？")
 }
 
-/// What a value is, with an example of one.
+/// A description of a value, with an example.
 fn such_as(what: Phrase, example: &str) -> Phrase {
     phrase!("{what} such as \"{example}\"", "{what}（例：\"{example}\"）")
 }
 
-/// Gives a type that is read from text with `FromStr` and printed with `Display` its serde, schema and `Debug`.
+/// Implements serde, the schema and `Debug` for a type with `FromStr` and `Display`.
 macro_rules! text_value {
     ($type:ident, $what:literal, $ja:literal, $example:literal) => {
         impl<'de> serde::Deserialize<'de> for $type {

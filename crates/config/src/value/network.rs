@@ -14,7 +14,7 @@ use stdx::phrase;
 pub struct Network(IpNet);
 
 impl Network {
-    /// Whether it holds the address; IPv4 written as IPv6 is IPv4.
+    /// Whether it contains the address; an IPv4-mapped IPv6 address counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())
     }

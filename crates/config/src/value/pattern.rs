@@ -1,4 +1,4 @@
-//! What has to be said in an entry, or stand in its address, for it to count.
+//! Patterns that entries have to match, in their text or their address.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use url::Url;
 use super::{BadValue, text_value};
 use stdx::phrase;
 
-/// The most memory that one regular expression may take.
+/// The memory limit of one regular expression.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
 /// A word or phrase, a regular expression between slashes, or a pattern of an address.
@@ -21,26 +21,26 @@ pub struct Pattern {
 
 #[derive(Clone)]
 enum Form {
-    /// In lower case: it stands anywhere in title or text.
+    /// In lower case; found anywhere in title or text.
     Word(String),
-    /// It matches title, text or address.
+    /// Matched with title, text and address.
     Regex(Regex),
-    /// `*` stands for any text; with a leading `/` it is about path and query, else about the whole address.
+    /// `*` matches any text; with a leading `/` it is compared with path and query, else with the whole address.
     Address,
 }
 
 impl Pattern {
-    /// As it was written.
+    /// As written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it is about nothing but the address.
+    /// Whether it only concerns the address.
     pub fn is_address(&self) -> bool {
         matches!(self.form, Form::Address)
     }
 
-    /// Whether one of `texts`, or the address, is as it says.
+    /// Whether it matches one of `texts`, or the address.
     pub fn matches(&self, texts: &[&str], url: Option<&Url>) -> bool {
         match &self.form {
             Form::Word(word) => texts.iter().any(|text| text.to_lowercase().contains(word.as_str())),
@@ -104,27 +104,27 @@ text_value!(
     "/blog/*"
 );
 
-/// What an entry has to match, and what it must not.
+/// Patterns that entries have to match, and must not match.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Patterns<'a> {
-    /// One of these must match, if there are any.
+    /// At least one of these must match, if there are any.
     pub include: &'a [Pattern],
     /// None of these may match.
     pub exclude: &'a [Pattern],
 }
 
 impl Patterns<'_> {
-    /// Whether everything counts.
+    /// Whether there are no patterns, so that every entry matches.
     pub fn is_empty(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
     }
 
-    /// Whether addresses alone say what counts.
+    /// Whether all patterns only concern addresses.
     pub fn are_addresses(&self) -> bool {
         self.include.iter().chain(self.exclude).all(Pattern::is_address)
     }
 
-    /// Whether an entry counts that says `texts` and is at `url`.
+    /// Whether an entry with `texts` at `url` matches.
     pub fn admit(&self, texts: &[&str], url: Option<&Url>) -> bool {
         let matches = |pattern: &Pattern| pattern.matches(texts, url);
         (self.include.is_empty() || self.include.iter().any(matches)) && !self.exclude.iter().any(matches)

@@ -1,4 +1,4 @@
-//! A day or a moment from which on something counts.
+//! A date or time from which on something is included.
 
 use std::str::FromStr;
 
@@ -14,14 +14,13 @@ use super::BadValue;
 /// From when on: a day or a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// From midnight in the time zone that is asked for.
+    /// From midnight in the requested time zone.
     Day(Date),
-    /// From this moment.
     Moment(Timestamp),
 }
 
 impl Since {
-    /// The moment it means in `zone`.
+    /// The time that it means in `zone`.
     pub fn moment(self, zone: &TimeZone) -> Timestamp {
         match self {
             Since::Day(day) => {

@@ -73,7 +73,7 @@ impl FromStr for ByteSize {
         }
         let thousandths: u128 = format!("{whole}{part:0<3}").parse().map_err(|_| too_large())?;
         let bytes = thousandths.checked_mul(u128::from(bytes)).map(|total| total / 1000);
-        // Databases and schedules count in signed 64 bits.
+        // Databases and schedules use signed 64-bit integers.
         match bytes.and_then(|bytes| i64::try_from(bytes).ok()) {
             Some(bytes) => Ok(Self(bytes.unsigned_abs())),
             None => Err(too_large()),

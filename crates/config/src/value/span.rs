@@ -8,7 +8,7 @@ use super::{BadValue, text_value};
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-/// The longest span: 100 years of 365 days.
+/// The longest duration: 100 years of 365 days.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * DAY);
 const DAY: u64 = 24 * 60 * 60;
 /// The units from long to short, in milliseconds.
@@ -20,12 +20,12 @@ const UNITS: [(&str, u64); 6] =
 pub struct Span(Duration);
 
 impl Span {
-    /// A span of that many seconds; `None` for zero and for more than 100 years.
+    /// A duration of so many seconds; `None` for zero and for more than 100 years.
     pub const fn from_secs(secs: u64) -> Option<Self> {
         if secs == 0 || secs > LONGEST.as_secs() { None } else { Some(Self(Duration::from_secs(secs))) }
     }
 
-    /// The span for the standard library.
+    /// As the standard library's type.
     pub const fn duration(self) -> Duration {
         self.0
     }
@@ -98,7 +98,7 @@ impl FromStr for Span {
     }
 }
 
-/// The words people write for units.
+/// Common words for units.
 fn short_unit(word: &str) -> &str {
     match word {
         "weeks" | "week" => "w",

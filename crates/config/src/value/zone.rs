@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use super::{BadValue, did_you_mean, text_value};
 use stdx::phrase;
 
-/// A time zone that has a name: `Asia/Tokyo`, `UTC`.
+/// A named time zone: `Asia/Tokyo`, `UTC`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Zone {
     name: String,
@@ -21,7 +21,7 @@ impl Zone {
         Self { name: "UTC".to_owned(), zone: TimeZone::UTC }
     }
 
-    /// The zone that the seeds use when none is set.
+    /// The seeds' default zone.
     pub fn tokyo() -> Self {
         Self {
             name: "Asia/Tokyo".to_owned(),
@@ -29,12 +29,12 @@ impl Zone {
         }
     }
 
-    /// The name, as the time zone database writes it.
+    /// The name in the time zone database.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The zone for calendar work.
+    /// For calendar calculations.
     pub fn time_zone(&self) -> &TimeZone {
         &self.zone
     }
@@ -75,7 +75,7 @@ fn unknown(text: &str) -> BadValue {
     }
 }
 
-/// Abbreviations are ambiguous, so they only serve as a suggestion.
+/// Abbreviations are ambiguous, so they are only used for suggestions.
 fn by_abbreviation(text: &str) -> Option<&'static str> {
     Some(match text.to_ascii_uppercase().as_str() {
         "JST" => "Asia/Tokyo",

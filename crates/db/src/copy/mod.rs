@@ -7,8 +7,8 @@
 //! target ── marked as arriving ── a transaction per batch ── counted, summed ── open for everybody
 //! ```
 //!
-//! A move that was cut off is begun again by the same command: what has arrived is compared with the source, which may
-//! have changed since, and copying goes on behind it, or from the first table that differs.
+//! An interrupted move is continued by the same command: the rows in the target are compared with the source, which may
+//! have changed, and copying continues after them, or from the first table that differs.
 
 mod rows;
 mod side;
@@ -25,33 +25,32 @@ use stdx::fail;
 use stdx::time::Clock;
 use tables::Table;
 
-/// What a move needs to know.
+/// The parameters of a move.
 pub struct DatabaseMove {
-    /// The database with the rows.
+    /// The source.
     pub from: DbUrl,
-    /// The database that is to have them.
+    /// The target.
     pub to: DbUrl,
     pub clock: Clock,
-    /// Who is at work in the source at this moment, in words; a move begins only if nobody is.
+    /// Lists who is using the source now, in words; a move begins only if that is nobody.
     pub list_busy: fn(&mut Tx<'_>) -> super::Result<Vec<String>>,
-    /// Whether to stop after this batch.
+    /// Whether to stop after the present batch.
     pub is_stopped: Box<dyn Fn() -> bool + Send>,
-    /// Told how far it is.
+    /// Called with every step.
     pub progress: Box<dyn Fn(MoveStep<'_>) + Send>,
 }
 
-/// How far a move is.
+/// A step of a move.
 #[derive(Clone, Copy, Debug)]
 pub enum MoveStep<'a> {
-    /// A table begins, some of whose rows may have arrived already.
+    /// A table begins, some of whose rows may be in the target already.
     Table {
         name: &'a str,
-        /// Rows in the source.
         rows: u64,
-        /// Rows that arrived in an earlier attempt.
+        /// Rows copied by an earlier attempt.
         arrived: u64,
     },
-    /// Some more rows have arrived.
+    /// So many more rows were copied.
     Rows(u64),
 }
 
@@ -59,85 +58,74 @@ pub enum MoveStep<'a> {
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct MovedTable {
     pub table: String,
-    /// What the source holds, and now the target as well.
+    /// The content of the source table, and now of the target as well.
     #[serde(flatten)]
     pub survey: TableSurvey,
 }
 
-/// What a move did.
+/// The result of a move.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct MoveReport {
-    /// Where from, without a password.
+    /// Without a password.
     pub from: String,
-    /// Where to, without a password.
+    /// Without a password.
     pub to: String,
-    /// Whether an earlier attempt was continued.
     pub resumed: bool,
-    /// Every table, in the order of copying.
+    /// In the order of copying.
     pub tables: Vec<MovedTable>,
 }
 
-/// What a move would do.
+/// The plan of a move.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct MovePlan {
-    /// Where from, without a password.
+    /// Without a password.
     pub from: String,
-    /// Rows by table.
     pub rows: BTreeMap<String, u64>,
-    /// Who is at work in the source at this moment.
+    /// Who is using the source now.
     pub busy: Vec<String>,
-    /// What is in the target.
     pub target: TargetState,
 }
 
-/// What is in the target of a move.
+/// The state of the target of a move.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetState {
-    /// Nothing: it would be made.
+    /// It does not exist and would be created.
     Missing,
-    /// No row.
+    /// It has no rows.
     Empty,
-    /// What an unfinished move from the same source has brought.
+    /// It has the rows of an unfinished move from the same source.
     Unfinished,
 }
 
-/// Why a move did not happen or did not end.
+/// Why a move failed or was stopped.
 #[derive(Debug)]
 pub enum MoveError {
-    /// Source and target are one.
+    /// Source and target are the same database.
     SamePlace(String),
-    /// Somebody is at work.
+    /// The source is in use.
     Busy(Vec<String>),
-    /// The target holds rows that are not from an unfinished move.
-    NotEmpty {
-        place: String,
-        /// The first table with rows.
-        table: String,
-    },
-    /// The same move has ended before: everything is there, and the source is closed.
+    /// The target has rows that are not from an unfinished move.
+    NotEmpty { place: String, table: String },
+    /// The same move was completed before: the target has everything, and the source is retired.
     Ended {
-        /// Where from, without a password.
+        /// Without a password.
         from: String,
-        /// Where to, without a password.
+        /// Without a password.
         to: String,
     },
-    /// The target is being filled from elsewhere.
-    OtherSource {
-        place: String,
-        /// Where its rows come from.
-        from: String,
-    },
-    /// What arrived is not what was sent: a defect of ours or of a disk.
+    /// The target has an unfinished move from another source.
+    OtherSource { place: String, from: String },
+    /// The copied rows differ from the source: a bug or a broken disk.
     Differs(Vec<String>),
-    /// It was asked to stop; the same command goes on.
+    /// It was asked to stop; the same command continues.
     Interrupted,
-    /// A database refused.
+    /// The database failed.
     Db(Error),
 }
 
 impl MoveError {
-    /// Why, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             MoveError::SamePlace(place) => phrase!(
@@ -184,12 +172,12 @@ impl From<Error> for MoveError {
 type Result<T> = std::result::Result<T, MoveError>;
 
 impl DatabaseMove {
-    /// What would be moved; changes nothing.
+    /// Plans the move without changing anything.
     pub async fn plan(self) -> Result<MovePlan> {
         in_background(move || self.plan_blocking()).await
     }
 
-    /// Moves everything, compares, and closes the source to further work.
+    /// Copies everything, compares, and retires the source.
     pub async fn run(self) -> Result<MoveReport> {
         in_background(move || self.run_blocking()).await
     }
@@ -229,7 +217,7 @@ impl DatabaseMove {
             Error::Busy(_) | Error::Collided(_) => MoveError::Busy(vec!["another process is writing".into()]),
             other => other.into(),
         })?;
-        // Another move may have ended while we waited.
+        // Another move may have completed while we waited.
         self.refuse_left(&mut source, there.as_ref())?;
         drop(there);
         let busy = (self.list_busy)(&mut source.tx())?;
@@ -248,7 +236,7 @@ impl DatabaseMove {
                 match find_arrived(table, &mut source, &mut target)? {
                     Some(arrived) => (tally, after) = arrived,
                     None => {
-                        // The source has changed since: this table and those that may point at it are copied again.
+                        // The source has changed since: copy this table and those that may refer to it again.
                         target.write(|tx| {
                             tables[number..].iter().rev().try_for_each(|table| table.clear(tx))
                         })?;
@@ -266,8 +254,8 @@ impl DatabaseMove {
         }
         let moved = compare(&tables, &tallies, &mut target)?;
         fail::point("move.compared");
-        // First the source, then the target: a crash in between leaves one that is closed and one that is refused,
-        // and the same command goes on; never two that both work.
+        // Retire the source before the target is opened: after a crash in between, neither can be used until the same
+        // command continues, but never both.
         let to = target.shown.clone();
         source.unlock(|tx| moved::put_left(tx, &to))?;
         fail::point("move.left");
@@ -298,7 +286,7 @@ impl DatabaseMove {
         }
     }
 
-    /// Refuses a source that was left for another place than `target`.
+    /// Fails if the source was moved to another target.
     fn refuse_left(&self, source: &mut Side, target: Option<&Side>) -> Result<()> {
         match moved::find_moved_away(&mut source.tx())? {
             Some(left) if target.is_none_or(|target| target.shown != left.to) => {
@@ -308,7 +296,7 @@ impl DatabaseMove {
         }
     }
 
-    /// Whether `target` holds an unfinished move from `source`; an error if it holds anything else.
+    /// Whether `target` has an unfinished move from `source`; an error if it contains anything else.
     fn check_target(&self, target: &mut Side, source: &mut Side, tables: &[Table]) -> Result<bool> {
         let is_ours = target.schema()?.found > 0;
         if is_ours && let Some(from) = moved::find_arriving(&mut target.tx())? {
@@ -320,7 +308,7 @@ impl DatabaseMove {
         }
         match target.find_filled(tables)? {
             None => Ok(false),
-            // The source was left for this very place, or we would not have come here.
+            // The source was moved to this target, as checked before.
             Some(_) if moved::find_moved_away(&mut source.tx())?.is_some() => {
                 Err(MoveError::Ended { from: source.shown.clone(), to: target.shown.clone() })
             }
@@ -330,7 +318,7 @@ impl DatabaseMove {
         }
     }
 
-    /// Copies what is behind `after`, a transaction per batch.
+    /// Copies the rows after `after`, in one transaction per batch.
     fn copy(
         &self,
         table: &Table,
@@ -354,7 +342,7 @@ impl DatabaseMove {
     }
 }
 
-/// What has arrived of a table and its last key, if it is what the source holds up to there.
+/// The rows of a table that were copied and their last key, if they equal those of the source.
 fn find_arrived(
     table: &Table,
     source: &mut Side,
@@ -366,7 +354,7 @@ fn find_arrived(
     Ok((sent == arrived).then_some((arrived, Some(last))))
 }
 
-/// Reads the target from end to end and holds it against what was sent.
+/// Reads the whole target and compares it with what was copied.
 fn compare(tables: &[Table], sent: &[RowsDigest], target: &mut Side) -> Result<Vec<MovedTable>> {
     let mut moved = Vec::with_capacity(tables.len());
     let mut differing = Vec::new();
@@ -384,7 +372,7 @@ async fn in_background<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Sen
     tokio::task::spawn_blocking(work).await.map_err(|_| Error::Closed)?
 }
 
-/// Every table that the migrations make, each after those that its rows point at.
+/// Every table of the migrations, each after those that its rows refer to.
 pub(super) fn list_known_tables() -> super::Result<Vec<String>> {
     let copied = tables::list()?.into_iter().map(|table| table.name);
     Ok(tables::OWN.iter().map(|name| (*name).to_owned()).chain(copied).collect())

@@ -1,4 +1,4 @@
-//! Rows on their way: read by key in batches of bounded size, written in few statements, counted and summed up.
+//! Reads rows by key in batches of limited size, writes them in few statements, and computes checksums.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ const AT_ONCE: [usize; 3] = [64, 8, 1];
 
 pub(super) type Values = Vec<Value<'static>>;
 
-/// How many rows were met, and the sum of their digests.
+/// The number of rows, and the sum of their digests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowsDigest {
     pub(super) rows: u64,
@@ -41,12 +41,11 @@ fn size(value: &Value<'_>) -> usize {
 }
 
 impl Table {
-    /// The key of a row.
     pub(super) fn key_of(&self, row: &Values) -> Values {
         self.key.iter().map(|at| row[*at].clone()).collect()
     }
 
-    /// The next rows by key: after `after`, up to and with `upto`. Empty at the end.
+    /// The next rows by key: after `after`, up to and including `upto`. Empty at the end.
     pub(super) fn read_batch(
         &self,
         tx: &mut Tx<'_>,
@@ -85,7 +84,7 @@ impl Table {
         Ok(batch)
     }
 
-    /// Counts and sums up the rows up to `upto`, or all of them; answers the last key, too.
+    /// Digests the rows up to `upto`, or all of them; returns the last key, too.
     pub(super) fn tally(
         &self,
         tx: &mut Tx<'_>,
@@ -101,7 +100,6 @@ impl Table {
         }
     }
 
-    /// Writes the rows.
     pub(super) fn add_rows(&self, tx: &mut Tx<'_>, rows: &[Values]) -> Result<()> {
         let mut rest = rows;
         for count in AT_ONCE {
@@ -121,23 +119,20 @@ impl Table {
         Ok(())
     }
 
-    /// Deletes every row.
     pub(super) fn clear(&self, tx: &mut Tx<'_>) -> Result<()> {
         tx.execute_text(&format!("DELETE FROM {}", quoted(&self.name)))
     }
 
-    /// How many rows there are.
     pub(super) fn count(&self, tx: &mut Tx<'_>) -> Result<u64> {
         let count = self.number(tx, &format!("SELECT count(*) FROM {}", quoted(&self.name)))?;
         Ok(count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0))
     }
 
-    /// Whether there is any row.
     pub(super) fn is_empty(&self, tx: &mut Tx<'_>) -> Result<bool> {
         Ok(self.number(tx, &format!("SELECT 1 FROM {} LIMIT 1", quoted(&self.name)))?.is_none())
     }
 
-    /// The highest number that the database has given to a row of this table, deleted ones included.
+    /// The highest id that the database has assigned in this table, including deleted rows.
     pub(super) fn find_last_number(&self, tx: &mut Tx<'_>) -> Result<Option<i64>> {
         let Some(column) = &self.identity else { return Ok(None) };
         let name = &self.name;
@@ -156,7 +151,7 @@ impl Table {
         Ok(given.max(highest))
     }
 
-    /// Makes the database go on numbering after `last`.
+    /// Sets the highest assigned id to `last`.
     pub(super) fn put_last_number(&self, tx: &mut Tx<'_>, last: i64) -> Result<()> {
         let Some(column) = &self.identity else { return Ok(()) };
         let name = &self.name;
@@ -165,7 +160,7 @@ impl Table {
                 "DELETE FROM sqlite_sequence WHERE name = '{name}';
                  INSERT INTO sqlite_sequence (name, seq) VALUES ('{name}', {last})"
             )),
-            // A PostgreSQL sequence begins at 1.
+            // PostgreSQL sequences start at 1.
             Dialect::Postgres if last < 1 => Ok(()),
             Dialect::Postgres => tx.execute_text(&format!(
                 "SELECT setval(pg_get_serial_sequence('{name}', '{column}'), {last})"

@@ -1,4 +1,4 @@
-//! One of the two databases of a move: a single connection that the move holds from beginning to end.
+//! One of the two databases of a move: a single connection from beginning to end.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use crate::session::{NOW, Server, Session, without_password};
 use crate::{DbUrl, Error, Open, Result, SchemaState, Tx, migrate, sqlite, survey};
 use stdx::time::{Clock, Timestamp};
 
-/// How long we wait for another process to end what it is writing.
+/// How long to wait for another process to finish writing.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) struct Side {
     link: SideConnection,
     clock: Clock,
     now: Timestamp,
-    /// The place for people: no password.
+    /// The address without password, for people.
     pub(super) shown: String,
-    /// The same for the same database only.
+    /// Equal only for the same database.
     pub(super) identity: String,
 }
 
@@ -44,7 +44,7 @@ impl Side {
         }
     }
 
-    /// Connects to the database that is to be filled, made and brought up to date if need be.
+    /// Connects to the target, which is created and migrated if necessary.
     pub(super) fn create(place: &DbUrl, clock: &Clock) -> Result<Self> {
         match place {
             DbUrl::File(path) => {
@@ -101,7 +101,7 @@ impl Side {
         }
     }
 
-    /// How far its schema is.
+    /// The version of its schema.
     pub(super) fn schema(&mut self) -> Result<SchemaState> {
         match &mut self.link {
             SideConnection::Sqlite(connection) => migrate::state_of_sqlite(connection),
@@ -109,20 +109,20 @@ impl Side {
         }
     }
 
-    /// Stops everybody else from writing until [`Side::unlock`] or the end of this process, whichever comes first.
+    /// Prevents all other writes until [`Side::unlock`] or the end of this process.
     ///
-    /// Nothing is written for it: SQLite keeps a write transaction open, PostgreSQL locks the tables. Readers go on.
+    /// It writes nothing: SQLite keeps a write transaction open, PostgreSQL locks the tables. Readers are not blocked.
     pub(super) fn lock(&mut self, tables: &[Table]) -> Result<()> {
         match &mut self.link {
             SideConnection::Sqlite(connection) => {
                 connection.execute_batch("BEGIN IMMEDIATE")?;
-                // Until the very end not even we may write.
+                // Prevent our own writes, too, until the end.
                 Ok(connection.pragma_update(None, "query_only", true)?)
             }
             SideConnection::Postgres(session) => {
                 let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-                // The locks come before the first look, so that it sees what their last holders wrote. Whoever wants to
-                // write waits for that on `db_move` before its own first look, and then sees our mark.
+                // Take the locks before the first read, so that it sees what their last holders wrote. Other writers
+                // wait for `db_move` before their own first read, and then see our mark.
                 session.execute_text(&format!(
                     "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE {}, db_move IN EXCLUSIVE MODE",
                     names.join(", ")
@@ -131,7 +131,7 @@ impl Side {
         }
     }
 
-    /// Ends what [`Side::lock`] began; `last` is written with it.
+    /// Ends [`Side::lock`]; `last` is committed with it.
     pub(super) fn unlock(&mut self, last: impl FnOnce(&mut Tx<'_>) -> Result<()>) -> Result<()> {
         if let SideConnection::Sqlite(connection) = &self.link {
             connection.pragma_update(None, "query_only", false)?;
@@ -140,7 +140,6 @@ impl Side {
         self.tx().execute_text("COMMIT")
     }
 
-    /// Runs `work` in a transaction of its own.
     pub(super) fn write<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
         let begin = match &self.link {
             SideConnection::Sqlite(_) => "BEGIN IMMEDIATE",
@@ -149,11 +148,11 @@ impl Side {
         self.tx().execute_text(begin)?;
         let worked = work(&mut self.tx());
         let ended = self.tx().execute_text(if worked.is_ok() { "COMMIT" } else { "ROLLBACK" });
-        // The first error is the one to tell.
+        // Report the first error.
         worked.and_then(|value| ended.map(|()| value))
     }
 
-    /// The first of `tables` that holds a row; tables that do not exist yet hold none.
+    /// The first of `tables` that has a row; tables that do not exist count as empty.
     pub(super) fn find_filled<'a>(&mut self, tables: &'a [Table]) -> Result<Option<&'a Table>> {
         let mut tx = self.tx();
         let there = survey::list_tables(&mut tx)?;

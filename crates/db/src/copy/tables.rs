@@ -1,4 +1,4 @@
-//! Our tables as the migrations make them: columns, keys, and which has to be filled before which.
+//! The tables of our migrations: columns, keys, and the order of references.
 
 use rusqlite::Connection;
 
@@ -6,25 +6,24 @@ use crate::survey::{self, list_words};
 use crate::{Error, Result, Tx, migrate};
 use stdx::time::Timestamp;
 
-/// A table of ours.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub(super) name: String,
-    /// By name, as checksums take them.
+    /// Sorted by name, for checksums.
     pub(super) columns: Vec<String>,
     /// The positions in `columns` of a key that is unique and never NULL.
     pub(super) key: Vec<usize>,
-    /// The column that the database numbers by itself.
+    /// The column with ids assigned by the database.
     pub(super) identity: Option<String>,
     parents: Vec<String>,
 }
 
-/// Tables that belong to a database and not to what is in it.
+/// Tables about the database itself, which are not copied.
 pub(super) const OWN: [&str; 3] = ["schema_migrations", "db_move", "db_copy"];
 
-/// Every table that a move copies, each after those that its rows point at.
+/// Every table that a move copies, each after those that its rows refer to.
 ///
-/// Both databases have run the same migrations, so an empty database in memory knows the schema of both.
+/// Both databases have run the same migrations, so the schema is read from an empty database in memory.
 pub(super) fn list() -> Result<Vec<Table>> {
     let memory = Connection::open_in_memory()?;
     let mut tx = Tx::on_sqlite(&memory, Timestamp::MIN);
@@ -74,7 +73,7 @@ fn read(tx: &mut Tx<'_>, name: String) -> Result<Table> {
     Ok(Table { name, columns, key, identity, parents })
 }
 
-/// The columns of the first unique index that covers every row and holds no NULL.
+/// The columns of the first unique index that covers every row and contains no NULL.
 fn unique_key(tx: &mut Tx<'_>, name: &str) -> Result<Vec<String>> {
     let indexes = list_words(
         tx,

@@ -1,5 +1,5 @@
-//! Moves what was committed from the log into the file, beside the writer: its own checkpoints would keep everybody waiting
-//! who has something to write, for a second and more on a slow disk.
+//! Runs WAL checkpoints in a thread beside the writer: in the writer they would delay all other writes, for a second
+//! and more on a slow disk.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -11,12 +11,12 @@ use super::{open_file, spawn};
 use crate::neighbour::OpenedFile;
 use crate::{Open, Result};
 
-/// Pages in the log that are not in the file yet, and worth a move.
+/// Pages in the WAL, not in the file yet, from which on a checkpoint is worthwhile.
 const WORTH_A_MOVE: i64 = 1_000;
-/// The log is checked after so many commits: a command that writes little needs no second connection.
+/// How often to check the WAL: a command with few commits needs no second connection.
 const CHECK_EVERY: u64 = 8;
 
-/// A thread with a connection of its own. Whoever drops it waits until the connection is closed.
+/// A thread with its own connection. Dropping it waits until the connection is closed.
 pub(super) struct Checkpointer {
     requests: Option<mpsc::SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -24,19 +24,20 @@ pub(super) struct Checkpointer {
 
 impl Checkpointer {
     pub(super) fn start(file: OpenedFile) -> Result<Self> {
-        // One request is enough, however many commits ask for it.
+        // One pending request is enough for any number of commits.
         let (requests, inbox) = mpsc::sync_channel(1);
         let thread = spawn("db-checkpoint", move || {
             let mut connection = None;
             while inbox.recv().is_ok() {
-                // Nothing is lost if it fails: the log has it all, and the writer moves it when it has grown too long.
+                // If it fails, nothing is lost: the WAL has everything, and the writer runs a checkpoint itself when it
+                // is too long.
                 let _ = move_log(&file, &mut connection);
             }
         })?;
         Ok(Self { requests: Some(requests), thread: Some(thread) })
     }
 
-    /// After the commit of this number.
+    /// Called after each commit with its number.
     pub(super) fn after_commit(&self, number: u64) {
         if number.is_multiple_of(CHECK_EVERY)
             && let Some(requests) = &self.requests
@@ -59,7 +60,7 @@ fn move_log(file: &OpenedFile, connection: &mut Option<Connection>) -> Result<()
     let connection = match connection {
         Some(connection) => connection,
         None => {
-            // Another file of that name is not the one that is written to.
+            // The file may have been replaced.
             file.refuse_replaced()?;
             let opened = open_file(file.path(), Open::Existing)?;
             opened.busy_timeout(busy_timeout())?;
@@ -74,7 +75,7 @@ fn move_log(file: &OpenedFile, connection: &mut Option<Connection>) -> Result<()
     Ok(())
 }
 
-/// How many pages are in the log, and how many of them in the file, after a checkpoint of this mode.
+/// Runs a checkpoint in this mode; returns the pages in the WAL, and how many of them are in the file.
 fn checkpoint(connection: &Connection, mode: &str) -> Result<(i64, i64)> {
     let found = connection
         .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| Ok((row.get(1)?, row.get(2)?)))?;

@@ -1,4 +1,4 @@
-//! Our files of SQLite: how they are opened, checked and marked, and what its values and errors mean.
+//! Our SQLite files: opening, checking and marking them, and the conversion of values and errors.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,15 +11,15 @@ use stdx::time::Clock;
 
 /// Marks the file as ours: "tszk" as a number.
 pub(crate) const APPLICATION_ID: i32 = 0x7473_7a6b;
-/// How long we wait for another process that writes.
+/// How long to wait for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Files up to this size are checked page by page at every start; larger ones by `db check`.
+/// The largest file that is checked page by page at every start; larger ones are checked by `db check`.
 const QUICK_CHECK_BYTES: u64 = 8 << 20;
 pub(crate) const STATEMENT_CACHE: usize = 256;
-/// Pages that the writer keeps, in KiB (negative, as SQLite wants it).
+/// The writer's page cache in KiB (negative, as SQLite expects).
 const WRITER_CACHE: i32 = -4_000;
-/// Pages in the log before the writer moves them to the file itself: most were moved beside it by then, and a page that is
-/// written often is moved once.
+/// Pages in the WAL from which on the writer runs a checkpoint itself: usually the checkpoint thread was faster, and a
+/// page that is written often is moved only once.
 const WAL_PAGES: i32 = 8_000;
 
 pub(super) fn busy_timeout() -> Duration {
@@ -35,7 +35,7 @@ pub(crate) fn open_file(path: &Path, how: Open) -> Result<Connection> {
             std::fs::create_dir_all(parent)
                 .map_err(|error| Error::CannotOpen(format!("{}: {error}", parent.display())))?;
         }
-        // Another process may be quicker, and SQLite says better what is wrong.
+        // Another process may be faster, and SQLite reports errors better.
         let _ = create_private(path);
     }
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -43,8 +43,8 @@ pub(crate) fn open_file(path: &Path, how: Open) -> Result<Connection> {
     Ok(Connection::open_with_flags(path, flags)?)
 }
 
-/// Makes an empty file that its owner alone may read: it will hold messages, addresses and links to prompts. What SQLite
-/// puts beside it gets the same rights.
+/// Creates an empty file that only its owner can read, as it will contain messages, addresses and links to prompts.
+/// SQLite gives the files beside it the same permissions.
 pub(crate) fn create_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -53,7 +53,7 @@ pub(crate) fn create_private(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// Refuses what is not ours or not sound before anything is written, then sets the rules and migrates.
+/// Rejects a file that is not ours or damaged before anything is written, then sets the pragmas and migrates.
 pub(crate) fn prepare(connection: &Connection, path: Option<&Path>, how: Open, clock: &Clock) -> Result<()> {
     connection.busy_timeout(busy_timeout())?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
@@ -83,13 +83,13 @@ pub(super) fn set_rules(connection: &Connection) -> Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "cache_size", WRITER_CACHE)?;
-    // A statement is planned once, not again whenever a value is bound: as tests ask for its plan.
+    // Plan a statement once, not whenever a value is bound: the tests check these plans.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
 
 pub(crate) fn refuse_strangers(connection: &Connection, path: &Path) -> Result<()> {
-    // One view for both questions: another process may be making this very file ours.
+    // Read both in one transaction: another process may be initialising this file.
     let (id, table) = with_busy_retry(|| {
         let view = connection.unchecked_transaction()?;
         let id: i32 = view.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -112,7 +112,7 @@ fn not_ours(path: &Path, why: String) -> Error {
     Error::NotOurs { place: path.display().to_string(), why }
 }
 
-/// The first thing that SQLite finds wrong with the file, as an error.
+/// The first problem that SQLite finds in the file, as an error.
 pub(crate) fn quick_check(connection: &Connection) -> Result<()> {
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     match verdict.as_str() {
@@ -121,8 +121,8 @@ pub(crate) fn quick_check(connection: &Connection) -> Result<()> {
     }
 }
 
-/// Repeats what failed only because another process was writing; SQLite's own waiting does not cover
-/// every case (switching to WAL, recovery after a crash).
+/// Retries after a lock by another process; SQLite's own busy timeout does not cover every case (switching to WAL,
+/// recovery after a crash).
 pub(crate) fn with_busy_retry<T>(attempt: impl FnMut() -> Result<T>) -> Result<T> {
     retry_for(busy_timeout(), attempt)
 }
@@ -159,7 +159,7 @@ impl From<rusqlite::Error> for Error {
             ffi::ErrorCode::DatabaseBusy | ffi::ErrorCode::DatabaseLocked => Error::Busy(None),
             ffi::ErrorCode::DiskFull => Error::Full(text),
             ffi::ErrorCode::ReadOnly | ffi::ErrorCode::PermissionDenied => Error::ReadOnly(text),
-            // The extended code says which call failed.
+            // The extended code tells which call failed.
             ffi::ErrorCode::SystemIoFailure => Error::Disk(format!("{text} ({})", failure.extended_code)),
             ffi::ErrorCode::DatabaseCorrupt => Error::Damaged(text),
             ffi::ErrorCode::NotADatabase => Error::NotADatabase(text),

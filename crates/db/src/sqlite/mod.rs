@@ -23,24 +23,24 @@ pub(crate) use file::{
 use file::{STATEMENT_CACHE, busy_timeout, retry_for, set_rules};
 use stdx::time::Clock;
 
-/// How long we wait after a wait that timed out: not every job in turn waits for a stalled neighbour.
+/// The timeout after one that expired, so that not every job in turn waits for a stalled process.
 const BUSY_AGAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// A batch ends after this many closures …
 const MAX_BATCH: usize = 1_000;
-/// … or when it has run for this long, so that nobody waits for a stranger's work.
+/// … or after this time, so that no caller waits long for the work of others.
 const MAX_BATCH_TIME: Duration = Duration::from_millis(100);
 /// After so much work without a pause …
 const MAX_WORK: Duration = Duration::from_millis(100);
-/// … the writer leaves the file to other processes for a moment: they ask for it every millisecond, and SQLite keeps no line of them.
+/// … the writer releases the file to other processes for a moment: they poll it every millisecond, and SQLite has no
+/// queue.
 const BREAK: Duration = Duration::from_millis(3);
 const READERS: usize = 3;
-/// Pages that a reader keeps: there are several, and the system's cache is shared.
+/// A reader's page cache: there are several readers, and the system's cache is shared.
 const READER_CACHE: i32 = -1_000;
 
-/// The threads that own the connections.
 pub(super) struct Threads {
     writer: Option<mpsc::Sender<Box<dyn Unit>>>,
-    /// Absent for a database in memory, which has one connection only.
+    /// `None` for a database in memory, which has only one connection.
     readers: Option<mpsc::Sender<Box<dyn Unit>>>,
     /// The writer's, then the readers'.
     handles: Vec<JoinHandle<()>>,
@@ -67,7 +67,8 @@ impl Threads {
             connection.execute_batch("COMMIT")?;
         }
 
-        // Whoever waits for the file asks again and again: SQLite's own waiting asks ever more seldom, and misses its turn.
+        // We poll for locks ourselves: SQLite's busy handler waits longer each time, and misses the moment when the
+        // file is free.
         connection.busy_timeout(Duration::ZERO)?;
         let (writer, inbox) = mpsc::channel();
         let file = path.map(OpenedFile::new);
@@ -118,8 +119,8 @@ impl Threads {
     }
 
     pub(super) fn join(mut self) {
-        // Readers first, and wholly: the last connection to close tidies the WAL away, but two that close at the same
-        // moment see each other, and neither does.
+        // Stop the readers first: the last connection to close removes the WAL, but two that close at the same moment
+        // see each other, and neither does.
         self.readers = None;
         for handle in self.handles.drain(1..) {
             let _ = handle.join();
@@ -138,7 +139,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(|error| Error::CannotOpen(format!("no thread: {error}")))
 }
 
-/// The error with the name of the process that keeps the file at `path` locked.
+/// Adds the process that has locked the file at `path` to the error.
 fn with_writer(error: Error, path: &Path) -> Error {
     match error {
         Error::Busy(None) => Error::Busy(neighbour::find_writer(path)),
@@ -146,34 +147,32 @@ fn with_writer(error: Error, path: &Path) -> Error {
     }
 }
 
-/// How the closures of a batch are kept apart.
+/// How the closures of a batch are isolated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Isolation {
-    /// Not at all: one that fails undoes all of them. SQLite copies every page that changes inside a savepoint, and
-    /// nearly all closures end well.
+    /// Not at all: one failure rolls back all of them. SQLite copies every page that changes within a savepoint, and
+    /// nearly all closures succeed.
     Together,
-    /// One that fails undoes itself alone.
+    /// A failure rolls back that closure only.
     Savepoints,
 }
 
-/// How a batch ended.
 enum Batch {
-    /// Each closure has its outcome.
+    /// The result of each closure.
     Ended(Vec<Result<()>>),
-    /// One of several closures failed, and all were undone.
+    /// One of several closures failed, and all were rolled back.
     Failed,
 }
 
 struct WriterThread {
-    /// Before the connection: it closes its own first.
+    /// Declared before the connection, so that it closes its own first.
     checkpointer: Option<Checkpointer>,
     file: Option<OpenedFile>,
     connection: Connection,
     clock: Clock,
     stats: Arc<Stats>,
-    /// Whether the database may be written although everything in it was moved away.
+    /// Whether writes are allowed although the data was moved away.
     may_be_left: bool,
-    /// Whether the last wait for another process timed out.
     has_waited: Cell<bool>,
 }
 
@@ -203,7 +202,8 @@ impl WriterThread {
         }
     }
 
-    /// Runs what is waiting in one transaction; if that fails, each in a savepoint; if that fails as a whole, one by one.
+    /// Runs the waiting units in one transaction; if that fails, each in a savepoint; if that fails as a whole, one by
+    /// one.
     fn run_batch(&self, waiting: &mut VecDeque<Box<dyn Unit>>) {
         let mut batch = Vec::new();
         let mut tried = self.try_batch(waiting, &mut batch, Isolation::Together);
@@ -219,12 +219,12 @@ impl WriterThread {
                     unit.answer(outcome);
                 }
             }
-            // All of them have waited for the neighbour: none is to do so again, one after the other.
+            // All of them have waited for the lock, so none should wait again one after the other.
             Err(error @ Error::Busy(_)) if batch.is_empty() => {
                 waiting.drain(..).for_each(|unit| unit.answer(Err(error.clone())));
             }
             Err(error) if batch.len() <= 1 => {
-                // With an empty batch it was BEGIN that failed: the first in the queue hears it, the others have their turn.
+                // With an empty batch BEGIN has failed: report it to the first unit only; the others are tried again.
                 if let Some(unit) = batch.pop().or_else(|| waiting.pop_front()) {
                     unit.answer(Err(error));
                 }
@@ -238,7 +238,7 @@ impl WriterThread {
         }
     }
 
-    /// Begins a transaction in the file that was opened, and in no other.
+    /// Begins a transaction, and checks that the file was not replaced.
     fn begin(&self) -> Result<()> {
         let (has_waited, patience) = (self.has_waited.get(), busy_timeout());
         let patience = if has_waited { patience.min(BUSY_AGAIN_TIMEOUT) } else { patience };
@@ -249,7 +249,7 @@ impl WriterThread {
         file.refuse_replaced().inspect_err(|_| self.rollback())
     }
 
-    /// Moves units from `waiting` to `batch` as it runs them, so that a failure knows which ones were touched.
+    /// Moves units from `waiting` to `batch` when it runs them, so that a failure shows which were run.
     fn try_batch(
         &self,
         waiting: &mut VecDeque<Box<dyn Unit>>,
@@ -293,7 +293,7 @@ impl WriterThread {
             None
         };
         with_busy_retry(|| Ok(self.connection.execute_batch("COMMIT")?)).inspect_err(|_| self.rollback())?;
-        // Before anybody hears of the claim, and so before anything leaves.
+        // Before the claim is reported, and so before anything is sent.
         if let Some((file, count)) = self.file.as_ref().zip(counted) {
             lineage::put_beside(file.path(), &count);
         }
@@ -322,7 +322,7 @@ impl WriterThread {
 
     fn rollback(&self) {
         if !self.connection.is_autocommit() {
-            // Nothing more can be done if even this fails; the next BEGIN reports it.
+            // If even this fails, the next BEGIN reports it.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
     }
@@ -362,7 +362,7 @@ impl ReadConnection {
 
     fn connection(&mut self) -> Result<&Connection> {
         if self.connection.is_none() {
-            // Another file of that name is not the one that we write to.
+            // The file may have been replaced.
             self.file.refuse_replaced()?;
             let connection = open_file(self.file.path(), Open::Existing)?;
             connection.busy_timeout(busy_timeout())?;

@@ -1,4 +1,4 @@
-//! Addresses in feeds: absolute where they can be, and none that a reader must not follow.
+//! Addresses in feeds: made absolute if possible, and dropped if a reader must not follow them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(super) fn alternate(href: String) -> Link {
     Link { href, rel: "alternate".into(), kind: Some("text/html".into()), ..Link::default() }
 }
 
-/// An id that is only a path gets its host; every other id is kept as it stands.
+/// Adds the host to an id that is only a path; other ids stay.
 pub(super) fn rooted(resolver: &Resolver, base: Option<&Arc<Url>>, id: String) -> String {
     if id.starts_with(['/', '.'])
         && let Some(absolute) = address(resolver, base, &id)
@@ -23,8 +23,7 @@ pub(super) fn rooted(resolver: &Resolver, base: Option<&Arc<Url>>, id: String) -
     id
 }
 
-/// An address as written when it is absolute, else resolved; `None` for what a reader must not follow, and for what is
-/// too long to be followed.
+/// An absolute address as written, or a resolved one; `None` if a reader must not follow it, or if it is too long.
 pub(super) fn address(resolver: &Resolver, base: Option<&Arc<Url>>, href: &str) -> Option<String> {
     let href = href.trim();
     if href.is_empty() {
@@ -48,7 +47,7 @@ pub(super) fn address(resolver: &Resolver, base: Option<&Arc<Url>>, href: &str) 
     }
 }
 
-/// The link that leads to the page: the first alternate one that is HTML as far as anybody knows.
+/// The link to the page: the first alternate one that is HTML or of unknown type.
 pub(super) fn chosen_link(links: &[Link]) -> Option<String> {
     let alternates = || links.iter().filter(|link| link.rel == "alternate");
     let page = |link: &&Link| link.kind.as_deref().is_none_or(|kind| kind.contains("html"));

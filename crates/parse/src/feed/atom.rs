@@ -1,4 +1,4 @@
-//! What Atom adds: typed texts, links with relations, people with parts.
+//! Parts of Atom: typed texts, links with relations, structured persons.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use super::xml::{Tag, Xml, XmlToken};
 use super::{Content, Link, Person, TEXT_LIMIT, TextKind};
 use crate::markup::{escape_into, single_spaced, unescape};
 
-/// Room that is made for a text before it is read.
+/// Initial capacity of a text.
 const TEXT_AT_ONCE: usize = 16 * 1024;
 
-/// What an element's text is when it does not say.
+/// The type of a text without a `type` attribute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Default {
-    /// RSS: whatever is in there is shown as HTML.
+    /// RSS: HTML.
     Html,
-    /// Atom: plain text, unless elements are found inside.
+    /// Atom: plain text, unless it contains elements.
     Text,
 }
 
-/// Reads a text with all that is in it, up to the end of its element.
+/// Reads the text of an element and everything in it, up to its end.
 pub(super) fn read_text<'a>(xml: &mut Xml<'a>, tag: Tag<'a>, default: Default) -> Content {
     let stated = tag.attribute("type").map(|stated| stated.trim().to_ascii_lowercase());
     let mode = tag.attribute("mode").map(|mode| mode.trim().to_ascii_lowercase());
@@ -44,7 +44,7 @@ pub(super) fn read_text<'a>(xml: &mut Xml<'a>, tag: Tag<'a>, default: Default) -
     });
     let encoded = mode.as_deref() == Some("base64") || (binary && !has_elements && default == Default::Text);
     if encoded {
-        // What is no text cannot be shown.
+        // Invalid base64 of a binary type cannot be shown.
         value = from_base64(&value).or_else(|| (!binary).then_some(value)).unwrap_or_default();
     }
     let kind = match stated.as_deref() {
@@ -62,14 +62,14 @@ pub(super) fn read_text<'a>(xml: &mut Xml<'a>, tag: Tag<'a>, default: Default) -
     Content { value: rss::unmangled(value), kind, base, language, src }
 }
 
-/// The inside of an element, and whether there are elements in it; those are written out again as HTML.
+/// The content of an element, and whether it contains elements, which are written as HTML.
 fn collect<'a>(xml: &mut Xml<'a>, leaf: Tag<'a>, inline: bool, base: Option<&Arc<Url>>) -> (String, bool) {
     if let Some(text) = xml.plain_text(leaf) {
         xml.damaged |= text.len() > TEXT_LIMIT;
         return (text[..text.floor_char_boundary(TEXT_LIMIT)].to_owned(), false);
     }
     let depth = xml.depth();
-    // Most texts end at the next tag, and are then copied once.
+    // Most texts end at the next tag, and are then copied only once.
     let mut out = String::with_capacity(xml.text_ahead().min(TEXT_AT_ONCE));
     let mut names: Vec<&'a str> = Vec::new();
     let (mut has_elements, mut has_cdata) = (false, false);
@@ -122,7 +122,7 @@ fn collect<'a>(xml: &mut Xml<'a>, leaf: Tag<'a>, inline: bool, base: Option<&Arc
     (out, has_elements)
 }
 
-/// Whether `child` cannot be inside `leaf`: somebody forgot an end tag.
+/// Whether `child` cannot be inside `leaf`, because an end tag is missing.
 fn interrupts(leaf: Tag<'_>, child: Tag<'_>, inline: bool) -> bool {
     if inline || !matches!(child.space, Space::Core | Space::Atom) {
         return false;
@@ -198,12 +198,12 @@ pub(super) fn read_link(xml: &Xml<'_>, tag: Tag<'_>) -> Option<Link> {
     })
 }
 
-/// A registered relation written as its full address is the short one.
+/// The short form of a registered relation given as a full address.
 fn short_relation(rel: &str) -> &str {
     rel.strip_prefix("http://www.iana.org/assignments/relation/").unwrap_or(rel)
 }
 
-/// Reads a person up to the end of its element: parts, or one text for all.
+/// Reads a person up to the end of its element: structured, or as one text.
 pub(super) fn read_person(xml: &mut Xml<'_>) -> Person {
     let depth = xml.depth();
     let mut person = Person::default();

@@ -1,4 +1,4 @@
-//! What elements put into the feed or the entry that is open.
+//! Adds the content of elements to the feed or to the open entry.
 
 use jiff::tz::TimeZone;
 
@@ -70,7 +70,7 @@ impl<'a> FeedReader<'a> {
         if authors.iter().any(same) {
             return;
         }
-        // An explicit author goes before editors and the creators of other vocabularies.
+        // An explicit author takes precedence over editors and creators of other vocabularies.
         if field == Field::Author
             && authors.first().is_some_and(|first| first.text.is_some())
             && person.text.is_none()
@@ -183,7 +183,7 @@ impl<'a> FeedReader<'a> {
     }
 }
 
-/// Appends to a list that a document may not grow without end.
+/// Appends to a list up to a limit.
 pub(super) fn push_some<T>(list: &mut Vec<T>, one: T) {
     if list.len() < LIST_LIMIT {
         list.push(one);

@@ -1,4 +1,4 @@
-//! What we read from a feed, as JSON for people and programs: the answer of `inspect feed`.
+//! A parsed feed as JSON: the output of `inspect feed`.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Content, Entry, Feed, Person, TextKind};
 use crate::Cut;
 use crate::sanitize::Sanitizer;
 
-/// The whole feed as JSON.
+/// A parsed feed as JSON.
 pub fn shown(feed: &Feed) -> Value {
     let mut sanitizer = Sanitizer::default();
     let mut html =

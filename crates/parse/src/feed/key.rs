@@ -1,4 +1,4 @@
-//! The identity of entries: what an entry is recognised by when the feed is read again.
+//! Keys of entries, by which they are recognised when the feed is fetched again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,8 +8,8 @@ use stdx::hash::sha256_parts;
 
 /// Gives every entry its key: id, else link, else link and date, else title and text.
 ///
-/// A candidate counts only if no other entry of the document with another link or title has it too: some publishers
-/// give all entries one guid, or one link. Entries that agree in candidate, link and title are one entry told twice.
+/// A candidate is used only if no other entry with another link or title has it, too: some publishers give all entries
+/// the same guid or link. Entries with the same candidate, link and title are duplicates.
 pub(super) fn assign(entries: &mut [Entry]) -> TellsApart {
     let mut keyless: Vec<usize> = (0..entries.len()).collect();
     for candidate in [by_id, by_link, by_link_and_date] {
@@ -37,14 +37,14 @@ pub(super) fn assign(entries: &mut [Entry]) -> TellsApart {
     apart
 }
 
-/// What it took to tell the entries apart.
+/// What was necessary to distinguish the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TellsApart {
     WithoutText,
     ByText,
 }
 
-/// The candidates that stand for entries which tell different things.
+/// The candidates shared by entries with different content.
 fn shared(entries: &[Entry], among: &[usize], candidates: &[Option<String>]) -> HashSet<String> {
     let mut first: HashMap<&str, &Entry> = HashMap::with_capacity(candidates.len());
     let mut shared = HashSet::new();

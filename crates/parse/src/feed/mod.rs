@@ -1,12 +1,12 @@
-//! Feeds of every dialect as one plain shape: RSS 0.90 to 2.0, RDF, Atom 0.3 and 1.0, CDF, JSON Feed.
+//! Feeds of every dialect in one form: RSS 0.90 to 2.0, RDF, Atom 0.3 and 1.0, CDF, JSON Feed.
 //!
 //! ```text
 //! bytes ─decode─▶ text ─┬─ xml (recovering tokens) ─▶ reader (rss, atom) ─┬─▶ Feed ─▶ keys
 //!                       └─ json ──────────────────────────────────────────┘
 //! ```
 //!
-//! Titles are plain text at once; summaries and contents keep what the publisher wrote together with its base,
-//! and are cleaned only when somebody wants to show them ([`Content::html`]).
+//! Titles are converted to plain text at once; summaries and contents are kept as published with their base address,
+//! and are only sanitised when they are shown ([`Content::html`]).
 
 use std::sync::Arc;
 
@@ -39,16 +39,16 @@ pub use xml::DEPTH_LIMIT;
 
 pub use model::{Content, Enclosure, Entry, Feed, FeedError, Format, Link, Person, Tag, TextKind};
 
-/// How many entries of one document are read; the others are ignored and the feed says so.
+/// Entries to read from one document; the feed reports if there were more.
 pub const ENTRY_LIMIT: usize = 10_000;
 
-/// How many links, categories, people and files of one entry are kept.
+/// Links, categories, persons and files to keep of one entry.
 const LIST_LIMIT: usize = 256;
 
-/// How long one text may be; the rest of a longer one is left out.
+/// The longest text; the rest is cut.
 const TEXT_LIMIT: usize = 1 << 20;
 
-/// What is known about a document besides its bytes.
+/// Metadata of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Context {
     /// The address it was fetched from, after redirects.
@@ -59,26 +59,26 @@ pub struct Context {
     pub content_location: Option<String>,
     /// `Content-Language` as sent.
     pub content_language: Option<String>,
-    /// The zone of dates that say none; without it they are UTC.
+    /// The zone of dates without one; UTC if `None`.
     pub zone: Option<TimeZone>,
 }
 
-/// Whether the texts of entries are wanted.
+/// Whether the texts of entries are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Texts {
     Kept,
-    /// Stepped over where that is quicker than reading them.
+    /// Not read where skipping them is faster.
     Spared,
 }
 
-/// Reads a feed, or says why the document is none.
+/// Parses a feed, or explains why the document is not one.
 pub fn parse(bytes: &[u8], context: &Context) -> Result<Feed, FeedError> {
     read(bytes, context, Texts::Kept)
 }
 
-/// As [`parse`], but summaries and contents of entries may be missing; for those who ask only what is new.
+/// Like [`parse`], but summaries and contents of entries may be missing: for checks for new entries.
 ///
-/// The keys are the same: where texts are needed to tell entries apart, they are read.
+/// The keys are the same: texts are read if they are needed to distinguish entries.
 pub fn parse_heads(bytes: &[u8], context: &Context) -> Result<Feed, FeedError> {
     read(bytes, context, Texts::Spared)
 }
@@ -102,7 +102,7 @@ fn read(bytes: &[u8], context: &Context, texts: Texts) -> Result<Feed, FeedError
     }
 }
 
-/// Where relative addresses of a document start.
+/// The base of relative addresses in a document.
 fn base_of(context: &Context) -> Option<Arc<Url>> {
     let web = |url: &Url| matches!(url.scheme(), "http" | "https" | "ftp" | "file");
     context

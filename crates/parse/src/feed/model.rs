@@ -1,4 +1,4 @@
-//! What a feed is to us: one shape for every dialect.
+//! A parsed feed: one form for every dialect.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,12 +13,11 @@ use crate::sanitize::{self, Sanitizer};
 use stdx::time::Timestamp;
 use stdx::word_enum;
 
-/// Why a document is not read as a feed.
+/// Why a document is not a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedError {
-    /// There is nothing in it.
     Empty,
-    /// It is a page for people.
+    /// It is a web page.
     Html,
     Sitemap,
     /// It is a list of feeds.
@@ -30,9 +29,9 @@ pub enum FeedError {
     },
     /// It is JSON of another kind.
     OtherJson,
-    /// It looks like JSON and cannot be read.
+    /// It looks like JSON but is invalid.
     BrokenJson {
-        /// What the JSON reader says.
+        /// The error of the JSON parser.
         why: String,
     },
     /// It is neither XML nor JSON.
@@ -97,17 +96,17 @@ word_enum! {
 }
 
 impl Format {
-    /// Whether text without a stated type is plain text rather than HTML.
+    /// Whether text without a type is plain text rather than HTML.
     pub(super) fn is_atom(self) -> bool {
         matches!(self, Format::Atom03 | Format::Atom10 | Format::Atom)
     }
 }
 
-/// A feed as read.
+/// A parsed feed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Feed {
     pub format: Format,
-    /// The encoding it was decoded from.
+    /// The encoding of the document.
     pub encoding: String,
     /// Its title as plain text.
     pub title: Option<String>,
@@ -115,7 +114,6 @@ pub struct Feed {
     pub link: Option<String>,
     /// Its own identifier.
     pub id: Option<String>,
-    /// What it is about.
     pub description: Option<Content>,
     /// Atom 0.3: a note for people who open the feed itself.
     pub info: Option<Content>,
@@ -133,19 +131,19 @@ pub struct Feed {
     pub image: Option<String>,
     /// Address of its icon.
     pub icon: Option<String>,
-    /// Minutes it may be kept, as written.
+    /// For how many minutes it may be cached, as written.
     pub ttl: Option<String>,
     /// Who is responsible.
     pub authors: Vec<Person>,
     pub contributors: Vec<Person>,
-    /// All links, the one in `link` included.
+    /// All links, including `link`.
     pub links: Vec<Link>,
     pub tags: Vec<Tag>,
-    /// Its entries in document order.
+    /// In document order.
     pub entries: Vec<Entry>,
-    /// What was left out at a limit.
+    /// Why it was read only in part.
     pub cut: Option<Cut>,
-    /// Whether the document was broken and had to be repaired while reading.
+    /// Whether the document was malformed and had to be repaired.
     pub damaged: bool,
 }
 
@@ -156,25 +154,23 @@ pub struct Entry {
     pub id: Option<String>,
     /// Its title as plain text.
     pub title: Option<String>,
-    /// The page it points to.
     pub link: Option<String>,
     /// When it was published.
     pub published: Option<Timestamp>,
     /// When it last changed.
     pub updated: Option<Timestamp>,
-    /// When it was written, where a dialect tells that apart.
+    /// When it was written, if the dialect distinguishes that.
     pub created: Option<Timestamp>,
-    /// Its short text, as the publisher wrote it.
+    /// As published.
     pub summary: Option<Content>,
-    /// Its full texts, as the publisher wrote them.
+    /// Its full texts, as published.
     pub content: Vec<Content>,
-    /// Who wrote it.
     pub authors: Vec<Person>,
     pub contributors: Vec<Person>,
-    /// All links, the one in `link` included.
+    /// All links, including `link`.
     pub links: Vec<Link>,
     pub tags: Vec<Tag>,
-    /// Files that belong to it.
+    /// Attached files.
     pub enclosures: Vec<Enclosure>,
     /// Copyright notice.
     pub rights: Option<Content>,
@@ -188,14 +184,14 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What this entry is recognised by when the feed is read again; the same for true duplicates.
+    /// The key of this entry, by which it is recognised when the feed is fetched again; the same for duplicates.
     ///
-    /// Its id; else its link in normal form; else, when several entries share that, link and date; else title and text.
+    /// Its id; else its normalised link; else, if several entries share that, link and date; else title and text.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The key alone, when nothing else is needed any more.
+    /// Only the key, without a copy.
     pub fn into_key(self) -> String {
         self.key
     }
@@ -216,17 +212,15 @@ impl Entry {
 pub struct Link {
     /// The address, absolute when it can be.
     pub href: String,
-    /// What it is to the entry: `alternate`, `self`, `enclosure`…
+    /// Its relation to the entry: `alternate`, `self`, `enclosure`…
     pub rel: Cow<'static, str>,
-    /// Media type, if said.
     #[serde(rename = "type")]
     pub kind: Option<Cow<'static, str>>,
-    /// Title, if said.
     pub title: Option<String>,
-    /// Language of what it points to, if said.
+    /// The language of its target.
     #[serde(rename = "hreflang")]
     pub language: Option<String>,
-    /// Size in bytes as written, if said.
+    /// Size in bytes, as written.
     #[serde(skip)]
     pub length: Option<String>,
 }
@@ -239,7 +233,7 @@ pub struct Person {
     pub email: Option<String>,
     /// The person's page.
     pub url: Option<String>,
-    /// How a feed that knows only one text for a person wrote it.
+    /// The original text, if the dialect has only one for a person.
     #[serde(skip)]
     pub text: Option<String>,
 }
@@ -263,11 +257,10 @@ impl Person {
 /// A category of a feed or an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tag {
-    /// The category itself.
     pub term: String,
     /// The vocabulary it comes from.
     pub scheme: Option<String>,
-    /// How to show it.
+    /// For display.
     pub label: Option<String>,
 }
 
@@ -275,45 +268,42 @@ pub struct Tag {
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Enclosure {
     pub url: String,
-    /// Media type, if said.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// Size in bytes as written, if said.
+    /// Size in bytes, as written.
     pub length: Option<String>,
 }
 
-/// A text with its kind and where its relative addresses start; not cleaned yet.
+/// A text with its type and the base of its relative addresses; not sanitised yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
-    /// What the publisher wrote.
+    /// As published.
     pub value: String,
-    /// Whether it is HTML or plain text.
     pub kind: TextKind,
-    /// Base of its relative addresses.
     pub base: Option<Arc<Url>>,
     /// Its language tag.
     pub language: Option<String>,
-    /// Where the content is, if it is not here.
+    /// The address of the content, if it is not included.
     pub src: Option<String>,
 }
 
-/// What a text is written in.
+/// The markup of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextKind {
     /// Plain text.
     Text,
-    /// HTML, or XHTML made HTML.
+    /// HTML, or XHTML converted to HTML.
     #[default]
     Html,
 }
 
 impl Content {
-    /// This text as HTML that is safe to show, addresses absolute.
+    /// As HTML that is safe to show, with absolute addresses.
     pub fn html(&self) -> String {
         self.html_with(&mut Sanitizer::default())
     }
 
-    /// The same, with rules that are kept from text to text.
+    /// The same with a sanitizer that is reused.
     pub fn html_with(&self, sanitizer: &mut Sanitizer) -> String {
         match self.kind {
             TextKind::Text => sanitize::escaped(&self.value),
@@ -321,7 +311,7 @@ impl Content {
         }
     }
 
-    /// This text without markup, on one line.
+    /// Without markup, on one line.
     pub fn text(&self) -> String {
         match self.kind {
             TextKind::Text => markup::single_spaced(&self.value),
@@ -329,7 +319,7 @@ impl Content {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the text is empty and has no address.
     pub fn is_empty(&self) -> bool {
         self.value.trim().is_empty() && self.src.is_none()
     }

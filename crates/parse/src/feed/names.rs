@@ -1,6 +1,6 @@
-//! Names of elements: namespaces by address and by well-known prefix, and what an element means to us.
+//! Names of elements: namespaces by address and by well-known prefix, and the meaning of elements.
 
-/// A namespace, as far as feeds care.
+/// A namespace, as far as it matters for feeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Space {
     /// RSS of any version, Atom of any version, or none.
@@ -16,11 +16,11 @@ pub(super) enum Space {
     Admin,
     /// `xml:` itself.
     Xml,
-    /// Known to be none of ours.
+    /// Any other namespace.
     Other,
 }
 
-/// The namespace behind an address; spelling, case and a missing slash at the end do not matter.
+/// The namespace of an address; spelling variants, case and a missing final slash do not matter.
 pub(super) fn space_of_uri(uri: &str) -> Space {
     let lower = uri.trim().to_ascii_lowercase();
     let rest = lower.strip_prefix("http://").or_else(|| lower.strip_prefix("https://")).unwrap_or(&lower);
@@ -64,7 +64,7 @@ pub(super) fn space_of_uri(uri: &str) -> Space {
     }
 }
 
-/// The namespace a prefix usually stands for when the document forgot to say.
+/// The usual namespace of a prefix, for documents that do not declare it.
 pub(super) fn space_of_prefix(prefix: &str) -> Space {
     match prefix.to_ascii_lowercase().as_str() {
         "rss" => Space::Core,
@@ -82,7 +82,7 @@ pub(super) fn space_of_prefix(prefix: &str) -> Space {
     }
 }
 
-/// What an element means, whatever dialect it comes from.
+/// The meaning of an element in any dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Root,
@@ -136,7 +136,7 @@ pub(super) enum Field {
     Unknown,
 }
 
-/// The meaning of an element; names are read in any case.
+/// The meaning of an element; names are compared without case.
 pub(super) fn field(space: Space, local: &str) -> Field {
     let mut buffer = [0_u8; 20];
     let Some(lower) = buffer.get_mut(..local.len()) else { return Field::Unknown };

@@ -1,4 +1,4 @@
-//! Builds a feed from XML of any dialect; elements count by what they mean, wherever a publisher put them.
+//! Builds a feed from XML of any dialect; elements are recognised by their meaning, wherever they are.
 
 use jiff::tz::TimeZone;
 
@@ -12,7 +12,7 @@ use super::{Context, ENTRY_LIMIT, Entry, Feed, FeedError, Format, Tag, Texts, ba
 use crate::Cut;
 use crate::markup::single_spaced;
 
-/// Room is made for so many entries at once, by how long the document is.
+/// Initial capacity of the list of entries, if the document is long enough.
 const USUAL_ENTRIES: usize = 64;
 const USUAL_ENTRY: usize = 256;
 
@@ -43,7 +43,7 @@ pub(super) fn read<'a>(text: &'a str, context: &'a Context, texts: Texts) -> Res
     Ok(feed)
 }
 
-/// Which texts were set by an element in its proper place; a stray one does not replace them.
+/// Texts that were set by an element in its proper place; a misplaced one does not replace them.
 #[derive(Default)]
 pub(super) struct Strong {
     pub(super) feed_title: bool,
@@ -53,7 +53,7 @@ pub(super) struct Strong {
     pub(super) feed_link: bool,
 }
 
-/// The reading of one document.
+/// The state of parsing one document.
 pub(super) struct FeedReader<'a> {
     pub(super) xml: Xml<'a>,
     pub(super) feed: Feed,
@@ -63,9 +63,9 @@ pub(super) struct FeedReader<'a> {
     pub(super) entry: Option<(usize, Entry)>,
     pub(super) strong: Strong,
     texts: Texts,
-    /// Whether the document ends with the end tag of its root: then it was not broken off.
+    /// Whether the document ends with the end tag of its root: then it was not truncated.
     is_closed: bool,
-    /// The zone of dates that say none.
+    /// The zone of dates without one.
     pub(super) zone: Option<&'a TimeZone>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> FeedReader<'a> {
         self.container(tag);
     }
 
-    /// What a `feed`, `rss` or `channel` tag itself says.
+    /// Reads the attributes of a `feed`, `rss` or `channel` tag.
     fn container(&mut self, tag: XmlTag<'a>) {
         if let Some(language) = self.xml.language().filter(|language| !language.is_empty()) {
             self.feed.language = Some(language.replace('_', "-"));
@@ -110,7 +110,7 @@ impl<'a> FeedReader<'a> {
                         break;
                     }
                 }
-                // What the document breaks off in may be half an address: nobody wrote that.
+                // The last entry of a truncated document may have half an address; drop it.
                 XmlToken::End if self.xml.over && !self.is_closed => self.entry = None,
                 XmlToken::End => {
                     if self.entry.as_ref().is_some_and(|(depth, _)| self.xml.depth() < *depth) {
@@ -123,7 +123,7 @@ impl<'a> FeedReader<'a> {
         self.finish_entry();
     }
 
-    /// Reads an element; `false` when nothing more needs to be read.
+    /// Reads an element; `false` if nothing more needs to be read.
     fn start(&mut self, tag: XmlTag<'a>) -> bool {
         let field = field(tag.space, tag.local);
         match field {
@@ -193,7 +193,7 @@ impl<'a> FeedReader<'a> {
         true
     }
 
-    /// Whether this element is where its dialect puts it.
+    /// Whether this element is in its proper place.
     pub(super) fn in_place(&self) -> bool {
         let depth = self.xml.depth();
         match &self.entry {
@@ -236,7 +236,7 @@ impl<'a> FeedReader<'a> {
                 XmlToken::Start(tag)
                     if field(tag.space, tag.local) == Field::Entry && tag.local.len() == 4 =>
                 {
-                    // An `item` inside: the end tag is missing.
+                    // A nested `item`: the end tag is missing.
                     self.xml.replace(depth);
                     self.xml.unread(tag);
                     return;
@@ -247,7 +247,7 @@ impl<'a> FeedReader<'a> {
     }
 }
 
-/// Whether the last thing in `text` is the end tag of `name`.
+/// Whether `text` ends with the end tag of `name`.
 fn ends_with_tag(text: &str, name: &str) -> bool {
     let tag =
         text.trim_ascii_end().strip_suffix('>').and_then(|text| text.trim_ascii_end().strip_suffix(name));

@@ -1,4 +1,4 @@
-//! Going on after what the tokenizer cannot read.
+//! Continues after something that the tokenizer cannot read.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,6 @@ use quick_xml::errors::{Error, SyntaxError};
 use super::xml::{TagShape, Xml, XmlToken};
 
 impl<'a> Xml<'a> {
-    /// Goes on after what the tokenizer cannot read.
     pub(super) fn recover(&mut self, from: usize, error: &Error) -> Option<XmlToken<'a>> {
         self.damaged = true;
         let text = self.text;
@@ -72,7 +71,7 @@ impl<'a> Xml<'a> {
     }
 }
 
-/// Whether `<` is followed by what may start a name.
+/// Whether `<` is followed by the possible start of a name.
 pub(super) fn starts_name(whole: &str) -> bool {
     whole
         .as_bytes()
@@ -80,7 +79,7 @@ pub(super) fn starts_name(whole: &str) -> bool {
         .is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':' | 0x80..))
 }
 
-/// The last `<` inside a tag that stands outside of quoted values, if any.
+/// The last `<` inside a tag and outside of quoted values, if any.
 pub(super) fn stray_bracket(whole: &str) -> Option<usize> {
     let bytes = whole.as_bytes();
     if !bytes[1..].contains(&b'<') {

@@ -1,16 +1,15 @@
-//! Finds the element that makes a document a feed, and tells its dialect.
+//! Finds the root element of a feed and its dialect.
 
 use super::names::Space;
 use super::xml::{Tag as XmlTag, Xml, XmlToken};
 use super::{FeedError, Format};
 
-/// Where a feed starts.
 pub(super) struct Root<'a> {
     pub(super) tag: XmlTag<'a>,
     pub(super) format: Format,
 }
 
-/// The element that makes the document a feed; junk before it is passed over.
+/// The root element of a feed; anything before it is skipped.
 pub(super) fn find_root<'a>(xml: &mut Xml<'a>) -> Result<Root<'a>, FeedError> {
     let mut first: Option<&str> = None;
     loop {

@@ -1,4 +1,4 @@
-//! What RSS adds: people in one text, and repairs of text that was mangled on its way.
+//! Parts of RSS: persons as one text, and repairs of mangled text.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ pub(super) fn person(text: &str) -> Person {
     }
 }
 
-/// UTF-8 that somebody read as windows-1252 and wrote again becomes what it was; all other text stays.
+/// Repairs UTF-8 that was decoded as windows-1252 and encoded again; other text stays.
 pub(super) fn unmangled(text: String) -> String {
     if text.is_ascii() || !text.chars().all(|c| (c as u32) < 0x2123) {
         return text;
@@ -52,16 +52,16 @@ pub(super) fn unmangled(text: String) -> String {
     }
 }
 
-/// A document without control characters, and with C1 controls read as the windows-1252 letters they were meant as.
+/// Removes control characters from a document, and replaces C1 controls by the windows-1252 letters that were meant.
 pub(super) fn repaired(text: &str) -> Cow<'_, str> {
     let is_control = |byte: u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r');
-    // Whole chunks without an early exit, so that the compiler compares many bytes at once.
+    // Check whole chunks without an early exit, so that the compiler vectorises the comparison.
     let suspect =
         |chunk: &[u8]| chunk.iter().fold(false, |found, byte| found | is_control(*byte) | (*byte == 0xc2));
     let bytes = text.as_bytes();
     let damaged = bytes.chunks(512).enumerate().any(|(index, chunk)| {
         suspect(chunk) && {
-            // One byte more, because a pair may lie across the border.
+            // One byte more, because a pair may cross the border of a chunk.
             let pairs = &bytes[index * 512..bytes.len().min(index * 512 + chunk.len() + 1)];
             chunk.iter().any(|byte| is_control(*byte))
                 || pairs.windows(2).any(|pair| pair[0] == 0xc2 && pair[1] < 0xa0)

@@ -1,4 +1,4 @@
-//! What holds inside an element and all below it: namespaces, the base of relative addresses, the language.
+//! Scoped properties of elements: namespaces, the base of relative addresses, the language.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::tag::attributes;
 use crate::markup::unescape;
 use crate::resolver::{Resolver, is_usable_base};
 
-/// Namespaces that are known at one place: every start tag is compared with them.
+/// Namespaces in scope: every start tag is compared with them.
 const SPACE_LIMIT: usize = 256;
-/// Longer languages are none; every text would have a copy.
+/// Longer values are not languages, and every text would copy them.
 const LANGUAGE_LIMIT: usize = 100;
 
-/// The scopes of the open elements, innermost last, each with the depth of the element that declares it.
+/// The scopes of the open elements, innermost last, each with the depth of the declaring element.
 #[derive(Debug)]
 pub(super) struct Scopes<'a> {
     spaces: Vec<(usize, &'a str, Space)>,
@@ -23,7 +23,7 @@ pub(super) struct Scopes<'a> {
 }
 
 impl<'a> Scopes<'a> {
-    /// The scope around a document.
+    /// The scope outside of the root.
     pub(super) fn new(base: Option<Arc<Url>>) -> Self {
         Self {
             spaces: Vec::new(),
@@ -32,7 +32,7 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    /// Notes what the tag at `depth` declares; `false` when something was left out.
+    /// Adds the declarations of the tag at `depth`; `false` if the limit was reached.
     pub(super) fn enter(
         &mut self,
         depth: usize,
@@ -73,14 +73,14 @@ impl<'a> Scopes<'a> {
         is_whole
     }
 
-    /// Forgets what elements below `depth` declared.
+    /// Drops the declarations of elements below `depth`.
     pub(super) fn leave(&mut self, depth: usize) {
         while self.spaces.pop_if(|(at, ..)| *at > depth).is_some() {}
         while self.bases.pop_if(|(at, _)| *at > depth).is_some() {}
         while self.languages.pop_if(|(at, _)| *at > depth).is_some() {}
     }
 
-    /// The element at `last` takes the place of the one at `depth`; those between are gone.
+    /// Moves the element at `last` to `depth`, and drops those between.
     pub(super) fn replace(&mut self, depth: usize, last: usize) {
         let moved = |at: usize| if at == last { Some(depth) } else { (at < depth).then_some(at) };
         self.spaces.retain_mut(|(at, ..)| moved(*at).map(|to| *at = to).is_some());
@@ -93,7 +93,7 @@ impl<'a> Scopes<'a> {
         self.bases.last().map(|(_, base)| base)
     }
 
-    /// The language, as `xml:lang` says; empty when it is taken back.
+    /// The language of `xml:lang`; empty if it was reset.
     pub(super) fn language(&self) -> Option<&'a str> {
         self.languages.last().map(|(_, language)| *language)
     }
@@ -104,7 +104,7 @@ impl<'a> Scopes<'a> {
             return Space::Core;
         }
         match self.spaces.iter().rev().find(|(_, known, _)| *known == prefix) {
-            // A default namespace that nobody knows is a publisher's fancy.
+            // Feeds may declare an unknown default namespace; treat it as ours.
             Some((_, _, Space::Other)) if prefix.is_empty() => Space::Core,
             Some((_, _, space)) => *space,
             None if prefix.is_empty() => Space::Core,

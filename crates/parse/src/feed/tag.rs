@@ -7,7 +7,7 @@ use quick_xml::events::attributes::Attributes;
 use super::names::Space;
 use crate::markup::unescape;
 
-/// How many attributes of one element are looked at.
+/// Attributes of one element that are read.
 const ATTRIBUTE_LIMIT: usize = 256;
 
 /// A start tag.
@@ -23,7 +23,7 @@ pub(super) struct Tag<'a> {
 }
 
 impl<'a> Tag<'a> {
-    /// The attributes as written: name and unread value.
+    /// Names and raw values of the attributes.
     pub(super) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         attributes(self.inner, self.name_length)
     }
@@ -33,12 +33,12 @@ impl<'a> Tag<'a> {
         &self.inner[..self.name_length]
     }
 
-    /// Whether there is nothing behind the name.
+    /// Whether it has no attributes.
     pub(super) fn is_bare(&self) -> bool {
         self.inner.len() == self.name_length
     }
 
-    /// The value of an attribute, by its name with or without a prefix, in any case.
+    /// The value of an attribute by its name, with or without a prefix, in any case.
     pub(super) fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
         if self.is_bare() {
             return None;
@@ -57,7 +57,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// The attributes in a tag without its brackets, from where its name ends.
+/// The attributes of a tag without its brackets; its name ends at `from`.
 pub(super) fn attributes(inner: &str, from: usize) -> impl Iterator<Item = (&str, &str)> {
     let mut attributes = Attributes::html(inner, from);
     attributes.with_checks(false);

@@ -1,5 +1,5 @@
-//! A pull reader for XML as it is found, not as it should be: recovers from broken nesting, stray `<` and `&`,
-//! unclosed tags and truncation, and keeps track of `xml:base`, `xml:lang` and namespaces.
+//! A lenient pull parser for XML: recovers from broken nesting, stray `<` and `&`, unclosed tags and truncation, and
+//! tracks `xml:base`, `xml:lang` and namespaces.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ pub(super) use super::tag::Tag;
 use crate::markup::{self, Reference};
 use crate::resolver::Resolver;
 
-/// How deep elements may nest; deeper ones are not reported, their text is.
+/// How deep elements may nest; of deeper ones only the text is reported.
 pub const DEPTH_LIMIT: usize = 512;
-/// Start tags beyond the depth limit after which the tokenizer is renewed, because it remembers each of them.
+/// Start tags beyond the depth limit after which the tokenizer is replaced, because it keeps all of them.
 const RENEW_AFTER: usize = 4096;
 
-/// One step through the document.
+/// A token.
 #[derive(Debug)]
 pub(super) enum XmlToken<'a> {
-    /// An element starts; an empty one is followed by its `End` at once.
+    /// An element starts; an empty one is followed by its `End` immediately.
     Start(Tag<'a>),
     /// The innermost open element ends.
     End,
-    /// Character data, references read.
+    /// Character data with references resolved.
     Text(Cow<'a, str>),
     /// A CDATA section.
     Cdata(&'a str),
@@ -42,26 +42,26 @@ pub(super) struct Open<'a> {
     pub(super) name: &'a str,
 }
 
-/// The reader.
+/// The parser.
 #[derive(Debug)]
 pub(super) struct Xml<'a> {
     pub(super) text: &'a str,
     reader: Reader<&'a [u8]>,
-    /// What is to be added to the place that the tokenizer tells: where it was started, and what it was led past.
+    /// Offset of the tokenizer's position: where it was started, and how much it was moved on.
     start: usize,
     pub(super) open: Vec<Open<'a>>,
     /// Ends still to be reported: an end tag may close several elements.
     pub(super) closing: usize,
-    /// Open elements beyond the depth limit, and how many there have been.
+    /// Open elements beyond the depth limit, and their total number.
     beyond: usize,
     beyond_total: usize,
     scopes: Scopes<'a>,
     pub(super) resolver: Resolver,
-    /// Bytes read and names compared that may still be wasted while we recover.
+    /// Bytes and names that may still be processed twice while recovering.
     patience: usize,
-    /// Whether anything was recovered from or left out.
+    /// Whether anything was repaired or left out.
     pub(super) damaged: bool,
-    /// Whether elements were left out beyond the depth limit.
+    /// Whether elements beyond the depth limit were left out.
     pub(super) too_deep: bool,
     unread: Option<Tag<'a>>,
     pub(super) over: bool,
@@ -88,32 +88,32 @@ impl<'a> Xml<'a> {
         }
     }
 
-    /// How many elements are open, the one just started included.
+    /// How many elements are open, including the one just started.
     pub(super) fn depth(&self) -> usize {
         self.open.len()
     }
 
-    /// The base for relative addresses here.
+    /// The present base of relative addresses.
     pub(super) fn base(&self) -> Option<&Arc<Url>> {
         self.scopes.base()
     }
 
-    /// An address that stands here.
+    /// Resolves an address against the present base.
     pub(super) fn address(&self, href: &str) -> Option<String> {
         address::address(&self.resolver, self.base(), href)
     }
 
-    /// The language here, as `xml:lang` says; empty when it is taken back.
+    /// The present language of `xml:lang`; empty if it was reset.
     pub(super) fn language(&self) -> Option<&'a str> {
         self.scopes.language()
     }
 
-    /// Reports `tag` again at the next step.
+    /// Reports `tag` again as the next token.
     pub(super) fn unread(&mut self, tag: Tag<'a>) {
         self.unread = Some(tag);
     }
 
-    /// The innermost element takes the place of the one at `depth`, which somebody forgot to close.
+    /// Moves the innermost element to `depth`, whose element was not closed.
     pub(super) fn replace(&mut self, depth: usize) {
         let last = self.open.len();
         if depth == 0 || depth >= last {
@@ -124,8 +124,8 @@ impl<'a> Xml<'a> {
         self.scopes.replace(depth, last);
     }
 
-    /// Goes to the end tag of the element that was just started, if there is nothing but one text or one CDATA section
-    /// in it; answers whether it did.
+    /// Skips to the end tag of the element just started if it contains only one text or CDATA section; returns whether
+    /// it did.
     pub(super) fn step_over_text(&mut self, tag: Tag<'a>) -> bool {
         let from = self.position();
         let ahead = self.text.get(from..).unwrap_or_default();
@@ -144,7 +144,7 @@ impl<'a> Xml<'a> {
         true
     }
 
-    /// The text of the element that was just started, if there is nothing else in it: read as a whole, up to its end tag.
+    /// The text of the element just started if it contains nothing else: read as a whole, up to its end tag.
     pub(super) fn plain_text(&mut self, tag: Tag<'a>) -> Option<&'a str> {
         let ahead = self.text.get(self.position()..)?;
         let length = memchr2(b'<', b'&', ahead.as_bytes())?;
@@ -157,14 +157,14 @@ impl<'a> Xml<'a> {
         Some(&ahead[..length])
     }
 
-    /// Moves on within a text, without telling the tokenizer.
+    /// Skips a part of a text without the tokenizer.
     fn pass(&mut self, length: usize) {
         let rest = self.reader.get_mut();
         *rest = &rest[length..];
         self.start += length;
     }
 
-    /// How many bytes there are before the next tag.
+    /// The number of bytes before the next tag.
     pub(super) fn text_ahead(&self) -> usize {
         let ahead = self.text.get(self.position()..).unwrap_or_default();
         memchr(b'<', ahead.as_bytes()).unwrap_or(ahead.len())
@@ -174,7 +174,7 @@ impl<'a> Xml<'a> {
         self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 
-    /// Restarts the tokenizer at `position`, after it read up to `seen`.
+    /// Restarts the tokenizer at `position`, after it has read up to `seen`.
     pub(super) fn restart(&mut self, position: usize, seen: usize) {
         if !self.waste(seen.saturating_sub(position) + 16) {
             return;
@@ -183,7 +183,7 @@ impl<'a> Xml<'a> {
         self.reader = tokenizer(&self.text[self.start..]);
     }
 
-    /// Counts wasted work; `false` when that was too much, and the document is given up.
+    /// Counts repeated work; `false` if it was too much, and parsing stops.
     fn waste(&mut self, work: usize) -> bool {
         let left = self.patience.checked_sub(work);
         self.patience = left.unwrap_or_default();
@@ -192,7 +192,7 @@ impl<'a> Xml<'a> {
         left.is_some()
     }
 
-    /// The next step; never fails, and ends with `Eof` for ever.
+    /// The next token. Never fails; at the end it returns `Eof` forever.
     pub(super) fn next(&mut self) -> XmlToken<'a> {
         if let Some(tag) = self.unread.take() {
             return XmlToken::Start(tag);
@@ -255,7 +255,7 @@ impl<'a> Xml<'a> {
         }
     }
 
-    /// Closes what is still open, one element a step.
+    /// Closes the open elements, one per call.
     fn finish(&mut self) -> XmlToken<'a> {
         if self.open.is_empty() {
             return XmlToken::Eof;
@@ -280,7 +280,7 @@ impl<'a> Xml<'a> {
                 self.restart(from + stray, to);
                 return Some(XmlToken::Text(Cow::Borrowed(&text[from..from + stray])));
             }
-            // The tag was never closed before the next one began.
+            // The tag was not closed before the next one began.
             self.restart(from + stray, to);
             return self.enter(&text[from + 1..from + stray], TagShape::Open);
         }
@@ -296,7 +296,7 @@ impl<'a> Xml<'a> {
         self.enter(inner, shape)
     }
 
-    /// Opens the element that `inner` names.
+    /// Opens the element of the tag `inner`.
     pub(super) fn enter(&mut self, inner: &'a str, shape: TagShape) -> Option<XmlToken<'a>> {
         let inner = inner.trim_ascii_end();
         if self.open.len() >= DEPTH_LIMIT {
@@ -359,14 +359,14 @@ impl<'a> Xml<'a> {
     }
 }
 
-/// How a tag was written.
+/// The form of a tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TagShape {
     Open,
     Empty,
 }
 
-/// Where reading may start at or after `position`: the tokenizer drops a byte order mark at its start without counting it.
+/// The position to start at: the tokenizer drops a byte order mark at its start without counting it.
 fn behind_marks(text: &str, position: usize) -> usize {
     text.len() - text[position..].trim_start_matches('\u{feff}').len()
 }

@@ -1,7 +1,7 @@
-//! What a page says about itself in its tags: title, base, canonical address, feeds, refresh.
+//! Metadata of a page in its tags: title, base, canonical address, feeds, refresh.
 //!
-//! Found by walking over the tags without building a tree; where they stand in the page is of no importance, because
-//! real pages put them anywhere.
+//! They are collected from the tags without building a tree, wherever they are in the page, because real pages put them
+//! anywhere.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,27 +13,26 @@ use crate::markup::single_spaced;
 use crate::resolver::{Resolver, is_usable_base};
 use crate::url::{self, Url};
 
-/// A feed that a page names.
+/// A feed linked by a page.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct FeedLink {
-    /// Its address; as written when the address of the page is not known.
+    /// As written if the address of the page is unknown.
     pub href: String,
-    /// Its media type in lower case, as the page gives it.
+    /// The media type in lower case.
     #[serde(rename = "type")]
     pub media_type: Option<String>,
     pub title: Option<String>,
 }
 
-/// A page that sends its reader elsewhere.
+/// A refresh to another address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refresh {
-    /// After so many seconds.
     pub after_secs: u64,
     /// The address; `None` reloads the page.
     pub url: Option<Url>,
 }
 
-/// The facts of the head, with addresses resolved.
+/// The metadata, with addresses resolved.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     pub(super) title: Option<String>,
@@ -43,10 +42,10 @@ pub(super) struct Head {
     pub(super) feeds: Vec<FeedLink>,
 }
 
-/// Feeds that are kept of one page.
+/// The most feeds of one page.
 const MAX_FEEDS: usize = 200;
 
-/// Reads the head of tidied HTML.
+/// Reads the metadata from tidied HTML.
 pub(super) fn read(html: &str, page: Option<&Url>) -> Head {
     let found = tree::tokenize(HeadCollector::default(), html).sink.found.into_inner();
     let base = found.base.and_then(|href| url::resolve(page, &href)).filter(is_usable_base);
@@ -75,7 +74,7 @@ fn feed_address(resolver: &Resolver, base: Option<&Url>, href: &str) -> Option<S
     if href.is_empty() {
         return None;
     }
-    // `feed:https://…` and `feed://…` ask a browser to start a reader.
+    // `feed:https://…` and `feed://…` are addresses for feed readers.
     let web = match href.get(..5) {
         Some(scheme) if scheme.eq_ignore_ascii_case("feed:") => match &href[5..] {
             rest if rest.starts_with("//") => format!("http:{rest}"),
@@ -89,7 +88,7 @@ fn feed_address(resolver: &Resolver, base: Option<&Url>, href: &str) -> Option<S
     }
 }
 
-/// Reads `5; url='next.html'` as browsers read it.
+/// Parses `5; url='next.html'` like browsers.
 fn read_refresh(content: &str, base: Option<&Url>) -> Option<Refresh> {
     let content = content.trim_ascii_start();
     let digits = content.find(|c: char| !c.is_ascii_digit()).unwrap_or(content.len());
@@ -118,7 +117,7 @@ fn read_refresh(content: &str, base: Option<&Url>) -> Option<Refresh> {
     url::resolve_web(base, target).map(|url| Refresh { after_secs, url: Some(url) })
 }
 
-/// The facts as they stand in the page, before the base is known.
+/// The metadata as written, before the base is known.
 #[derive(Debug, Default)]
 struct HeadFacts {
     title: Option<String>,
@@ -133,7 +132,7 @@ struct HeadFacts {
 struct HeadCollector {
     found: RefCell<HeadFacts>,
     in_title: Cell<bool>,
-    /// How many `svg` are open: their titles are not the page's.
+    /// How many `svg` elements are open: their titles are not the page's.
     in_svg: Cell<usize>,
     in_noscript: Cell<bool>,
 }
@@ -234,7 +233,7 @@ fn essence(media_type: &str) -> String {
     media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// Types of feeds; a type that is used for much else needs an address that looks like a feed.
+/// Whether it is the type of a feed; ambiguous types need an address that looks like a feed.
 fn is_feed_type(media_type: &str, href: &str) -> bool {
     match media_type {
         "application/rss+xml"

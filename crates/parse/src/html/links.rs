@@ -1,4 +1,4 @@
-//! The links of a page, and those that lead to files.
+//! The links of a page, and those to files.
 
 use std::collections::HashSet;
 
@@ -9,26 +9,26 @@ use crate::markup::single_spaced;
 use crate::resolver::Resolver;
 use crate::url::{self, Url};
 
-/// A link as the reader of the page sees it.
+/// A link of a page.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct PageLink {
-    /// Its address; as written when the address of the page is not known.
+    /// As written if the address of the page is unknown.
     pub href: String,
-    /// Its text, or what stands for it: the text for an image, a title, a label.
+    /// Its text or a substitute: the `alt` text of an image, a title, a label.
     pub text: String,
 }
 
-/// A file that a page links to.
+/// A file linked by a page.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Attachment {
     pub href: String,
-    /// The text of the link, or the name of the file when there is none.
+    /// The text of the link, or the name of the file if it has none.
     pub title: String,
-    /// The ending of its path, in lower case.
+    /// The file extension, in lower case.
     pub extension: String,
 }
 
-/// Characters of one link text that are kept.
+/// The longest text of a link.
 const MAX_TEXT_CHARS: usize = 1000;
 
 pub(super) fn links(tree: &Document, base: Option<&Url>, scope: Option<&Matcher>) -> Vec<PageLink> {
@@ -40,7 +40,7 @@ pub(super) fn links(tree: &Document, base: Option<&Url>, scope: Option<&Matcher>
     };
     let mut seen = HashSet::new();
     for chosen in tree.select_matcher(scope).nodes() {
-        // One match can lie inside another.
+        // A match may be inside another.
         if chosen.ancestors_it(None).any(|above| seen.contains(&above.id)) {
             continue;
         }
@@ -97,7 +97,7 @@ pub(super) fn attachments(links: Vec<PageLink>, extensions: &[impl AsRef<str>]) 
     found
 }
 
-/// The name and the ending of the file that a path names.
+/// The name and the extension of the file in a path.
 fn file_name(address: &Url) -> Option<(String, String)> {
     let last = address.path_segments()?.next_back()?;
     let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy().into_owned();

@@ -1,8 +1,7 @@
 //! Pages: feeds, links, attachments and the main text of an HTML document.
 //!
-//! [`Html`] reads a page once and answers questions about it. Each answer costs only what it needs: what stands in
-//! the head is found by walking over the tags, a tree is built when links or text are asked for, and the search for
-//! the main text runs only when no selector names it.
+//! [`Html`] parses a page on demand: metadata is collected from the tags, a tree is built when links or text are
+//! requested, and the search for the main text runs only without a selector.
 
 mod head;
 mod links;
@@ -26,13 +25,13 @@ pub use self::head::{FeedLink, Refresh};
 pub use self::links::{Attachment, PageLink};
 pub use self::tree::NODE_LIMIT;
 
-/// Characters of a page that are read.
+/// Bytes of a page that are read.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Everything that `inspect page` shows.
+/// The output of `inspect page`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Page {
-    /// The encoding that the bytes were read with.
+    /// The encoding of the bytes.
     pub encoding: String,
     /// The title, on one line.
     pub title: Option<String>,
@@ -44,17 +43,15 @@ pub struct Page {
     pub feeds: Vec<FeedLink>,
 }
 
-/// A CSS selector cannot be read.
+/// An invalid CSS selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSelector {
-    /// The selector as it was written.
     pub selector: String,
-    /// What is wrong with it.
     pub why: String,
 }
 
 impl BadSelector {
-    /// What is wrong, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         let Self { selector, why } = self;
         phrase!(
@@ -66,7 +63,7 @@ impl BadSelector {
 
 stdx::error_in_english!(BadSelector);
 
-/// A page in memory. It is not `Send`: make it, ask it and drop it between two awaits.
+/// A page in memory. It is not `Send`: create, use and drop it between two awaits.
 pub struct Html {
     encoding: String,
     text: String,
@@ -75,7 +72,7 @@ pub struct Html {
     tree: OnceCell<(Document, Option<Cut>)>,
 }
 
-/// Reads everything that `inspect page` shows.
+/// Collects the output of `inspect page`.
 pub fn read_page(bytes: &[u8], content_type: Option<&str>, url: Option<&Url>) -> Page {
     let html = Html::read(bytes, content_type, url);
     Page {
@@ -87,19 +84,19 @@ pub fn read_page(bytes: &[u8], content_type: Option<&str>, url: Option<&Url>) ->
     }
 }
 
-/// Whether a CSS selector from the configuration can be read.
+/// Checks a CSS selector of the config.
 pub fn check_selector(selector: &str) -> Result<(), BadSelector> {
     matcher(selector).map(|_| ())
 }
 
 impl Html {
-    /// Decodes a page that was fetched from `url`.
+    /// Decodes a page fetched from `url`.
     pub fn read(bytes: &[u8], content_type: Option<&str>, url: Option<&Url>) -> Html {
         let decoded = decode::decode(bytes, content_type, decode::Kind::Html);
         Html { encoding: decoded.encoding, ..Html::from_text(&decoded.text, url) }
     }
 
-    /// A page whose text is known already.
+    /// A page from decoded text.
     pub fn from_text(text: &str, url: Option<&Url>) -> Html {
         Html {
             encoding: "utf-8".to_owned(),
@@ -110,38 +107,38 @@ impl Html {
         }
     }
 
-    /// The title on one line: `<title>`, or what the page gives to social networks.
+    /// The title on one line: `<title>`, or the one for social networks.
     pub fn title(&self) -> Option<&str> {
         self.head().title.as_deref()
     }
 
-    /// The address that relative links start from: `<base href>`, else the address of the page.
+    /// The base of relative links: `<base href>`, else the address of the page.
     pub fn base(&self) -> Option<&Url> {
         self.head().base.as_ref().or(self.url.as_ref())
     }
 
-    /// The address that the page calls its own.
+    /// The canonical address of the page.
     pub fn canonical(&self) -> Option<&Url> {
         self.head().canonical.as_ref()
     }
 
-    /// Where the page sends its reader by itself, and when.
+    /// The refresh of the page, if any.
     pub fn refresh(&self) -> Option<&Refresh> {
         self.head().refresh.as_ref()
     }
 
-    /// The feeds that the page names, in order, each once.
+    /// The feeds that the page links, in order, each once.
     pub fn feeds(&self) -> &[FeedLink] {
         &self.head().feeds
     }
 
-    /// The links inside the elements that `selector` matches, or of the whole page, in order.
+    /// The links in the elements that match `selector`, or of the whole page, in order.
     pub fn links(&self, selector: Option<&str>) -> Result<Vec<PageLink>, BadSelector> {
         let scope = selector.map(matcher).transpose()?;
         Ok(links::links(self.tree(), self.base(), scope.as_ref()))
     }
 
-    /// Why [`Html::links`] may lack some.
+    /// Why links may be missing from [`Html::links`].
     pub fn cut(&self) -> Option<Cut> {
         self.built().1
     }
@@ -155,13 +152,12 @@ impl Html {
         Ok(links::attachments(self.links(selector)?, extensions))
     }
 
-    /// Whether `selector` names a block that has text, so that [`Html::main_text`] needs not search for one.
+    /// Whether `selector` matches elements with text, so that [`Html::main_text`] need not search.
     pub fn has_block(&self, selector: &str) -> Result<bool, BadSelector> {
         Ok(!text::of_matches(self.tree(), &matcher(selector)?).is_empty())
     }
 
-    /// The text of the elements that `selector` matches; without a selector, or when it matches nothing, the main
-    /// text of the page.
+    /// The text of the elements that match `selector`; without a selector or a match, the main text of the page.
     pub fn main_text(&self, selector: Option<&str>) -> Result<String, BadSelector> {
         if let Some(scope) = selector.map(matcher).transpose()? {
             let chosen = text::of_matches(self.tree(), &scope);
@@ -192,7 +188,7 @@ fn matcher(selector: &str) -> Result<Matcher, BadSelector> {
     })
 }
 
-/// `Custom(EmptySelector)` as `empty selector`: the library's errors have names but no sentences.
+/// `Custom(EmptySelector)` as `empty selector`: the library's errors have only names.
 fn in_words(name: &str) -> String {
     let inner = name.rsplit('(').next().unwrap_or(name).trim_end_matches(')');
     let mut words = String::with_capacity(inner.len() + 8);

@@ -1,4 +1,4 @@
-//! Pages as sites really write them.
+//! Pages as they occur on real sites.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The text of a page: lines as a reader sees them, and the search for the part that matters.
+//! The text of a page in lines as they are shown, and the search for its main part.
 
 use std::collections::HashSet;
 
@@ -8,25 +8,25 @@ use dom_smoothie::{Config, Readability};
 use super::tree;
 use crate::markup::single_spaced;
 
-/// Elements above which the search for the main text is not worth its time.
+/// In pages with more elements, the main text is not searched.
 const MAX_SEARCHED_ELEMENTS: usize = 20_000;
 
-/// A found article this long is believed on a page that marks no main part.
+/// From this length on an article is accepted on a page without a marked main part.
 const SURE_CHARS: usize = 1000;
 
-/// Where pages put their main text when they say so.
+/// Where pages mark their main part.
 const MAIN_PLACES: &str = "main, [role=main], #main, #contents, #content, #main-content, article";
 
-/// What a reader does not see as text.
+/// Elements without visible text.
 const UNSEEN: [&str; 14] = [
     "script", "style", "noscript", "template", "head", "title", "svg", "math", "iframe", "object", "select",
     "textarea", "button", "canvas",
 ];
 
-/// Parts of a page that are about the site, not about its subject.
+/// Parts of a page about the site rather than its subject.
 const AROUND: [&str; 5] = ["nav", "header", "footer", "aside", "form"];
 
-/// The text of all elements that match, outermost ones only.
+/// The text of all matching elements, only the outermost ones.
 pub(super) fn of_matches(tree: &Document, scope: &Matcher) -> String {
     let mut seen = HashSet::new();
     let mut writer = TextWriter::default();
@@ -41,7 +41,7 @@ pub(super) fn of_matches(tree: &Document, scope: &Matcher) -> String {
     writer.finish()
 }
 
-/// The main text: what the article search finds, unless that loses too much of the page.
+/// The main text: the result of the article search, unless it omits too much of the page.
 pub(super) fn main(tree: &Document) -> String {
     let plain = plain(tree);
     match article(tree) {
@@ -50,15 +50,15 @@ pub(super) fn main(tree: &Document) -> String {
     }
 }
 
-/// Text that was taken without a search.
+/// The text without an article search.
 struct Plain {
     text: String,
-    /// Whether the page itself marks it as its main part.
+    /// Whether the page marks it as its main part.
     is_marked: bool,
 }
 
-/// A summary of a page suffers more from what is missing than from what is too much: a list of releases or a
-/// front page of several articles must not shrink to its longest paragraph.
+/// Missing text harms a summary more than additional text: a list of releases or a front page with several articles
+/// must not be reduced to its longest paragraph.
 fn is_believable(article: &str, plain: &Plain) -> bool {
     let found = article.chars().count();
     let whole = plain.text.chars().count();
@@ -68,7 +68,7 @@ fn is_believable(article: &str, plain: &Plain) -> bool {
 fn article(tree: &Document) -> Option<String> {
     let config =
         Config { disable_json_ld: true, max_elements_to_parse: MAX_SEARCHED_ELEMENTS, ..Config::default() };
-    // The search works on a copy; one of a huge page is not worth its memory.
+    // The search works on a copy, which is too expensive for a huge page.
     if tree.tree.len() > 4 * MAX_SEARCHED_ELEMENTS {
         return None;
     }
@@ -82,7 +82,7 @@ fn article(tree: &Document) -> Option<String> {
     Some(writer.finish()).filter(|text| !text.is_empty())
 }
 
-/// Takes away navigation, and headers and footers of the page; those of an article belong to it.
+/// Removes navigation and the page's header and footer; those of an article are kept.
 fn remove_frame(tree: &Document) {
     let Ok(frame) = Matcher::new("nav, header, footer") else { return };
     for node in tree.select_matcher(&frame).nodes() {
@@ -95,7 +95,7 @@ fn remove_frame(tree: &Document) {
     }
 }
 
-/// The text of the marked main part, else of the body without what stands around it, else of the whole body.
+/// The text of the marked main part, else of the body without navigation and the like, else of the whole body.
 fn plain(tree: &Document) -> Plain {
     let marked = Matcher::new(MAIN_PLACES).map(|scope| of_matches(tree, &scope)).unwrap_or_default();
     let Some(body) = tree.body() else { return Plain { text: marked, is_marked: false } };
@@ -124,13 +124,13 @@ pub(super) fn first_chars(line: &str, max_chars: usize) -> String {
     line.chars().take(max_chars).collect::<String>().trim_end().to_owned()
 }
 
-/// Writes text nodes with single spaces, and the gaps between blocks.
+/// Writes text with single spaces, and line ends between blocks.
 #[derive(Default)]
 struct TextWriter {
     out: String,
-    /// Line ends owed before the next text.
+    /// Line ends to write before the next text.
     lines: usize,
-    /// A space or tab owed before the next text on the same line.
+    /// A space or tab to write before the next text on the same line.
     space: Option<char>,
 }
 
@@ -232,7 +232,7 @@ impl TextWriter {
         self.space = Some('\t');
     }
 
-    /// The gap before a block; the first block of a table cell stays on the line of its row.
+    /// Line ends before a block; the first block of a table cell stays on the line of its row.
     fn before(&mut self, lines: usize) {
         if self.space != Some('\t') {
             self.lines = self.lines.max(lines);
@@ -251,7 +251,7 @@ impl TextWriter {
     }
 }
 
-/// White space that HTML collapses; an ideographic space is kept, a no-break space is not worth keeping apart.
+/// White space that HTML collapses, and no-break spaces; ideographic spaces are kept.
 fn is_space(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\u{a0}'
 }

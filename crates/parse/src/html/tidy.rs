@@ -1,34 +1,34 @@
-//! HTML made harmless before it is parsed: comments, scripts and endless tags leave, all else stays as written.
+//! Removes what would slow down or mislead the HTML parser: comments, scripts and huge tags; everything else stays.
 //!
-//! The HTML parser compares every attribute of a tag with all others of that tag, so one tag with 300,000
-//! attributes would keep it busy for minutes. Cutting such tags needs to know where tags begin, and that depends
-//! on what comments, scripts and titles hold; so those are emptied in the same pass. What is left reads the same
-//! whatever the parser makes of the elements around it. One pass, linear in the text.
+//! The HTML parser compares every attribute of a tag with all others, so a tag with 300,000 attributes would take
+//! minutes. Cutting such tags requires finding the begin of tags, which depends on the content of comments, scripts and
+//! titles; so those are emptied in the same pass. The rest means the same to the parser, whatever elements are around
+//! it. One pass, linear in the text.
 
 use super::tree::NODE_LIMIT;
 
-/// Attributes of one tag that are kept.
+/// Attributes of one tag to keep.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// Signs that look like the begin of a tag and are not; each costs the parser a token of its own.
+/// The most `<` that begin no tag; each is a token of its own for the parser.
 const MAX_STRAY: usize = 10_000;
 
-/// Tags that are looked at. The tree holds half as many elements, so that a page of nothing but tags ends here.
+/// Tags to process. The tree has half as many elements, so a page with only tags ends here.
 const MAX_TAGS: usize = 2 * NODE_LIMIT;
 
-/// What stands in place of a comment: without it, the text on both sides could join to a tag.
+/// Replaces a comment: without it, the text on both sides could form a tag.
 const EMPTY_COMMENT: &str = "<!---->";
 
-/// Elements whose text is markup or code that no reader sees.
+/// Elements whose text is markup or code and not visible.
 const UNSEEN: [&str; 6] = ["script", "style", "xmp", "iframe", "noembed", "noframes"];
 
-/// Bytes of such a plain text that are kept.
+/// Bytes of such a plain text to keep.
 const MAX_PLAIN: usize = 64 * 1024;
 
-/// Elements whose text is plain text in which tags do not count.
+/// Elements with plain text, in which tags are not recognised.
 const PLAIN: [&str; 2] = ["title", "textarea"];
 
-/// The text of a page without what would mislead or slow down a parser; at most about `max_bytes` of it.
+/// The tidied text of a page, at most about `max_bytes` of it.
 pub(super) fn tidy(html: &str, max_bytes: usize) -> String {
     let mut out = String::with_capacity(html.len().min(max_bytes));
     let mut rest = html;
@@ -64,7 +64,7 @@ pub(super) fn tidy(html: &str, max_bytes: usize) -> String {
     }
     let left = max_bytes.saturating_sub(out.len());
     let end = if rest.len() <= left { rest.len() } else { rest.floor_char_boundary(left) };
-    // After a break `rest` may hold markup that was not looked at.
+    // After an early end, `rest` may contain markup that was not checked.
     out.push_str(rest[..end].split('<').next().unwrap_or_default());
     out
 }
@@ -117,7 +117,7 @@ fn after_start_tag<'a>(out: &mut String, rest: &'a str) -> &'a str {
     &after[end..]
 }
 
-/// Where `</name` with a real end begins, or the end of the text.
+/// The position of `</name` with a valid end, or the end of the text.
 fn find_end_tag(text: &str, name: &str) -> usize {
     let mut from = 0;
     while let Some(at) = text[from..].find("</").map(|at| from + at) {
@@ -135,16 +135,16 @@ fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
     text.as_bytes().get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
 }
 
-/// The extent of one tag in the text that starts with it.
+/// The extent of the tag at the start of a text.
 struct TagExtent {
     name_end: usize,
-    /// Where the first attribute too many begins.
+    /// Where the attributes exceed the limit.
     cut: Option<usize>,
     end: usize,
     is_complete: bool,
 }
 
-/// Walks a tag as the HTML tokenizer does: quotes count only after an equals sign.
+/// Scans a tag like the HTML tokenizer: quotes count only after an equals sign.
 fn scan_tag(text: &str, name_start: usize) -> TagExtent {
     let bytes = text.as_bytes();
     let skip = |from: usize, stop: &dyn Fn(u8) -> bool| {

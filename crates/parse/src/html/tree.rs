@@ -1,4 +1,4 @@
-//! Text to tree, with bounds: how deep, how many nodes, and how much one token may cost.
+//! Builds the tree, with limits of depth, nodes, and the cost of one token.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,19 +14,19 @@ use html5ever::{LocalName, TokenizerResult, local_name};
 
 use crate::cut::Cut;
 
-/// Elements that may be open at once; deeper tags are left out, their text stays.
+/// Elements open at once; deeper tags are dropped, their text stays.
 pub(super) const MAX_DEPTH: usize = 512;
 
-/// As many more may be open that usually close themselves: inside `svg` and `math` they do not.
+/// Additional depth for elements that usually close themselves, but not inside `svg` and `math`.
 const MAX_DEPTH_ABOVE: usize = 16;
 
-/// Nodes of one page; what comes after is left out.
+/// Nodes of one page; the rest is dropped.
 pub const NODE_LIMIT: usize = 200_000;
 
-/// Attributes of one page; after them only those that links need are kept.
+/// Attributes of one page; after that only those of links are kept.
 const MAX_ATTRIBUTES: usize = 400_000;
 
-/// The tree of tidied HTML, and why links on it may be missing.
+/// The tree of tidied HTML, and why links may be missing.
 pub(super) fn build(html: &str) -> (Document, Option<Cut>) {
     let options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let limiter = Limiter {
@@ -52,20 +52,20 @@ pub(super) fn tokenize<S: TokenSink>(sink: S, html: &str) -> Tokenizer<S> {
     tokenizer
 }
 
-/// Stands between tokenizer and tree builder and holds back what would make the tree too deep or too large.
+/// Drops tags between tokenizer and tree builder that would make the tree too deep or too large.
 ///
-/// The builder's time for one token grows with the elements that it has in hand: those that are open, and the
-/// formatting elements (`b`, `font`, …) that it would open again. Both are counted exactly, by asking it.
+/// The builder's time for one token grows with the open elements and with the formatting elements (`b`, `font`, …) that
+/// it would reopen. Both are counted exactly, by asking the builder.
 struct Limiter {
     builder: TreeBuilder<NodeId, Document>,
-    /// What the builder has in hand, as of the last tag that it was given.
+    /// The number of these elements after the last tag.
     held: Cell<usize>,
-    /// Start tags that were held back, so that their end tags are held back too.
+    /// Dropped start tags, whose end tags are dropped, too.
     left_out: RefCell<HashMap<LocalName, usize>>,
     roots_seen: Cell<usize>,
-    /// Attributes that went into the tree.
+    /// Attributes in the tree.
     attributes: Cell<usize>,
-    /// The limit at which a link, or everything, was left out.
+    /// The limit at which a link, or everything else, was dropped.
     cut: Cell<Option<Cut>>,
 }
 
@@ -75,7 +75,7 @@ impl Limiter {
         match tag.kind {
             TagKind::StartTag => {
                 if matches!(tag.name, local_name!("html") | local_name!("body")) {
-                    // A second one adds its attributes to the first, one by one.
+                    // Further ones add their attributes to the first, one by one.
                     self.roots_seen.set(self.roots_seen.get() + 1);
                     if self.roots_seen.get() > 8 {
                         tag.attrs.clear();
@@ -113,7 +113,7 @@ impl Limiter {
     }
 }
 
-/// Elements that do not stay open: they have no content, or only text, or (`a`) close their like.
+/// Elements that do not stay open: they are empty, contain only text, or (`a`) close their own kind.
 const CLOSE_THEMSELVES: [&str; 22] = [
     "a", "area", "base", "br", "col", "embed", "hr", "iframe", "img", "input", "link", "meta", "noembed",
     "noframes", "script", "source", "style", "textarea", "title", "track", "wbr", "xmp",

@@ -1,20 +1,20 @@
-//! The elements of HTML, and what the tree builder does with each.
+//! The elements of HTML, and how the tree builder treats them.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What the tree builder does with an element, as far as its depth goes.
+/// How the tree builder treats an element, as far as nesting is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Never has content.
     Void,
     /// Is reopened in the next block when it was not closed.
     Formatting,
-    /// Ends tags do not reach through it.
+    /// End tags do not close elements outside of it.
     Boundary,
-    /// Everything else that may stay.
+    /// All other elements that may stay.
     Plain,
-    /// Goes together with what it holds.
+    /// Dropped together with its content.
     Raw,
     /// HTML, but only its content stays.
     Dropped,
@@ -47,7 +47,7 @@ static ELEMENTS: LazyLock<HashMap<&'static str, Role>> = LazyLock::new(|| {
     BY_ROLE.into_iter().flat_map(of_role).collect()
 });
 
-/// The element's name in lower case and its role; `None` when it is no HTML.
+/// The element's name in lower case and its role; `None` if it is not HTML.
 pub(crate) fn element(name: &str) -> Option<(&'static str, Role)> {
     let mut buffer = [0_u8; 12];
     let lower = buffer.get_mut(..name.len())?;

@@ -1,4 +1,5 @@
-//! HTML as a flat list of pieces, without a tree: plain text of a fragment, and the limits a tree builder needs.
+//! HTML as a flat list of pieces without a tree: for the plain text of a fragment, and to check limits before a tree is
+//! built.
 
 mod elements;
 mod references;
@@ -7,7 +8,7 @@ pub(super) use elements::{Role, element, kept_elements};
 pub(super) use references::{Reference, c1_as_windows_1252, reference};
 pub use references::{escape_into, unescape};
 
-/// One piece of an HTML fragment; comments, declarations and processing instructions are left out.
+/// A piece of an HTML fragment, without comments, declarations and processing instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// Text as written, references included.
@@ -18,7 +19,7 @@ pub enum Piece<'a> {
         name: &'a str,
         /// Everything between the name and `>`.
         attributes: &'a str,
-        /// How many attributes that is.
+        /// The number of attributes.
         count: usize,
         /// The whole tag as written.
         raw: &'a str,
@@ -32,7 +33,7 @@ pub enum Piece<'a> {
     },
 }
 
-/// Cuts a fragment into pieces in one pass, finding the ends of tags as browsers do.
+/// Splits a fragment into pieces in one pass, finding the ends of tags like browsers.
 #[derive(Clone, Debug)]
 pub struct Pieces<'a> {
     rest: &'a str,
@@ -50,7 +51,7 @@ impl<'a> Pieces<'a> {
         taken
     }
 
-    /// Skips what a raw-text element such as `<script>` holds, with its end tag.
+    /// Skips the content of a raw-text element such as `<script>`, and its end tag.
     pub fn skip_raw(&mut self, name: &str) {
         let mut from = 0;
         while let Some(at) = self.rest[from..].find("</") {
@@ -105,7 +106,7 @@ impl<'a> Iterator for Pieces<'a> {
                 Some(first) if first.is_ascii_alphabetic() => {
                     let name = 1 + name_length(&bytes[1..]);
                     let Some((end, count)) = attributes_length(&bytes[name..]) else {
-                        // Never closed: browsers drop the rest, a title such as "a <b" wants to keep it.
+                        // Never closed: browsers drop the rest, but a title such as "a <b" should keep it.
                         return Some(Piece::Text(self.take(bytes.len())));
                     };
                     let raw = self.take(name + end + 1);
@@ -134,7 +135,7 @@ fn name_length(bytes: &[u8]) -> usize {
         .unwrap_or(bytes.len())
 }
 
-/// The length of a comment, declaration or processing instruction at the start of `text`; 0 when it never ends.
+/// The length of a comment, declaration or processing instruction at the start of `text`; 0 if it is not closed.
 fn declaration_length(text: &str) -> usize {
     let all = text.len();
     if let Some(comment) = text.strip_prefix("<!--") {
@@ -149,7 +150,7 @@ fn declaration_length(text: &str) -> usize {
     text.find('>').map_or(0, |at| at + 1)
 }
 
-/// Where the tag ends, and how many attributes it has; quotes count only where a value may start.
+/// The length of a tag, and the number of attributes; quotes count only at the start of a value.
 fn attributes_length(bytes: &[u8]) -> Option<(usize, usize)> {
     #[derive(Clone, Copy)]
     enum At {
@@ -190,9 +191,9 @@ fn attributes_length(bytes: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// The plain text of an HTML fragment on one line: tags out, references read, white space single.
+/// The plain text of an HTML fragment on one line: without tags, with references resolved and single spaces.
 ///
-/// What only looks like a tag (`Vec<String>`) is no HTML and stays.
+/// Text that only resembles a tag (`Vec<String>`) stays.
 pub fn text_of(html: &str) -> String {
     if !html.contains(['<', '&']) {
         return single_spaced(html);
@@ -215,7 +216,7 @@ pub fn text_of(html: &str) -> String {
     single_spaced(&text)
 }
 
-/// `text` with every run of white space as one space, and none at the ends.
+/// `text` with single spaces, and none at the ends.
 pub fn single_spaced(text: &str) -> String {
     if stdx::text::is_plain_line(text) {
         return text.to_owned();

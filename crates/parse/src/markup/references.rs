@@ -1,10 +1,10 @@
-//! Character and entity references: read, and written where text must stay text.
+//! Character and entity references: resolving and escaping.
 
 use std::borrow::Cow;
 
 use html5ever::data::NAMED_ENTITIES;
 
-/// Reads character and entity references; what is none stays as it stands.
+/// Resolves character and entity references; anything else stays.
 pub fn unescape(text: &str) -> Cow<'_, str> {
     let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
@@ -44,14 +44,14 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What a reference stands for.
+/// The replacement of a reference.
 pub(crate) enum Reference {
     Text(&'static str),
     Char(char),
     Pair(char, char),
 }
 
-/// Reads what stands between `&` and `;`.
+/// Resolves the name between `&` and `;`.
 pub(crate) fn reference(name: &str) -> Option<Reference> {
     if name.starts_with('#') {
         return Some(Reference::Char(numbered(number(name)?)?));
@@ -75,7 +75,7 @@ fn number(name: &str) -> Option<u32> {
     }
 }
 
-/// The character that two references stand for together, as programs write it that think in UTF-16, and what is behind them.
+/// The character of two references that form a surrogate pair, as written by programs that use UTF-16, and the rest.
 fn surrogate_pair<'a>(first: &str, behind: &'a str) -> Option<(char, &'a str)> {
     const LONGEST: usize = "&#xDE00;".len();
     let end = behind.bytes().take(LONGEST).position(|byte| byte == b';')?;
@@ -88,7 +88,7 @@ fn surrogate_pair<'a>(first: &str, behind: &'a str) -> Option<(char, &'a str)> {
     }
 }
 
-/// An entity of HTML beyond the common ones.
+/// A less common HTML entity.
 fn named(name: &str) -> Option<Reference> {
     let mut buffer = [0_u8; 34];
     let key = buffer.get_mut(..=name.len())?;
@@ -102,7 +102,7 @@ fn named(name: &str) -> Option<Reference> {
     }
 }
 
-/// References that browsers read without their semicolon, as far as they are safe in addresses.
+/// References that browsers accept without a semicolon, as far as that is safe in addresses.
 fn unclosed_reference(name: &str) -> Option<Reference> {
     match name {
         "amp" | "lt" | "gt" | "quot" | "nbsp" => reference(name),
@@ -111,7 +111,7 @@ fn unclosed_reference(name: &str) -> Option<Reference> {
     }
 }
 
-/// The character a number stands for; the C1 range means windows-1252, as everywhere on the web.
+/// The character of a number; the C1 range means windows-1252, as in browsers.
 fn numbered(number: u32) -> Option<char> {
     match number {
         0x80..=0x9f => Some(c1_as_windows_1252(number)),
@@ -129,7 +129,7 @@ pub(crate) fn c1_as_windows_1252(number: u32) -> char {
     TABLE.get((number as usize).wrapping_sub(0x80)).copied().unwrap_or('\u{fffd}')
 }
 
-/// Writes `text` so that HTML reads it back as itself.
+/// Escapes `text`, so that it is text in HTML.
 pub fn escape_into(out: &mut String, text: &str) {
     let mut from = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -1,11 +1,11 @@
-//! What one file may cost: work is counted, not time, so that the same file always reads the same.
+//! The cost limits of one file: work is counted instead of time, so that the result is always the same.
 
 use std::cell::Cell;
 
-/// The most bytes that one stream may decode to; more is cut.
+/// The most bytes of one decoded stream; the rest is cut.
 const MAX_STREAM: usize = 16 * 1024 * 1024;
 
-/// What is left to spend on a file.
+/// The remaining budget of a file.
 #[derive(Debug)]
 pub(super) struct WorkBudget {
     work: Cell<u64>,
@@ -18,7 +18,7 @@ impl WorkBudget {
         Self { work: Cell::new(work), decoded: Cell::new(decoded), is_cut: Cell::new(false) }
     }
 
-    /// Takes a little of the budget; `None` when nothing is left, from then on for ever.
+    /// Spends some of the budget; `None` once it is used up.
     pub(super) fn spend(&self, work: usize) -> Option<()> {
         let left = self.work.get().saturating_sub(work as u64);
         self.work.set(left);
@@ -30,17 +30,17 @@ impl WorkBudget {
     }
 
     /// How many bytes the next stream may decode to.
-    pub(super) fn room(&self) -> usize {
+    pub(super) fn stream_limit(&self) -> usize {
         self.decoded.get().min(MAX_STREAM)
     }
 
-    /// Notes that a stream was decoded to that many bytes.
+    /// Records that a stream was decoded to that many bytes.
     pub(super) fn decoded(&self, bytes: usize) -> Option<()> {
         self.decoded.set(self.decoded.get().saturating_sub(bytes));
         self.spend(bytes)
     }
 
-    /// Notes that something was left out.
+    /// Records that something was left out.
     pub(super) fn mark_cut(&self) {
         self.is_cut.set(true);
     }

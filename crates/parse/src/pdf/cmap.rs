@@ -1,4 +1,4 @@
-//! CMaps: how the bytes of a string fall into codes, and which characters the codes stand for.
+//! CMaps: how strings are split into codes, and the characters of the codes.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::lexer::{Lexer, PdfToken};
 
 /// The most entries of one CMap.
 const MAX_ENTRIES: usize = 100_000;
-/// The most bytes that one code may stand for, in UTF-16.
+/// The longest text of one code, in bytes of UTF-16.
 const MAX_TARGET: usize = 64;
 
 /// A CMap of a file.
@@ -15,13 +15,13 @@ pub(super) struct CMap {
     /// Number of bytes, first and last code.
     spaces: Vec<(usize, u32, u32)>,
     singles: HashMap<u32, Box<str>>,
-    /// First and last code, and what the first stands for; in order.
+    /// First and last code, and the text of the first; sorted.
     ranges: Vec<(u32, u32, Box<str>)>,
     pub(super) is_vertical: bool,
 }
 
 impl CMap {
-    /// Reads what can be read; anything else is passed over.
+    /// Parses a CMap; anything unknown is skipped.
     pub(super) fn read(bytes: &[u8]) -> Self {
         let mut map = Self::default();
         let mut lexer = Lexer::new(bytes, 0);
@@ -38,7 +38,7 @@ impl CMap {
                 _ => {}
             }
         }
-        // Stable: of equal beginnings the last one wins in `text`.
+        // A stable sort: of equal ranges, `text` uses the last one.
         map.ranges.sort_by_key(|range| range.0);
         map
     }
@@ -96,12 +96,12 @@ impl CMap {
         }
     }
 
-    /// How many entries it holds.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.singles.len() + self.ranges.len()
     }
 
-    /// What a code stands for.
+    /// Appends the text of a code.
     pub(super) fn text(&self, code: u32, into: &mut String) -> Option<()> {
         if let Some(text) = self.singles.get(&code) {
             into.push_str(text);
@@ -116,7 +116,7 @@ impl CMap {
         Some(())
     }
 
-    /// How many bytes the next code takes, if the map says so.
+    /// How many bytes the next code has, if the map defines it.
     pub(super) fn code_length(&self, bytes: &[u8]) -> Option<usize> {
         let fits = |&(length, low, high): &(usize, u32, u32)| {
             let shifts = (0..length).map(|at| 8 * (length - 1 - at));
@@ -128,28 +128,28 @@ impl CMap {
         self.spaces.iter().filter(|space| fits(space)).map(|space| space.0).min()
     }
 
-    /// How many ranges of codes are looked at for each code.
+    /// How many ranges are compared for each code.
     pub(super) fn spaces(&self) -> usize {
         self.spaces.len()
     }
 
-    /// How many bytes a code takes that fits nowhere.
+    /// The length in bytes of codes outside of all ranges.
     pub(super) fn usual_length(&self) -> Option<usize> {
         self.spaces.iter().map(|space| space.0).min()
     }
 }
 
-/// The bytes as a number; what does not fit into one is cut.
+/// The bytes as a number, truncated to its size.
 pub(super) fn code(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).fold(0, |code, byte| code << 8 | u32::from(*byte))
 }
 
-/// UTF-16 without its marks, or `None` if it says nothing.
+/// Decodes UTF-16 without byte order mark; `None` if the text is empty.
 fn utf16(bytes: &[u8]) -> Option<Box<str>> {
     if bytes.len() > MAX_TARGET {
         return None;
     }
-    // A single byte is a mistake that everybody understands.
+    // A single byte is a common mistake.
     let text = match bytes {
         [byte] => char::from(*byte).to_string(),
         _ => {

@@ -1,4 +1,4 @@
-//! Runs the operators of pages and forms that have to do with text.
+//! Executes the text operators of pages and forms.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,23 +13,23 @@ use super::matrix::Matrix;
 use super::object::{Dict, Object, Refs, read_from};
 use super::state::{Marks, Pen, State, actual_text};
 
-/// How deep forms may hold forms.
+/// How deep forms may be nested.
 const MAX_FORMS: usize = 12;
-/// How deep states may be saved; deeper ones are counted and not kept.
+/// How many states may be saved; further ones are only counted.
 const MAX_SAVED: usize = 64;
 /// The most operands of one operator.
 const MAX_OPERANDS: usize = 40;
 /// The most values in all operands of one operator.
 const MAX_OPERAND_VALUES: usize = 100_000;
-/// The most values in the resources of forms that are open at once.
+/// The most values in the resources of all open forms.
 const MAX_HELD: usize = 300_000;
-/// What a form or a font costs besides its bytes.
+/// The cost of a form or a font besides its bytes.
 const OVERHEAD: usize = 1000;
-/// How many glyphs, or codes with ranges of them, are compared for one step.
+/// How many comparisons of glyphs or code ranges count as one step.
 const COMPARED: usize = 8;
-/// The most entries of all fonts that are kept to be used again.
+/// The most entries of all cached fonts.
 const MAX_KEPT_WEIGHT: usize = 1_000_000;
-/// The most entries of all fonts that are held, also by saved states; beyond them no font is read.
+/// The most entries of all fonts in memory, including saved states; beyond that no font is loaded.
 const MAX_FONT_WEIGHT: usize = 2 * MAX_KEPT_WEIGHT;
 
 /// Reads pages into a layout.
@@ -38,16 +38,16 @@ pub(super) struct ContentReader<'d, 'a> {
     pub(super) layout: TextLayout,
     fonts: HashMap<u32, Rc<Font>>,
     unknown: Rc<Font>,
-    /// Of all fonts that anybody holds.
+    /// The total of all fonts in memory.
     font_weight: Rc<Cell<usize>>,
     /// Forms without text, which need not be read again.
     barren: HashSet<u32>,
     open_forms: Vec<u32>,
-    /// How many values the resources of open forms have.
+    /// The number of values in the resources of open forms.
     held: usize,
 }
 
-/// One content stream while it is read.
+/// A content stream that is being read.
 struct Run<'r> {
     resources: &'r Dict,
     /// By name; `None` for names without a font.
@@ -74,7 +74,7 @@ impl<'d, 'a> ContentReader<'d, 'a> {
         }
     }
 
-    /// Reads a page; `None` when the budget is used up or no more text fits.
+    /// Reads a page; `None` if the budget is used up or the text is full.
     pub(super) fn read_page(&mut self, content: &[u8], resources: &Dict) -> Option<()> {
         self.held = 0;
         let read = self.run(content, resources, &State::default());
@@ -96,7 +96,7 @@ impl<'d, 'a> ContentReader<'d, 'a> {
         let mut lexer = Lexer::new(content, 0);
         let mut operands: Vec<Object> = Vec::new();
         let mut before = 0;
-        let mut room = MAX_OPERAND_VALUES;
+        let mut values_left = MAX_OPERAND_VALUES;
         while let Some(token) = lexer.token() {
             match token {
                 PdfToken::Word(word) if !matches!(word, b"true" | b"false" | b"null") => {
@@ -108,14 +108,14 @@ impl<'d, 'a> ContentReader<'d, 'a> {
                         self.operate(word, &operands, &mut run)?;
                     }
                     operands.clear();
-                    room = MAX_OPERAND_VALUES;
+                    values_left = MAX_OPERAND_VALUES;
                     if self.layout.is_full() {
                         self.document.budget.mark_cut();
                         return None;
                     }
                 }
                 token => {
-                    if let Some(operand) = read_from(&mut lexer, token, Refs::Absent, &mut room) {
+                    if let Some(operand) = read_from(&mut lexer, token, Refs::Absent, &mut values_left) {
                         if operands.len() == MAX_OPERANDS {
                             operands.remove(0);
                         }
@@ -295,8 +295,8 @@ impl<'d, 'a> ContentReader<'d, 'a> {
     }
 }
 
-/// How much a value weighs that was read for us alone.
-#[allow(clippy::ptr_arg, reason = "whether it was read for us alone is the question")]
+/// The weight of a value if it was read only for us.
+#[allow(clippy::ptr_arg, reason = "it depends on the variant of the Cow")]
 fn weight(value: &Cow<'_, Object>) -> usize {
     match value {
         Cow::Owned(value) => value.weight(),
@@ -304,7 +304,7 @@ fn weight(value: &Cow<'_, Object>) -> usize {
     }
 }
 
-/// Passes over the data of a picture that stands among the operators.
+/// Skips the data of an inline image.
 fn skip_image(lexer: &mut Lexer<'_>) {
     let data = lexer.rest();
     let is_end = |at: usize| {

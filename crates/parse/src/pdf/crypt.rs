@@ -1,4 +1,4 @@
-//! Files that are encrypted and open without a password: the standard handler, from RC4 with 40 bits to AES with 256.
+//! Encrypted files that open without a password: the standard handler, from RC4 with 40 bits to AES with 256.
 
 use aes::cipher::block_padding::NoPadding;
 use aes::cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit, StreamCipher};
@@ -10,17 +10,17 @@ use super::budget::WorkBudget;
 use super::document::PdfDocument;
 use super::object::{Dict, Object, ObjectId};
 
-/// What stands in for a password that is too short, and so for the empty one.
+/// Padding of short passwords, such as the empty one.
 const PADDING: [u8; 32] = [
     0x28, 0xBF, 0x4E, 0x5E, 0x4E, 0x75, 0x8A, 0x41, 0x64, 0x00, 0x4E, 0x56, 0xFF, 0xFA, 0x01, 0x08, 0x2E,
     0x2E, 0x00, 0xB6, 0xD0, 0x68, 0x3E, 0x80, 0x2F, 0x0C, 0xA9, 0xFE, 0x64, 0x53, 0x69, 0x7A,
 ];
-/// The length of a block of AES, and of what a file begins each piece of data with.
+/// The block size of AES, and the length of the initial vector before each piece of data.
 const BLOCK: usize = 16;
-/// What decrypting a string costs besides its bytes.
+/// The cost of decrypting a string besides its bytes.
 const STRING: usize = 100;
 
-/// The key of a file, and what it is used for.
+/// The key of a file and its algorithms.
 #[derive(Debug)]
 pub(super) struct Crypt {
     key: Vec<u8>,
@@ -36,13 +36,13 @@ enum Method {
     Aes256,
 }
 
-/// What the key of a file is made from.
+/// The parameters of the standard security handler.
 struct Handler {
     version: usize,
     revision: usize,
     owner: Vec<u8>,
     user: Vec<u8>,
-    /// The key itself, encrypted; of the newest revisions only.
+    /// The encrypted key; only in the newest revisions.
     user_key: Vec<u8>,
     permissions: u32,
     key_length: usize,
@@ -51,7 +51,7 @@ struct Handler {
 }
 
 impl Crypt {
-    /// The key of a file, or `None` if it wants a password or is encrypted in a way that nobody has told us.
+    /// The key of a file; `None` if it needs a password or uses an unknown algorithm.
     pub(super) fn open(document: &PdfDocument<'_>, dict: &Dict, id: &[u8]) -> Option<Self> {
         if document.value(dict, "Filter").name() != Some(b"Standard") {
             return None;
@@ -67,7 +67,7 @@ impl Crypt {
         let key_length = match (version, number("Length").unwrap_or(40)) {
             (1, _) => 5,
             (4, _) => 16,
-            // Some writers count bytes.
+            // Some writers give the length in bytes.
             (_, length @ 5..=16) => length,
             (_, bits) => (bits / 8).clamp(5, 16),
         };
@@ -86,12 +86,12 @@ impl Crypt {
         Some(Self { key: handler.key()?, streams, strings })
     }
 
-    /// The data of a stream.
+    /// Decrypts the data of a stream.
     pub(super) fn stream(&self, data: &[u8], source: ObjectId) -> Vec<u8> {
         self.decrypt(self.streams, data, source)
     }
 
-    /// The same value with its strings decrypted, each for its price.
+    /// Decrypts the strings of a value, at a cost for each.
     pub(super) fn strings(&self, object: Object, source: ObjectId, budget: &WorkBudget) -> Object {
         match object {
             Object::Text(text) => match budget.spend(STRING) {
@@ -115,7 +115,6 @@ impl Crypt {
         }
     }
 
-    /// The key of one object.
     fn key_of(&self, source: ObjectId, salt: &[u8]) -> Vec<u8> {
         let hash = Md5::new()
             .chain_update(&self.key)
@@ -127,7 +126,7 @@ impl Crypt {
     }
 }
 
-/// How `key` of the handler says that data are encrypted, or `None` if we do not know it.
+/// The algorithm that `key` of the handler selects; `None` if it is unknown.
 fn method(document: &PdfDocument<'_>, dict: &Dict, key: &str) -> Option<Method> {
     let name = document.value(dict, key);
     let name = match name.name() {
@@ -146,7 +145,7 @@ fn method(document: &PdfDocument<'_>, dict: &Dict, key: &str) -> Option<Method> 
 }
 
 impl Handler {
-    /// The key for the empty password, if that is the password.
+    /// The key, if the password is empty.
     fn key(&self) -> Option<Vec<u8>> {
         match (self.version, self.revision) {
             (1 | 2 | 4, 2..=4) => self.key_by_md5(),
@@ -198,7 +197,7 @@ impl Handler {
     }
 }
 
-/// The hash of revision 6 for the empty password: many rounds, each by what came of the one before.
+/// The hash of revision 6 for the empty password: many rounds, each depending on the one before.
 fn slow_hash(salt: &[u8]) -> Vec<u8> {
     let mut key = Sha256::digest(salt).to_vec();
     let mut round = 0;
@@ -234,7 +233,7 @@ fn rc4(key: &[u8], data: &[u8]) -> Vec<u8> {
     data
 }
 
-/// What follows the first block, up to its padding; data that were cut give what they can.
+/// The data after the initial vector, without padding; truncated data is decrypted as far as possible.
 fn aes<C: BlockModeDecrypt + KeyIvInit>(key: &[u8], data: &[u8]) -> Vec<u8> {
     let Some((start, rest)) = data.split_at_checked(BLOCK) else { return Vec::new() };
     let mut plain = rest[..rest.len() / BLOCK * BLOCK].to_vec();

@@ -1,4 +1,4 @@
-//! The objects of a file, found by looking for them: broken, cut and often updated files read like sound ones.
+//! The objects of a file, found by scanning it: broken, truncated and often updated files work like valid ones.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,14 +12,14 @@ use super::marks::{data_start, end_by_length, find, follows_dict, source_before,
 use super::object::{Dict, Object, Refs, Stream, read};
 use super::predictor::RowLayout;
 
-/// The most objects that are noted.
+/// The most objects of a file.
 const MAX_OBJECTS: usize = 500_000;
-/// How often a value may point on.
+/// How many references in a row are followed.
 const MAX_HOPS: usize = 8;
-/// What looking up an object costs besides its bytes.
+/// The cost of loading an object besides its bytes.
 const LOOKUP: usize = 50;
 
-/// Where an object stands.
+/// The position of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// In the file, after `obj`.
@@ -28,7 +28,7 @@ enum Place {
     Packed { pack: usize, at: usize },
 }
 
-/// A file whose objects are known by number.
+/// A file whose objects are indexed by number.
 pub(super) struct PdfDocument<'a> {
     bytes: &'a [u8],
     places: HashMap<u32, Place>,
@@ -43,12 +43,12 @@ pub(super) struct PdfDocument<'a> {
 /// A decoded object stream.
 struct Pack {
     bytes: Vec<u8>,
-    /// Where it stands in the file.
+    /// Its position in the file.
     at: usize,
 }
 
 impl<'a> PdfDocument<'a> {
-    /// Looks through the whole file; the last definition of an object wins.
+    /// Scans the whole file; the last definition of an object wins.
     pub(super) fn scan(bytes: &'a [u8], budget: WorkBudget) -> Result<Self, Error> {
         let mut document = Self {
             bytes,
@@ -90,7 +90,7 @@ impl<'a> PdfDocument<'a> {
                 _ => at += 1,
             }
         }
-        // How they are encrypted is known only at the end of the file.
+        // The encryption is known only after the end of the file was read.
         document.decide_crypt()?;
         for at in packs {
             document.unpack(at)?;
@@ -110,7 +110,7 @@ impl<'a> PdfDocument<'a> {
         Ok(())
     }
 
-    /// Notes where an object stands, unless it is defined again further down.
+    /// Records the position of an object, unless a later definition is known.
     fn note(&mut self, number: u32, place: Place) -> Result<(), Error> {
         let position = |place: &Place| match place {
             Place::File(at) => *at,
@@ -134,7 +134,7 @@ impl<'a> PdfDocument<'a> {
         }
     }
 
-    /// Where to look on after the keyword `stream` at `at`, and whether `endstream` may still come.
+    /// Where to continue after the keyword `stream` at `at`, and whether there may be another `endstream`.
     fn pass_stream(
         &mut self,
         at: usize,
@@ -168,11 +168,11 @@ impl<'a> PdfDocument<'a> {
                 packs.push(open);
             }
         }
-        // Without an end nobody knows what is data: objects may follow.
+        // Without `endstream` the length of the data is unknown, and objects may follow.
         Ok((if to == self.bytes.len() { from } else { to }, has_ends))
     }
 
-    /// Notes the objects of the object stream that stands after `obj` at `at`.
+    /// Records the objects of the object stream after `obj` at `at`.
     fn unpack(&mut self, at: usize) -> Result<(), Error> {
         let Some(Object::Stream(stream)) = self.load_from(Place::File(at)) else { return Ok(()) };
         let count = stream.dict.find("N").and_then(Object::size).unwrap_or(0);
@@ -196,7 +196,7 @@ impl<'a> PdfDocument<'a> {
         Ok(())
     }
 
-    /// The numbers of all objects, in order.
+    /// The numbers of all objects, sorted.
     pub(super) fn numbers(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> = self.places.keys().copied().collect();
         numbers.sort_unstable();
@@ -208,19 +208,19 @@ impl<'a> PdfDocument<'a> {
         self.root.as_ref().map_or(Cow::Owned(Object::Null), |root| self.resolve(root))
     }
 
-    /// Reads an object, or `None` if there is none or no budget for it.
+    /// Loads an object; `None` if there is none or no budget left.
     pub(super) fn load(&self, number: u32) -> Option<Object> {
         self.load_from(*self.places.get(&number)?)
     }
 
     fn load_from(&self, place: Place) -> Option<Object> {
-        // Before anything is read: with nothing left, not even that.
+        // Check the budget before reading anything.
         self.budget.spend(LOOKUP)?;
         let (bytes, at) = self.bytes_at(place)?;
         let mut lexer = Lexer::new(bytes, at);
         let object = read(&mut lexer, Refs::Read)?;
         self.budget.spend(lexer.at.saturating_sub(at))?;
-        // What is packed was encrypted as a whole.
+        // An object stream was decrypted as a whole.
         let Place::File(_) = place else { return Some(object) };
         let source = source_before(self.bytes, at.saturating_sub(3))?;
         let object = match &self.crypt {
@@ -267,7 +267,7 @@ impl<'a> PdfDocument<'a> {
         }
     }
 
-    /// The value itself, wherever it stands; what stands right here may be large and is not copied.
+    /// The value, following references; a direct value may be large and is not copied.
     pub(super) fn resolve<'o>(&self, object: &'o Object) -> Cow<'o, Object> {
         let mut object = Cow::Borrowed(object);
         for _ in 0..MAX_HOPS {
@@ -277,12 +277,12 @@ impl<'a> PdfDocument<'a> {
         Cow::Owned(Object::Null)
     }
 
-    /// The value of a key, wherever it stands; `Null` when there is none.
+    /// The value of a key, following references; `Null` if there is none.
     pub(super) fn value<'o>(&self, dict: &'o Dict, key: &str) -> Cow<'o, Object> {
         dict.find(key).map_or(Cow::Owned(Object::Null), |value| self.resolve(value))
     }
 
-    /// The decoded bytes of a stream, or `None` if it is a picture, unknown or beyond the budget.
+    /// The decoded bytes of a stream; `None` if it is an image, unknown or exceeds the budget.
     pub(super) fn decode(&self, stream: &Stream) -> Option<Vec<u8>> {
         let names = self.value(&stream.dict, "Filter");
         let parameters = self.value(&stream.dict, "DecodeParms");

@@ -1,11 +1,11 @@
-//! The encodings that a PDF only names: those of Western fonts, and the CMaps of East Asian ones.
+//! The encodings that a PDF refers to by name: those of Western fonts, and the CMaps of East Asian ones.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use encoding_rs::{BIG5, EUC_JP, EUC_KR, Encoding, GB18030, MACINTOSH, SHIFT_JIS, WINDOWS_1252};
 
-/// What the codes of a simple font stand for.
+/// The characters of the codes of a simple font.
 pub(super) type Table = [Option<char>; 256];
 
 /// The encodings of simple fonts.
@@ -17,13 +17,12 @@ pub(super) enum Base {
     Symbol,
 }
 
-/// The upper half of the standard encoding, from 0xA1 on; spaces stand for nothing.
+/// The upper half of the standard encoding, from 0xA1 on; spaces are undefined codes.
 const STANDARD: &str = "¡¢£⁄¥ƒ§¤'“«‹›\u{FB01}\u{FB02} –†‡· ¶•‚„”»…‰ ¿ `´ˆ˜¯˘˙¨ ˚¸ ˝˛ˇ—                Æ ª    ŁØŒº     æ   ı  łøœß";
 /// The letters of the Symbol font in place of A–Z and a–z.
 const SYMBOL_UPPER: &str = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ";
 const SYMBOL_LOWER: &str = "αβχδεφγηιϕκλμνοπθρστυϖωξψζ";
 
-/// What each code stands for.
 pub(super) fn table(base: Base) -> Table {
     let mut table = [None; 256];
     for code in 0x20..=0xFF_u8 {
@@ -78,7 +77,7 @@ fn symbol(code: u8) -> Option<char> {
 static GLYPHS: LazyLock<HashMap<&'static str, &'static str>> =
     LazyLock::new(|| include_str!("glyphs.txt").lines().filter_map(|line| line.split_once(' ')).collect());
 
-/// The characters that a glyph of this name shows.
+/// The characters of a glyph name.
 pub(super) fn glyph(name: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(name).ok()?;
     let stem = name.split('.').next().filter(|stem| !stem.is_empty())?;
@@ -111,10 +110,10 @@ fn component(name: &str, text: &mut String) -> Option<()> {
     Some(())
 }
 
-/// How the strings of an East Asian font are written.
+/// The encoding of the strings of an East Asian font.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wide {
-    /// Numbers of glyphs, two bytes each; what they stand for is not said.
+    /// Glyph numbers of two bytes, whose characters are unknown.
     Glyphs,
     Utf8,
     Utf16,
@@ -124,7 +123,7 @@ pub(super) enum Wide {
     Charset(&'static Encoding),
 }
 
-/// The writing of a CMap by its name without `-H` or `-V`.
+/// The encoding of a CMap by its name without `-H` or `-V`.
 pub(super) fn wide(name: &str) -> Option<Wide> {
     if name == "Identity" {
         return Some(Wide::Glyphs);
@@ -150,7 +149,7 @@ pub(super) fn wide(name: &str) -> Option<Wide> {
 }
 
 impl Wide {
-    /// How many bytes the code takes that begins here; never more than there are, never none.
+    /// The length of the first code in bytes; at least one, at most all.
     pub(super) fn code_length(self, bytes: &[u8]) -> usize {
         let first = bytes.first().copied().unwrap_or(0);
         let second = bytes.get(1).copied().unwrap_or(0);
@@ -188,7 +187,7 @@ impl Wide {
             }
             (Wide::Utf32, [a, b, c, d]) => char::from_u32(u32::from_be_bytes([*a, *b, *c, *d])),
             (Wide::Jis, [row, cell]) => one(EUC_JP, &[row | 0x80, cell | 0x80]),
-            // The fonts of these CMaps show a yen sign, as Japanese keyboards do.
+            // The fonts of these CMaps show a yen sign, as on Japanese keyboards.
             (Wide::Charset(encoding), b"\\") if encoding == SHIFT_JIS => Some('¥'),
             (Wide::Charset(encoding), _) => one(encoding, code),
             _ => None,

@@ -1,4 +1,4 @@
-//! Decodes the bytes of streams, never to more than there is room for.
+//! Decodes streams up to a size limit.
 
 use flate2::{Decompress, FlushDecompress, Status};
 use weezl::decode::Decoder;
@@ -10,7 +10,7 @@ use super::predictor::{self, RowLayout};
 
 /// The most filters on one stream.
 const MAX_FILTERS: usize = 6;
-/// What one pass over some bytes costs besides them.
+/// The cost of one pass besides the bytes.
 const OVERHEAD: usize = 500;
 
 /// One step of decoding.
@@ -24,7 +24,7 @@ pub(super) enum Filter {
 }
 
 impl Filter {
-    /// The filter of that name, or `None` if it is for pictures, for encryption or unknown.
+    /// The filter of that name; `None` for images, encryption and unknown ones.
     pub(super) fn by_name(name: &[u8], early: bool) -> Option<Self> {
         Some(match name {
             b"FlateDecode" | b"Fl" => Filter::Flate,
@@ -37,24 +37,24 @@ impl Filter {
     }
 }
 
-/// What came of a stream.
+/// A decoded stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Decoded {
     pub(super) bytes: Vec<u8>,
-    /// Whether there was more than there was room for.
+    /// Whether it was cut at the limit.
     pub(super) is_cut: bool,
 }
 
-/// Applies `filters` in order, each followed by its predictor if it has one.
+/// Applies `filters` in order, each followed by its predictor, if any.
 ///
-/// Every step is paid for, whatever comes of it.
+/// Every pass costs budget, even if it fails.
 pub(super) fn decode(
     raw: &[u8],
     filters: &[(Filter, Option<RowLayout>)],
     budget: &WorkBudget,
 ) -> Option<Decoded> {
-    let room = budget.room();
-    if room == 0 {
+    let limit = budget.stream_limit();
+    if limit == 0 {
         budget.mark_cut();
         return None;
     }
@@ -65,11 +65,11 @@ pub(super) fn decode(
     for (number, (filter, shape)) in filters.iter().enumerate() {
         let input = if number == 0 { raw } else { &decoded.bytes };
         let (bytes, is_cut) = match filter {
-            Filter::Flate => inflate(input, room, budget)?,
-            Filter::Lzw { early } => paid(input, budget, |input| unlzw(input, *early, room))?,
-            Filter::Hex => paid(input, budget, |input| unhex(input, room))?,
-            Filter::Base85 => paid(input, budget, |input| base85(input, room))?,
-            Filter::RunLength => paid(input, budget, |input| run_length(input, room))?,
+            Filter::Flate => inflate(input, limit, budget)?,
+            Filter::Lzw { early } => paid(input, budget, |input| unlzw(input, *early, limit))?,
+            Filter::Hex => paid(input, budget, |input| unhex(input, limit))?,
+            Filter::Base85 => paid(input, budget, |input| base85(input, limit))?,
+            Filter::RunLength => paid(input, budget, |input| run_length(input, limit))?,
         };
         let bytes = match shape {
             Some(shape) => {
@@ -81,8 +81,8 @@ pub(super) fn decode(
         decoded = Decoded { bytes, is_cut: decoded.is_cut || is_cut };
     }
     if filters.is_empty() {
-        decoded.bytes.extend_from_slice(&raw[..raw.len().min(room)]);
-        decoded.is_cut = raw.len() > room;
+        decoded.bytes.extend_from_slice(&raw[..raw.len().min(limit)]);
+        decoded.is_cut = raw.len() > limit;
         budget.decoded(decoded.bytes.len() + decoded.bytes.len() / 8)?;
     }
     if decoded.is_cut {
@@ -91,7 +91,7 @@ pub(super) fn decode(
     Some(decoded)
 }
 
-/// One pass over `input`, paid for by what goes in and what comes out.
+/// A pass over `input`, charged by its input and output.
 fn paid(
     input: &[u8],
     budget: &WorkBudget,
@@ -103,21 +103,21 @@ fn paid(
     Some(found)
 }
 
-/// Inflates what can be inflated: broken and truncated data gives what came before the break.
-fn inflate(input: &[u8], room: usize, budget: &WorkBudget) -> Option<(Vec<u8>, bool)> {
-    let zlib = paid(input, budget, |input| inflate_as(input, true, room))?;
+/// Inflates as much as possible: broken or truncated data is decoded up to the error.
+fn inflate(input: &[u8], limit: usize, budget: &WorkBudget) -> Option<(Vec<u8>, bool)> {
+    let zlib = paid(input, budget, |input| inflate_as(input, true, limit))?;
     if !zlib.0.is_empty() {
         return Some(zlib);
     }
-    // The header is missing or wrong: the data may be sound.
-    let bare = paid(input, budget, |input| inflate_as(input, false, room))?;
+    // The header may be missing or wrong, and the data valid.
+    let bare = paid(input, budget, |input| inflate_as(input, false, limit))?;
     if !bare.0.is_empty() {
         return Some(bare);
     }
-    paid(input.get(2..).unwrap_or_default(), budget, |input| inflate_as(input, false, room))
+    paid(input.get(2..).unwrap_or_default(), budget, |input| inflate_as(input, false, limit))
 }
 
-fn inflate_as(input: &[u8], has_header: bool, room: usize) -> (Vec<u8>, bool) {
+fn inflate_as(input: &[u8], has_header: bool, limit: usize) -> (Vec<u8>, bool) {
     let mut state = Decompress::new(has_header);
     let mut out: Vec<u8> = Vec::new();
     let mut buffer = vec![0; 32 * 1024];
@@ -126,7 +126,7 @@ fn inflate_as(input: &[u8], has_header: bool, room: usize) -> (Vec<u8>, bool) {
         let rest = usize::try_from(read).ok().and_then(|read| input.get(read..)).unwrap_or_default();
         let status = state.decompress(rest, &mut buffer, FlushDecompress::None);
         let count = usize::try_from(state.total_out() - written).unwrap_or(0).min(buffer.len());
-        let fits = count.min(room - out.len());
+        let fits = count.min(limit - out.len());
         out.extend_from_slice(&buffer[..fits]);
         if fits < count {
             return (out, true);
@@ -138,8 +138,8 @@ fn inflate_as(input: &[u8], has_header: bool, room: usize) -> (Vec<u8>, bool) {
     }
 }
 
-/// `early`: codes grow one code earlier than they must, as most writers do. Broken data gives what came before the break.
-fn unlzw(mut input: &[u8], early: bool, room: usize) -> (Vec<u8>, bool) {
+/// `early`: codes grow one code earlier than necessary, as most writers do. Broken data is decoded up to the error.
+fn unlzw(mut input: &[u8], early: bool, limit: usize) -> (Vec<u8>, bool) {
     let mut decoder =
         if early { Decoder::with_tiff_size_switch(BitOrder::Msb, 8) } else { Decoder::new(BitOrder::Msb, 8) };
     let mut out = Vec::new();
@@ -147,7 +147,7 @@ fn unlzw(mut input: &[u8], early: bool, room: usize) -> (Vec<u8>, bool) {
     loop {
         let step = decoder.decode_bytes(input, &mut buffer);
         input = &input[step.consumed_in..];
-        let fits = step.consumed_out.min(room - out.len());
+        let fits = step.consumed_out.min(limit - out.len());
         out.extend_from_slice(&buffer[..fits]);
         if fits < step.consumed_out {
             return (out, true);
@@ -158,14 +158,14 @@ fn unlzw(mut input: &[u8], early: bool, room: usize) -> (Vec<u8>, bool) {
     }
 }
 
-fn unhex(input: &[u8], room: usize) -> (Vec<u8>, bool) {
+fn unhex(input: &[u8], limit: usize) -> (Vec<u8>, bool) {
     let mut digits = input
         .iter()
         .take_while(|byte| **byte != b'>')
         .filter_map(|byte| (*byte as char).to_digit(16).map(|digit| digit as u8));
     let mut out = Vec::new();
     while let Some(high) = digits.next() {
-        if out.len() == room {
+        if out.len() == limit {
             return (out, true);
         }
         out.push(high << 4 | digits.next().unwrap_or(0));
@@ -173,7 +173,7 @@ fn unhex(input: &[u8], room: usize) -> (Vec<u8>, bool) {
     (out, false)
 }
 
-fn base85(input: &[u8], room: usize) -> (Vec<u8>, bool) {
+fn base85(input: &[u8], limit: usize) -> (Vec<u8>, bool) {
     let mut out = Vec::new();
     let mut group = [b'u' - b'!'; 5];
     let mut count = 0;
@@ -191,8 +191,8 @@ fn base85(input: &[u8], room: usize) -> (Vec<u8>, bool) {
             }
             _ => break,
         }
-        if out.len() > room {
-            out.truncate(room);
+        if out.len() > limit {
+            out.truncate(limit);
             return (out, true);
         }
     }
@@ -200,8 +200,8 @@ fn base85(input: &[u8], room: usize) -> (Vec<u8>, bool) {
         group[count..].fill(b'u' - b'!');
         out.extend_from_slice(&word85(&group)[..count - 1]);
     }
-    let is_cut = out.len() > room;
-    out.truncate(room);
+    let is_cut = out.len() > limit;
+    out.truncate(limit);
     (out, is_cut)
 }
 
@@ -212,7 +212,7 @@ fn word85(group: &[u8; 5]) -> [u8; 4] {
         .to_be_bytes()
 }
 
-fn run_length(mut input: &[u8], room: usize) -> (Vec<u8>, bool) {
+fn run_length(mut input: &[u8], limit: usize) -> (Vec<u8>, bool) {
     let mut out = Vec::new();
     while let Some((&length, rest)) = input.split_first() {
         let length = usize::from(length);
@@ -229,8 +229,8 @@ fn run_length(mut input: &[u8], room: usize) -> (Vec<u8>, bool) {
                 input = rest;
             }
         }
-        if out.len() > room {
-            out.truncate(room);
+        if out.len() > limit {
+            out.truncate(limit);
             return (out, true);
         }
     }
@@ -258,10 +258,10 @@ pub(super) mod tests {
     }
 
     fn through(filter: Filter, raw: &[u8]) -> Vec<u8> {
-        decode(raw, &[(filter, None)], &room(1 << 20)).unwrap().bytes
+        decode(raw, &[(filter, None)], &budget_of(1 << 20)).unwrap().bytes
     }
 
-    fn room(bytes: usize) -> WorkBudget {
+    fn budget_of(bytes: usize) -> WorkBudget {
         WorkBudget::new(u64::MAX, bytes)
     }
 
@@ -281,7 +281,7 @@ pub(super) mod tests {
 
     #[test]
     fn lzw_decodes_whatever_the_moment_of_growing_and_survives_a_cut() {
-        // The example of the specification.
+        // An example of the specification.
         let encoded = [0x80, 0x0B, 0x60, 0x50, 0x22, 0x0C, 0x0C, 0x85, 0x01];
         assert_eq!(through(Filter::Lzw { early: true }, &encoded), b"-----A---B");
         let data: Vec<u8> = (0..60_000_u32).map(|n| (n * n / 97 % 23) as u8).collect();
@@ -318,7 +318,7 @@ pub(super) mod tests {
         let bomb = zlib(&zlib(&vec![0; 50_000_000]));
         assert!(bomb.len() < 1000, "{}", bomb.len());
         let twice = [(Filter::Flate, None), (Filter::Flate, None)];
-        let found = decode(&bomb, &twice, &room(100_000)).unwrap();
+        let found = decode(&bomb, &twice, &budget_of(100_000)).unwrap();
         assert_eq!((found.bytes.len(), found.is_cut), (100_000, true));
         for (filter, raw) in [
             (Filter::Lzw { early: true }, lzw(&[0; 1000], true)),
@@ -326,10 +326,10 @@ pub(super) mod tests {
             (Filter::Base85, b"z".repeat(1000)),
             (Filter::RunLength, [129, 0].repeat(1000)),
         ] {
-            let found = decode(&raw, &[(filter, None)], &room(100)).unwrap();
+            let found = decode(&raw, &[(filter, None)], &budget_of(100)).unwrap();
             assert_eq!((found.bytes.len(), found.is_cut), (100, true), "{filter:?}");
         }
-        assert_eq!(decode(b"", &[(Filter::Hex, None); 7], &room(100)), None);
+        assert_eq!(decode(b"", &[(Filter::Hex, None); 7], &budget_of(100)), None);
     }
 
     #[test]
@@ -342,19 +342,19 @@ pub(super) mod tests {
             let budget = WorkBudget::new(100_000_000, 10_000_000);
             let found = decode(&raw, filters, &budget).map_or(0, |found| found.bytes.len());
             assert_eq!(found, 0);
-            assert!(budget.room() < 9_001_000, "{filters:?}: {}", budget.room());
+            assert!(budget.stream_limit() < 9_001_000, "{filters:?}: {}", budget.stream_limit());
         }
         // Broken from its first byte on: three attempts.
         let budget = WorkBudget::new(100_000_000, 10_000_000);
         decode(&[0xFF; 800_000], &[(Filter::Flate, None)], &budget).unwrap();
-        assert!(budget.room() < 9_701_000, "{}", budget.room());
+        assert!(budget.stream_limit() < 9_701_000, "{}", budget.stream_limit());
     }
 
     proptest! {
         #[test]
         fn any_bytes_decode_to_something_within_bounds(raw: Vec<u8>, most in 1_usize..300) {
             for filter in [Filter::Flate, Filter::Lzw { early: true }, Filter::Lzw { early: false }, Filter::Hex, Filter::Base85, Filter::RunLength] {
-                let found = decode(&raw, &[(filter, None)], &room(most)).unwrap();
+                let found = decode(&raw, &[(filter, None)], &budget_of(most)).unwrap();
                 prop_assert!(found.bytes.len() <= most, "{:?}", filter);
             }
         }

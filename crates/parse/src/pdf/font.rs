@@ -1,4 +1,4 @@
-//! A font: what its codes stand for and how far they advance.
+//! A font: the characters and the widths of its codes.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -14,10 +14,9 @@ use super::widths::Widths;
 
 /// How much of a font file is searched for its encoding.
 const MAX_FONT_HEAD: usize = 64 * 1024;
-/// The flag of fonts that have an encoding of their own.
+/// The flag of fonts with their own encoding.
 const SYMBOLIC: usize = 4;
 
-/// A font.
 #[derive(Debug)]
 pub(super) struct Font {
     coding: Coding,
@@ -27,7 +26,7 @@ pub(super) struct Font {
     held: Option<FontWeight>,
 }
 
-/// The part of a font in the weight of all fonts that are held.
+/// The share of a font in the total weight of all fonts in memory.
 #[derive(Debug)]
 struct FontWeight {
     weight: usize,
@@ -47,7 +46,7 @@ enum Coding {
         ligatures: HashMap<u32, String>,
     },
     Wide(Wide),
-    /// The file says how codes are cut, not what they mean.
+    /// The file defines how strings are split into codes, but not their characters.
     Own(CMap),
 }
 
@@ -63,7 +62,7 @@ impl Font {
         }
     }
 
-    /// For text without a font that we know of.
+    /// For text with an unknown font.
     pub(super) fn unknown(document: &PdfDocument<'_>) -> Self {
         Self::simple(document, &Dict::default(), None)
     }
@@ -149,7 +148,7 @@ impl Font {
         }
     }
 
-    /// The same font, weighing on `total` as long as anybody holds it.
+    /// Counts its weight in `total` until it is dropped.
     pub(super) fn weighed(mut self, total: &Rc<Cell<usize>>) -> Self {
         let weight = self.weight();
         total.set(total.get() + weight);
@@ -157,7 +156,7 @@ impl Font {
         self
     }
 
-    /// How much memory it takes, roughly, in entries.
+    /// Its approximate size in memory, in entries.
     fn weight(&self) -> usize {
         let own = match &self.coding {
             Coding::Simple { ligatures, .. } => ligatures.len(),
@@ -167,7 +166,7 @@ impl Font {
         self.to_unicode.as_ref().map_or(0, CMap::len) + own + self.widths.len() + 300
     }
 
-    /// Cuts the next code off `bytes`, which are not empty.
+    /// The length of the first code of `bytes`, which is not empty.
     pub(super) fn code_length(&self, bytes: &[u8]) -> usize {
         let length = match &self.coding {
             Coding::Simple { .. } => 1,
@@ -181,7 +180,7 @@ impl Font {
         length.clamp(1, bytes.len().max(1))
     }
 
-    /// How many comparisons cutting off one code takes at most.
+    /// The most comparisons needed to find the length of a code.
     pub(super) fn effort(&self) -> usize {
         match &self.coding {
             Coding::Own(map) => map.spaces() + self.to_unicode.as_ref().map_or(0, CMap::spaces),
@@ -189,7 +188,7 @@ impl Font {
         }
     }
 
-    /// What a code stands for, appended to `into`; `None` when nobody knows.
+    /// Appends the text of a code to `into`; `None` if it is unknown.
     pub(super) fn text(&self, bytes: &[u8], into: &mut String) -> Option<()> {
         let code = cmap::code(bytes);
         if let Some(map) = &self.to_unicode
@@ -208,7 +207,7 @@ impl Font {
         Some(())
     }
 
-    /// How far the pen moves, in parts of the font's size.
+    /// The advance of the pen, relative to the size of the font.
     pub(super) fn advance(&self, bytes: &[u8], text: &str) -> f64 {
         if self.is_vertical { 1.0 } else { self.widths.of(cmap::code(bytes), text) / 1000.0 }
     }
@@ -230,7 +229,7 @@ fn put_glyph(name: &[u8], code: usize, table: &mut Table, ligatures: &mut HashMa
     }
 }
 
-/// Type 1 fonts say their encoding in the readable part of their file: `dup 65 /A put`.
+/// Type 1 fonts define their encoding in the plain-text part of the file: `dup 65 /A put`.
 fn read_own_encoding(document: &PdfDocument<'_>, font: &Dict, table: &mut Table) {
     let descriptor = document.value(font, "FontDescriptor");
     let Some(descriptor) = descriptor.dict() else { return };

@@ -1,27 +1,27 @@
-//! Turns placed glyphs into lines: a new line where the baseline moves, a space where there is a gap.
+//! Arranges placed glyphs in lines: a new line if the baseline moves, a space if there is a gap.
 
-/// Gaps above this are spaces between words, in sizes of the font.
+/// Larger gaps are spaces between words, relative to the size of the font.
 const WORD_GAP: f64 = 0.17;
-/// Gaps above this are spaces between ideographs, which are often set apart to fill a line.
+/// Larger gaps are spaces between ideographs, which are often spread to fill a line.
 const WIDE_GAP: f64 = 0.8;
-/// Moves across the line above this begin another one.
+/// Larger movements across the line begin a new one.
 const LINE_GAP: f64 = 0.55;
-/// The most glyphs of a line that are remembered to know them again.
+/// The most glyphs of a line that are kept to recognise repeated ones.
 const MAX_REMEMBERED: usize = 2000;
 
-/// A direction or a place.
+/// A direction or a position.
 pub(super) type Point = (f64, f64);
 
-/// A glyph at its place.
+/// A glyph and its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Glyph<'a> {
     pub(super) text: &'a str,
     pub(super) at: Point,
-    /// Where the next one stands if nothing moves it.
+    /// The position of the next glyph unless the pen is moved.
     pub(super) end: Point,
     /// The direction of writing, of length 1.
     pub(super) along: Point,
-    /// What is up for the glyph, of length 1.
+    /// The upward direction of the glyph, of length 1.
     pub(super) up: Point,
     pub(super) size: f64,
 }
@@ -32,17 +32,17 @@ pub(super) struct TextLayout {
     pub(super) text: String,
     pub(super) unreadable: usize,
     pub(super) readable: usize,
-    /// How many glyphs came by, written or not.
+    /// The number of glyphs, written or not.
     pub(super) seen: usize,
-    /// How many remembered glyphs were compared and not yet paid for.
+    /// Comparisons with kept glyphs that were not charged yet.
     pub(super) compared: usize,
     length: usize,
     limit: usize,
     last: Option<Last>,
-    /// Whether single glyphs stand below each other, one line.
+    /// Whether single glyphs below each other form a line.
     is_column: bool,
     line: Vec<(Point, char)>,
-    /// Where in `line` we are while it is being printed again, as is done to make it bold.
+    /// The position in `line` while it is printed again, which makes text bold.
     again: Option<usize>,
 }
 
@@ -63,13 +63,13 @@ fn dot(a: Point, b: Point) -> f64 {
     a.0 * b.0 + a.1 * b.1
 }
 
-/// Characters between which no space stands.
+/// Characters without spaces between them.
 fn is_wide(character: char) -> bool {
     matches!(character, '\u{2E80}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{FE30}'..='\u{FE4F}'
         | '\u{FF00}'..='\u{FFEF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// Whether a glyph stands beside the last one, in whatever direction.
+/// Whether a glyph is next to the last one, in any direction.
 fn is_near(last: &Last, glyph: &Glyph<'_>) -> bool {
     let size = last.size.max(glyph.size);
     [last.at, last.end].into_iter().any(|point| {
@@ -95,7 +95,7 @@ impl TextLayout {
         }
     }
 
-    /// Whether no more fits.
+    /// Whether the limit is reached.
     pub(super) fn is_full(&self) -> bool {
         self.length >= self.limit
     }
@@ -107,7 +107,7 @@ impl TextLayout {
         }
     }
 
-    /// Ends the line; of several ends in a row at most two are kept.
+    /// Ends the line; at most one empty line in a row is kept.
     pub(super) fn end_line(&mut self) {
         while self.text.ends_with([' ', '\u{3000}']) {
             self.text.pop();
@@ -121,14 +121,14 @@ impl TextLayout {
         self.again = None;
     }
 
-    /// Ends the page by an empty line.
+    /// Ends the page with an empty line.
     pub(super) fn end_page(&mut self) {
         self.end_line();
         self.end_line();
         self.last = None;
     }
 
-    /// Counts a glyph that nobody can read, and marks its place once.
+    /// Counts an unreadable glyph; several in a row leave one mark.
     pub(super) fn place_unreadable(&mut self, glyph: &Glyph<'_>) {
         self.unreadable += 1;
         self.seen += 1;
@@ -146,7 +146,7 @@ impl TextLayout {
         }
     }
 
-    /// Writes a glyph where it stands.
+    /// Writes a glyph at its position.
     pub(super) fn place(&mut self, glyph: &Glyph<'_>) {
         self.seen += 1;
         let Some(first) = glyph.text.chars().next() else { return self.pass(glyph) };
@@ -199,11 +199,11 @@ impl TextLayout {
             dot(moved, (-y, x)).abs()
         };
         let is_same_way = dot(last.along, glyph.along) > 0.9;
-        // Written so that nonsense numbers begin a new line too.
+        // The condition is false for NaN, which begins a new line, too.
         let is_same_line = is_same_way && across < LINE_GAP * size && along > -1.5 * size;
         if !is_same_line {
             if self.is_below(last, glyph, first) || (!is_same_way && is_near(last, glyph)) {
-                // Figures lie on their side in a column, and the column goes on behind them.
+                // Numbers are rotated within a column, and the column continues after them.
                 self.is_column = true;
                 return;
             }
@@ -216,7 +216,7 @@ impl TextLayout {
         }
     }
 
-    /// Whether ideographs that are placed one by one go down a column.
+    /// Whether single ideographs are arranged in a column.
     fn is_below(&self, last: &Last, glyph: &Glyph<'_>, first: char) -> bool {
         let moved = minus(glyph.at, last.at);
         let down = -dot(moved, glyph.up) / glyph.size;
@@ -226,7 +226,7 @@ impl TextLayout {
         is_alone && are_signs && (0.7..1.7).contains(&down) && aside < 0.6
     }
 
-    /// Whether the glyph stands where the same one stands already.
+    /// Whether the same glyph is already at this position.
     fn is_repeated(&mut self, glyph: &Glyph<'_>, first: char) -> bool {
         let Some(last) = self.last else { return false };
         let near = glyph.size * 0.1;

@@ -1,6 +1,5 @@
-//! The words of a PDF: numbers, names, strings, brackets and keywords, from any bytes.
+//! Splits a PDF into tokens: numbers, names, strings, brackets and keywords, from any bytes.
 
-/// A word.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PdfToken<'a> {
     Number(f64),
@@ -13,7 +12,7 @@ pub(super) enum PdfToken<'a> {
     Word(&'a [u8]),
 }
 
-/// Reads words one after the other.
+/// An iterator over tokens.
 #[derive(Clone, Debug)]
 pub(super) struct Lexer<'a> {
     pub(super) bytes: &'a [u8],
@@ -45,7 +44,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.at).copied()
     }
 
-    /// What follows.
+    /// The remaining bytes.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -64,7 +63,7 @@ impl<'a> Lexer<'a> {
         &self.bytes[from..self.at]
     }
 
-    /// Passes over white space and comments.
+    /// Skips white space and comments.
     pub(super) fn skip_space(&mut self) {
         loop {
             self.take_while(is_space);
@@ -75,7 +74,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next word, or `None` at the end.
+    /// The next token, or `None` at the end.
     pub(super) fn token(&mut self) -> Option<PdfToken<'a>> {
         loop {
             self.skip_space();
@@ -126,7 +125,7 @@ impl<'a> Lexer<'a> {
         token
     }
 
-    /// A number; doubled signs and missing digits are as common as they are wrong.
+    /// A number; doubled signs and missing digits are common mistakes.
     fn number(&mut self) -> Option<f64> {
         let signs = self.take_while(|byte| matches!(byte, b'+' | b'-'));
         let whole = self.take_while(|byte| byte.is_ascii_digit());
@@ -141,7 +140,7 @@ impl<'a> Lexer<'a> {
                 digits += 1;
             }
         }
-        // `12-34` is read as 12.
+        // `12-34` is parsed as 12.
         self.take_while(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.'));
         if digits == 0 && signs.is_empty() {
             return None;

@@ -1,9 +1,9 @@
-//! Where objects and streams begin and end in the bytes of a file.
+//! Finds where objects and streams begin and end in the bytes of a file.
 
 use super::lexer::is_space;
 use super::object::ObjectId;
 
-/// The numbers in `N G obj`, when `obj` stands at `at`.
+/// The numbers in `N G obj`, for `obj` at `at`.
 pub(super) fn source_before(bytes: &[u8], at: usize) -> Option<ObjectId> {
     let before = |from: usize, fits: fn(u8) -> bool| {
         let least = from.saturating_sub(12);
@@ -24,13 +24,13 @@ pub(super) fn source_before(bytes: &[u8], at: usize) -> Option<ObjectId> {
     })
 }
 
-/// Whether what stands before `at` closes a dictionary.
+/// Whether a dictionary ends before `at`.
 pub(super) fn follows_dict(bytes: &[u8], at: usize) -> bool {
     let start = at.saturating_sub(32);
     bytes[start..at].trim_ascii_end().ends_with(b">>")
 }
 
-/// Where the data begin after the keyword `stream` at `at`.
+/// The start of the data after the keyword `stream` at `at`.
 pub(super) fn data_start(bytes: &[u8], at: usize) -> usize {
     let from = (at + 6).min(bytes.len());
     match bytes[from..] {
@@ -42,7 +42,7 @@ pub(super) fn data_start(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The end of the data if `length` is right: `endstream` follows.
+/// The end of the data by `length`, if `endstream` follows.
 pub(super) fn end_by_length(bytes: &[u8], from: usize, length: Option<usize>) -> Option<usize> {
     let to = from.checked_add(length?).filter(|to| *to <= bytes.len())?;
     let after = &bytes[to..bytes.len().min(to + 16)];
@@ -58,7 +58,7 @@ pub(super) fn trim_end(bytes: &[u8], from: usize, to: usize) -> usize {
     }
 }
 
-/// Where `wanted` stands at or after `from`.
+/// The position of `wanted` at or after `from`.
 pub(super) fn find(bytes: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
     memchr::memmem::find(bytes.get(from..)?, wanted).map(|at| from + at)
 }

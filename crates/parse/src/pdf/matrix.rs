@@ -1,4 +1,4 @@
-//! The six numbers that place things on a page.
+//! Transformation matrices.
 
 use super::layout::Point;
 use super::object::Object;
@@ -14,7 +14,7 @@ impl Default for Matrix {
 }
 
 impl Matrix {
-    /// Six numbers; what is missing is 0, and without any it changes nothing.
+    /// From six operands; missing ones are 0, and without any it is the identity.
     pub(super) fn from_operands(operands: &[Object]) -> Self {
         if operands.len() < 6 {
             return Self::default();
@@ -30,7 +30,7 @@ impl Matrix {
         Self([1.0, 0.0, 0.0, 1.0, x, y])
     }
 
-    /// First this one, then `next`.
+    /// This transformation followed by `next`.
     pub(super) fn then(&self, next: &Self) -> Self {
         let [a, b, c, d, e, f] = self.0;
         let [k, l, m, n, o, p] = next.0;
@@ -44,7 +44,7 @@ impl Matrix {
         ])
     }
 
-    /// Where a point comes to lie.
+    /// Transforms a point.
     pub(super) fn place(&self, (x, y): Point) -> Point {
         let [a, b, c, d, e, f] = self.0;
         (x * a + y * c + e, x * b + y * d + f)

@@ -1,11 +1,11 @@
-//! The text of a PDF, for readers that cannot open one.
+//! Extracts the text of a PDF, for models that cannot open one.
 //!
 //! ```text
 //! bytes ─ document (objects by number) ─ pages ─ content (operators) ─ font (codes → characters) ─ layout (lines)
 //! ```
 //!
-//! Files come from the open web: everything is counted (decoded bytes, objects, depth, work), a broken file gives what
-//! can be read of it, and nothing panics. Text comes in the order in which it was written, line by line as it was set.
+//! Files are untrusted: everything is limited (decoded bytes, objects, depth, work), a broken file is read as far as
+//! possible, and nothing panics. Text is returned in the order in which it was written, line by line.
 
 mod budget;
 mod cmap;
@@ -31,14 +31,14 @@ use budget::WorkBudget;
 use content::ContentReader;
 use document::PdfDocument;
 
-/// What reading one file may cost.
+/// The limits of reading one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// The most characters of text.
     pub chars: usize,
-    /// The most bytes that all streams together may decode to.
+    /// The most bytes of all decoded streams together.
     pub decoded_bytes: usize,
-    /// The most steps, roughly bytes that are looked at.
+    /// The most steps, roughly bytes processed.
     pub work: u64,
 }
 
@@ -48,35 +48,33 @@ impl Default for Limit {
     }
 }
 
-/// What was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PdfText {
-    /// The text: lines as they were set, an empty line after each page, U+FFFD where glyphs cannot be read.
+    /// Lines as in the layout, an empty line after each page, U+FFFD for unreadable glyphs.
     pub text: String,
-    /// How many pages the file has.
     pub pages: usize,
-    /// How many glyphs could not be read, because the file does not say what they stand for.
+    /// The number of glyphs whose characters the file does not define.
     pub unreadable: usize,
-    /// Whether a limit was met and there may be more.
+    /// Whether a limit was reached and text may be missing.
     pub is_cut: bool,
 }
 
 /// Why there is no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The file is something else.
+    /// The file is not a PDF.
     #[error("this is no PDF")]
     NotPdf,
-    /// The file is encrypted and asks for a password, or for a way of opening it that we do not know.
+    /// The file is encrypted with a password or by an unknown method.
     #[error("the PDF is encrypted and does not open without a password")]
     Encrypted,
-    /// The limits were met before any text was found.
+    /// A limit was reached before any text was found.
     #[error("the PDF takes more work to read than it may")]
     TooBig,
-    /// Nothing can be read: pictures only, or glyphs that are not explained.
+    /// There is no readable text: only images, or glyphs without defined characters.
     #[error("the PDF has no text that can be read: {}", self.unreadable_reason())]
     NoText {
-        /// How many glyphs could not be read; without any, the pages are pictures or empty.
+        /// The number of unreadable glyphs; if 0, the pages are images or empty.
         unreadable: usize,
     },
 }
@@ -90,7 +88,7 @@ impl Error {
     }
 }
 
-/// Reads the text of a file.
+/// Extracts the text of a file.
 pub fn text(bytes: &[u8], limit: Limit) -> Result<PdfText, Error> {
     if !bytes[..bytes.len().min(1024)].windows(5).any(|part| part == b"%PDF-") {
         return Err(Error::NotPdf);

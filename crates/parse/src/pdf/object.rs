@@ -1,12 +1,12 @@
-//! The values of a PDF, read from its words.
+//! Parses the values of a PDF from tokens.
 
 use std::collections::BTreeMap;
 
 use super::lexer::{Lexer, PdfToken};
 
-/// The deepest nesting that is read.
+/// The deepest nesting of values.
 const MAX_DEPTH: usize = 48;
-/// The most values inside of one.
+/// The most values within one.
 const MAX_VALUES: usize = 150_000;
 
 /// A value.
@@ -27,7 +27,7 @@ pub(super) enum Object {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Dict(BTreeMap<Vec<u8>, Object>);
 
-/// A dictionary with bytes: where they lie in the file.
+/// A dictionary and its data: their position in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Stream {
     pub(super) dict: Dict,
@@ -36,7 +36,7 @@ pub(super) struct Stream {
     pub(super) source: ObjectId,
 }
 
-/// Which object of the file something belongs to.
+/// The object of the file that something belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ObjectId {
     pub(super) number: u32,
@@ -44,7 +44,7 @@ pub(super) struct ObjectId {
 }
 
 impl Dict {
-    /// The value as it stands there; it may point elsewhere.
+    /// The value of a key, which may be a reference.
     pub(super) fn find(&self, key: &str) -> Option<&Object> {
         self.0.get(key.as_bytes())
     }
@@ -53,12 +53,12 @@ impl Dict {
         self.0.get(key)
     }
 
-    /// The same dictionary with other values.
+    /// The same dictionary with each value changed.
     pub(super) fn map(self, change: impl Fn(Object) -> Object) -> Self {
         Self(self.0.into_iter().map(|(key, value)| (key, change(value))).collect())
     }
 
-    /// How many values it holds.
+    /// The number of values in it.
     pub(super) fn weight(&self) -> usize {
         self.0.values().map(Object::weight).sum()
     }
@@ -76,7 +76,7 @@ impl Object {
         }
     }
 
-    /// A number that counts something.
+    /// A number that is a size or a count.
     pub(super) fn size(&self) -> Option<usize> {
         self.number().filter(|number| (0.0..1e15).contains(number)).map(|number| number as usize)
     }
@@ -102,7 +102,7 @@ impl Object {
         }
     }
 
-    /// What a single value or a list of them holds.
+    /// The items of an array; a single value counts as one item.
     pub(super) fn list(&self) -> &[Object] {
         match self {
             Object::Array(array) => array,
@@ -111,7 +111,7 @@ impl Object {
         }
     }
 
-    /// How many values it holds, itself among them.
+    /// The number of values in it, including itself.
     pub(super) fn weight(&self) -> usize {
         match self {
             Object::Array(array) => 1 + array.iter().map(Object::weight).sum::<usize>(),
@@ -120,7 +120,7 @@ impl Object {
         }
     }
 
-    /// A dictionary, also that of a stream.
+    /// A dictionary, or that of a stream.
     pub(super) fn dict(&self) -> Option<&Dict> {
         match self {
             Object::Dict(dict) => Some(dict),
@@ -130,27 +130,27 @@ impl Object {
     }
 }
 
-/// Whether `7 0 R` points to something: it does in objects and not in content streams.
+/// Whether `7 0 R` is a reference: it is in objects, but not in content streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refs {
     Read,
     Absent,
 }
 
-/// Reads one value, or `None` at a closing bracket, at a keyword that is no value, or when it is too deep or too large.
+/// Parses one value; `None` at a closing bracket or a keyword that is not a value, or if it is too deep or too large.
 pub(super) fn read(lexer: &mut Lexer<'_>, refs: Refs) -> Option<Object> {
     let token = lexer.token()?;
     read_from(lexer, token, refs, &mut { MAX_VALUES })
 }
 
-/// Reads the value that begins with `token`, if it has no more than `room` values, which are taken from it.
+/// Parses the value that begins with `token`; it may have as many values as `budget` allows, which is reduced by them.
 pub(super) fn read_from(
     lexer: &mut Lexer<'_>,
     token: PdfToken<'_>,
     refs: Refs,
-    room: &mut usize,
+    budget: &mut usize,
 ) -> Option<Object> {
-    value(lexer, token, refs, MAX_DEPTH, room)
+    value(lexer, token, refs, MAX_DEPTH, budget)
 }
 
 fn value(
@@ -227,15 +227,15 @@ fn is_value(word: &[u8]) -> bool {
     matches!(word, b"null" | b"true" | b"false")
 }
 
-/// Whether an object is over although its brackets are still open.
+/// Whether this keyword ends an object, even if its brackets are still open.
 fn ends_object(word: &[u8]) -> bool {
     matches!(word, b"endobj" | b"endstream" | b"stream")
 }
 
-/// `number G R`, or nothing and nothing read.
+/// Parses `number G R`; otherwise reads nothing.
 fn reference(lexer: &mut Lexer<'_>, number: f64) -> Option<Object> {
     let is_number = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
-    // Most numbers stand in lists of numbers: look before copying anything.
+    // Most numbers are in lists of numbers: check before copying the lexer.
     if !is_number || !lexer.rest().iter().take(3).any(u8::is_ascii_digit) {
         return None;
     }

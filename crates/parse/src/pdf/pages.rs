@@ -1,4 +1,4 @@
-//! The pages of a file in their order, each read only when its turn comes.
+//! The pages of a file in order, each loaded only when needed.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,27 +9,27 @@ use super::object::{Dict, Object};
 
 /// How deep the tree of pages may be.
 const MAX_DEPTH: usize = 64;
-/// The most pages that are looked at.
+/// The most nodes of the page tree to visit.
 const MAX_PAGES: usize = 20_000;
-/// The most nodes of the tree that wait to be looked at.
+/// The most nodes that wait to be visited.
 const MAX_OPEN: usize = 2 * MAX_PAGES;
 
-/// A page: where it and the resources that it inherits stand. Nothing of it is held.
+/// A page: the numbers of its object and of the one with inherited resources. Nothing of it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageRef {
     number: u32,
-    /// The node of the tree above it that has resources.
+    /// The ancestor in the tree that has resources.
     heir_of: Option<u32>,
 }
 
-/// The resources of the page before, which are mostly those of the next one too.
+/// The resources of the previous page, which the next one often shares.
 #[derive(Debug, Default)]
 pub(super) struct LastResources {
     number: Option<u32>,
     resources: Rc<Dict>,
 }
 
-/// The pages by the tree, or in the order of their numbers if the tree is broken.
+/// The pages in the order of the tree, or of their numbers if the tree is broken.
 pub(super) fn list(document: &PdfDocument<'_>) -> Vec<PageRef> {
     let mut pages = Vec::new();
     let mut catalogue = document.root();
@@ -77,11 +77,11 @@ fn walk(document: &PdfDocument<'_>, tops: Vec<u32>, pages: &mut Vec<PageRef>) {
         match kids_of(document, dict) {
             Some(kids) if depth < MAX_DEPTH => {
                 let heir_of = if dict.find("Resources").is_some() { Some(number) } else { heir_of };
-                let room = MAX_OPEN - open.len();
-                if kids.len() > room {
+                let free = MAX_OPEN - open.len();
+                if kids.len() > free {
                     document.budget.mark_cut();
                 }
-                open.extend(kids.into_iter().take(room).rev().map(|kid| (kid, heir_of, depth + 1)));
+                open.extend(kids.into_iter().take(free).rev().map(|kid| (kid, heir_of, depth + 1)));
             }
             Some(_) => {}
             None if pages.len() < MAX_PAGES => pages.push(PageRef { number, heir_of }),
@@ -90,7 +90,7 @@ fn walk(document: &PdfDocument<'_>, tops: Vec<u32>, pages: &mut Vec<PageRef>) {
     }
 }
 
-/// The numbers of the nodes below a node, or `None` if it is a page.
+/// The numbers of the children of a node; `None` if it is a page.
 fn kids_of(document: &PdfDocument<'_>, dict: &Dict) -> Option<Vec<u32>> {
     let kids = document.value(dict, "Kids");
     let numbers = kids.array()?.iter().take(MAX_OPEN + 1).filter_map(|kid| match kid {
@@ -101,7 +101,7 @@ fn kids_of(document: &PdfDocument<'_>, dict: &Dict) -> Option<Vec<u32>> {
 }
 
 impl PageRef {
-    /// Its operators, from one stream or several that count as one, and its resources.
+    /// Its operators, from one or several streams, and its resources.
     pub(super) fn read(&self, document: &PdfDocument<'_>, shared: &mut LastResources) -> (Vec<u8>, Rc<Dict>) {
         let page = document.resolve(&Object::Ref(self.number)).into_owned();
         let Some(dict) = page.dict() else { return Default::default() };
@@ -137,10 +137,10 @@ impl PageRef {
 }
 
 impl LastResources {
-    /// The dictionary that `load` gives for an object, unless the page before had it too.
+    /// The dictionary of an object, loaded unless the previous page had the same.
     fn load(&mut self, number: u32, load: impl FnOnce() -> Object) -> Option<Rc<Dict>> {
         if self.number != Some(number) {
-            // First let go of the old ones: those of two pages are never held at once.
+            // Drop the old ones first: those of two pages are never in memory together.
             *self = Self::default();
             let Object::Dict(resources) = load() else { return None };
             *self = Self { number: Some(number), resources: Rc::new(resources) };

@@ -1,9 +1,9 @@
-//! Undoes the predictors of Flate and LZW streams: rows that were written as differences to their neighbours.
+//! Undoes the predictors of Flate and LZW streams: rows stored as differences to their neighbours.
 
 /// The most bytes of one row.
 const MAX_ROW: usize = 1 << 20;
 
-/// How the rows lie in a stream.
+/// The layout of rows in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowLayout {
     pub(super) predictor: usize,
@@ -12,7 +12,7 @@ pub(super) struct RowLayout {
     pub(super) columns: usize,
 }
 
-/// The bytes as they were, or `None` when the shape makes no sense.
+/// The original bytes; `None` if the layout is invalid.
 pub(super) fn undo(bytes: &[u8], shape: &RowLayout) -> Option<Vec<u8>> {
     if shape.predictor < 2 {
         return Some(bytes.to_vec());
@@ -23,7 +23,7 @@ pub(super) fn undo(bytes: &[u8], shape: &RowLayout) -> Option<Vec<u8>> {
     if row == 0 || row > MAX_ROW || pixel == 0 {
         return None;
     }
-    // Nobody needs room for more of a row than there is.
+    // A row need not be larger than the data.
     let row = row.min(bytes.len().max(1));
     match shape.predictor {
         2 if shape.bits == 8 => Some(undo_tiff(bytes, row, pixel)),

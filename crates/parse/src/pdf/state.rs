@@ -1,4 +1,4 @@
-//! What the operators of a page change: the state, the pen, and the marks around replaced text.
+//! The state that operators of a page change: graphics state, pen, and marked content with replacement text.
 
 use std::rc::Rc;
 
@@ -6,12 +6,12 @@ use super::font::Font;
 use super::layout::Glyph;
 use super::matrix::Matrix;
 
-/// How deep marks may nest; deeper ones are counted only.
+/// How deep marked content may be nested; deeper levels are only counted.
 const MAX_MARKS: usize = 64;
-/// The longest text that a mark puts in place of glyphs, in characters.
+/// The longest replacement text of a mark, in characters.
 const MAX_ACTUAL: usize = 1000;
 
-/// What is saved and restored.
+/// The state that is saved and restored.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) page: Matrix,
@@ -39,7 +39,7 @@ impl Default for State {
     }
 }
 
-/// Where text is written next.
+/// The position of the next text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pen {
     text: Matrix,
@@ -51,21 +51,21 @@ impl Pen {
         (self.text, self.line) = (matrix, matrix);
     }
 
-    /// Goes to a line whose beginning lies `x`, `y` from that of this one.
+    /// Moves to a line that begins at `x`, `y` relative to the beginning of this one.
     pub(super) fn move_line(&mut self, x: f64, y: f64) {
         self.set(Matrix::shift(x, y).then(&self.line));
     }
 
-    /// Moves against the direction of writing, by thousandths of the size.
+    /// Moves against the direction of writing, by thousandths of the font size.
     pub(super) fn kern(&mut self, thousandths: f64, state: &State) {
         let amount = -thousandths / 1000.0 * state.size;
         let is_vertical = state.font.as_ref().is_some_and(|font| font.is_vertical);
-        // Down the column, numbers count the other way round.
+        // In vertical writing the sign is reversed.
         let (x, y) = if is_vertical { (0.0, amount) } else { (amount * state.stretch, 0.0) };
         self.text = Matrix::shift(x, y).then(&self.text);
     }
 
-    /// Writes one code: where it stands, and the pen behind it.
+    /// Writes one code at the pen's position and advances the pen.
     pub(super) fn advance(&mut self, state: &State, font: &Font, code: &[u8], text: &str) -> Glyph<'static> {
         let matrix = self.text.then(&state.page);
         let (right, up, scale) = matrix.axes();
@@ -91,7 +91,7 @@ impl Pen {
     }
 }
 
-/// The marks that are open.
+/// The open marks.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     open: Vec<Option<String>>,
@@ -99,7 +99,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Opens a mark, which may say what the glyphs within stand for.
+    /// Opens a mark, optionally with the text of the glyphs within it.
     pub(super) fn open(&mut self, actual: Option<String>) {
         if self.open.len() < MAX_MARKS {
             self.open.push(actual);
@@ -116,7 +116,7 @@ impl Marks {
         }
     }
 
-    /// Puts the text of the outermost mark in place of the first glyph within, and nothing in place of the others.
+    /// Replaces the first glyph by the text of the outermost mark, and the others by nothing.
     pub(super) fn take(&mut self, text: &mut String) -> bool {
         let Some(actual) = self.open.iter_mut().flatten().next() else { return false };
         *text = std::mem::take(actual);
@@ -124,9 +124,9 @@ impl Marks {
     }
 }
 
-/// A text string: UTF-16 or UTF-8 with its mark, or else Latin.
+/// A text string: UTF-16 or UTF-8 with a byte order mark, else Latin.
 pub(super) fn actual_text(bytes: &[u8]) -> String {
-    // No character takes more than four bytes, nor does the mark.
+    // No character has more than four bytes, and neither has the byte order mark.
     let bytes = &bytes[..bytes.len().min(4 * MAX_ACTUAL + 4)];
     let text = match bytes {
         [0xFE, 0xFF, ..] => encoding_rs::UTF_16BE.decode(bytes).0,

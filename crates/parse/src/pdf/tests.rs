@@ -1,4 +1,4 @@
-//! Whole files, written here object by object: what is read of sound ones, and that hostile ones cost little.
+//! Whole files, built object by object: the text of valid ones, and the limited cost of hostile ones.
 
 use std::io::Write as _;
 
@@ -10,7 +10,7 @@ use super::*;
 
 const LATIN: &str = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>";
 
-/// A file in the making: bodies of objects by number.
+/// A PDF builder: bodies of objects by number.
 struct Pdf(Vec<u8>);
 
 impl Pdf {
@@ -298,7 +298,7 @@ fn deep_nesting_and_a_million_objects_end_at_once() {
 
 #[test]
 fn comparing_glyphs_is_paid_for() {
-    // A long line, and then one glyph over and over before its end.
+    // A long line, followed by one glyph repeated at the same place before its end.
     let line = "b".repeat(2000);
     let content = format!("BT /F1 10 Tf 1 0 0 1 0 700 Tm ({line}) Tj [{}] TJ ET", "(a)1000".repeat(20_000));
     let pdf = page_with(LATIN, "", content.as_bytes()).end("/Root 1 0 R");
@@ -326,7 +326,7 @@ fn large_dictionaries_are_not_copied_at_each_use() {
 
 #[test]
 fn cutting_strings_into_codes_is_paid_for() {
-    // A hundred ranges that fit nothing, in both maps, for each of many codes that stand for no text of their own.
+    // A hundred ranges without a match, in both maps, for each of many codes without a text of their own.
     let map = format!("begincodespacerange {} endcodespacerange", "<f0> <f1>".repeat(100));
     let font = "<</Subtype/Type0/Encoding 8 0 R/ToUnicode 8 0 R/DescendantFonts[<<>>]>>";
     let codes = "a".repeat(1_000_000);

@@ -1,4 +1,4 @@
-//! How far the glyphs of a font advance, for telling words and lines apart.
+//! The widths of the glyphs of a font, which separate words and lines.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::object::{Dict, Object};
 /// The most widths of one font.
 const MAX_WIDTHS: usize = 70_000;
 
-/// Space to tilde of the sans-serif and the serif font that every reader has.
+/// The widths of space to tilde in the standard sans-serif and serif fonts.
 const SANS: [u16; 95] = [
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556,
     556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278,
@@ -24,7 +24,7 @@ const SERIF: [u16; 95] = [
     278, 500, 500, 722, 500, 500, 444, 480, 200, 480, 541,
 ];
 
-/// The codes from `first` on, up to the last that there is.
+/// The codes from `first` on, up to the largest.
 fn codes(first: u32) -> impl Iterator<Item = u32> {
     first..=u32::MAX
 }
@@ -35,12 +35,12 @@ pub(super) struct Widths {
     known: HashMap<u32, f64>,
     ranges: Vec<(u32, u32, f64)>,
     usual: f64,
-    /// What codes of one byte take in fonts whose usual width is that of an ideograph.
+    /// The width of single-byte codes in fonts whose default width is that of an ideograph.
     narrow: Option<f64>,
 }
 
 impl Widths {
-    /// Those of a simple font.
+    /// From a simple font.
     pub(super) fn simple(document: &PdfDocument<'_>, font: &Dict) -> Self {
         let mut known = HashMap::new();
         let first = document.value(font, "FirstChar").size().unwrap_or(0) as u32;
@@ -75,7 +75,7 @@ impl Widths {
         Self { known, ranges: Vec::new(), usual, narrow: None }
     }
 
-    /// Those of a descendant font, by the numbers of its glyphs.
+    /// From a descendant font, by glyph number.
     pub(super) fn by_glyph(document: &PdfDocument<'_>, font: &Dict) -> Self {
         let usual = document.value(font, "DW").number().unwrap_or(1000.0);
         let mut widths = Self { known: HashMap::new(), ranges: Vec::new(), usual, narrow: None };
@@ -112,17 +112,17 @@ impl Widths {
         widths
     }
 
-    /// A guess for fonts whose codes are characters: ideographs are square, the rest is half as wide.
+    /// A guess for fonts whose codes are characters: ideographs are square, others half as wide.
     pub(super) fn square() -> Self {
         Self { known: HashMap::new(), ranges: Vec::new(), usual: 1000.0, narrow: Some(500.0) }
     }
 
-    /// How many entries it holds.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.known.len() + self.ranges.len()
     }
 
-    /// The width of a code that stands for `text`.
+    /// The width of the code of `text`.
     pub(super) fn of(&self, code: u32, text: &str) -> f64 {
         if let Some(width) = self.known.get(&code) {
             return *width;

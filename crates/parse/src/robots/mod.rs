@@ -1,6 +1,6 @@
-//! robots.txt: what a site asks of programs that read it (RFC 9309, as lenient as Google's reference reader).
+//! robots.txt: a site's rules for crawlers (RFC 9309, as lenient as Google's reference parser).
 //!
-//! A file never fails to parse: a line that is not understood is a line that says nothing.
+//! Parsing never fails: unknown lines are ignored.
 
 mod pattern;
 
@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use self::pattern::{Marks, Pattern, comparable};
 
-/// Bytes of a file that are read; RFC 9309 asks for at least 500 KiB.
+/// Bytes of a file that are read; RFC 9309 requires at least 500 KiB.
 pub const MAX_BYTES: usize = 500 * 1024;
 
 /// Bytes of one line that are read.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// The longest delay between requests that a site can ask for.
+/// The longest delay between requests that is respected.
 const MAX_CRAWL_DELAY: Duration = Duration::from_hours(24);
 
-/// What a robots.txt says, for every agent.
+/// The rules of a robots.txt for all agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Robots {
     groups: Vec<Group>,
@@ -32,10 +32,10 @@ struct Group {
     rules: Vec<Rule>,
 }
 
-/// A pause asked of the agents directly above it.
+/// A delay for the agents directly above it.
 ///
-/// Kept apart from the groups: a delay is no rule and does not end a group of rules, yet a file that gives one
-/// delay each to several agents means each of them.
+/// Kept apart from the groups: a delay is not a rule and does not end a group of rules, but a file may set a delay for
+/// each of several agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Delay {
     agents: Vec<String>,
@@ -51,11 +51,11 @@ struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RobotsVerdict {
     Disallow,
-    /// Greater on purpose: of two equally long matches, the allowing one wins.
+    /// Greater on purpose: of two matches of equal length, the allowing one wins.
     Allow,
 }
 
-/// Reads a robots.txt; of a file above [`MAX_BYTES`] only whole lines below it count.
+/// Parses a robots.txt; of a file above [`MAX_BYTES`], only whole lines within the limit are read.
 pub fn parse(bytes: &[u8]) -> Robots {
     let mut robots = Robots::default();
     let mut group = Group::default();
@@ -83,7 +83,7 @@ pub fn parse(bytes: &[u8]) -> Robots {
                 group.rules.extend(rules(verdict, value));
             }
             Key::CrawlDelay => {
-                // The first delay under a list of agents counts, and takes the list.
+                // Only the first delay below a list of agents is used.
                 if let Some(pause) = pause(value).filter(|_| !latest_agents.is_empty()) {
                     robots.delays.push(Delay { agents: std::mem::take(&mut latest_agents), pause });
                 }
@@ -105,8 +105,8 @@ pub fn parse(bytes: &[u8]) -> Robots {
 impl Robots {
     /// Whether `agent` may fetch `url`: the longest matching rule decides, an allowing one in a tie.
     ///
-    /// `agent` is a product name (`tsuzuki`) or a whole User-Agent header (`tsuzuki/1.0 (+https://…)`). The file itself
-    /// may always be fetched (RFC 9309).
+    /// `agent` is a product name (`tsuzuki`) or a whole User-Agent header (`tsuzuki/1.0 (+https://…)`). The robots.txt
+    /// itself may always be fetched (RFC 9309).
     pub fn allows(&self, agent: &str, url: &str) -> bool {
         let path = comparable(path_and_query(url).as_bytes(), Marks::Literal);
         if path == "/robots.txt" {
@@ -123,18 +123,18 @@ impl Robots {
             .is_none_or(|(_, verdict)| verdict == RobotsVerdict::Allow)
     }
 
-    /// The pause that the site asks `agent` to make between two requests.
+    /// The delay between two requests for `agent`.
     pub fn crawl_delay(&self, agent: &str) -> Option<Duration> {
         let name = self.name_of(agent);
         self.delays.iter().find(|delay| delay.agents.contains(&name)).map(|delay| delay.pause)
     }
 
-    /// The sitemaps that the site names, as written, in order.
+    /// The sitemaps of the site, as written, in order.
     pub fn sitemaps(&self) -> &[String] {
         &self.sitemaps
     }
 
-    /// The name under which the file speaks to `agent`: its own if any group has it, else `*`.
+    /// The group name for `agent`: its own if there is such a group, else `*`.
     fn name_of(&self, agent: &str) -> String {
         let product = agent.split('/').next().unwrap_or_default().trim().to_ascii_lowercase();
         let is_named = !product.is_empty() && self.groups.iter().any(|group| group.agents.contains(&product));
@@ -151,7 +151,7 @@ enum Key {
 }
 
 impl Key {
-    /// Reads a key by its beginning, with the misspellings that are common enough to matter.
+    /// Parses a key by its prefix, with common misspellings.
     fn read(key: &[u8]) -> Key {
         let starts = |names: &[&str]| {
             names.iter().any(|name| {
@@ -174,7 +174,7 @@ impl Key {
     }
 }
 
-/// The names that a `User-agent` line can be matched by: `*`, the product token, and the first word as written.
+/// The names of a `User-agent` line: `*`, the product token, and the first word as written.
 fn agent_names(value: &[u8]) -> Vec<String> {
     if value.first() == Some(&b'*') && value.get(1).is_none_or(u8::is_ascii_whitespace) {
         return vec!["*".to_owned()];
@@ -183,7 +183,7 @@ fn agent_names(value: &[u8]) -> Vec<String> {
     let token_end =
         text.find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, '-' | '_'))).unwrap_or(text.len());
     let word_end = text.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(text.len());
-    // A name that matches nobody still opens a group: its rules must not fall to the agents before it.
+    // A name that matches no agent still opens a group: its rules must not apply to the agents before it.
     let mut names = vec![text[..token_end].to_owned()];
     if word_end > token_end {
         names.push(text[..word_end].to_owned());
@@ -191,7 +191,7 @@ fn agent_names(value: &[u8]) -> Vec<String> {
     names
 }
 
-/// A rule, and for `Allow: /dir/index.html` also the directory itself, which is the same page.
+/// A rule; `Allow: /dir/index.html` also allows the directory itself, which is the same page.
 fn rules(verdict: RobotsVerdict, value: &[u8]) -> Vec<Rule> {
     if value.is_empty() {
         return Vec::new();
@@ -206,7 +206,7 @@ fn rules(verdict: RobotsVerdict, value: &[u8]) -> Vec<Rule> {
     rules
 }
 
-/// The part of an address that rules speak of: path and query, always with a slash in front.
+/// Path and query of an address, always with a leading slash.
 fn path_and_query(url: &str) -> String {
     let url = url.split('#').next().unwrap_or_default();
     let start = if url.starts_with("//") { 2 } else { 0 };
@@ -220,7 +220,7 @@ fn path_and_query(url: &str) -> String {
 }
 
 fn without_bom(bytes: &[u8]) -> &[u8] {
-    // A cut-off mark is skipped like a whole one.
+    // Skip also a truncated byte order mark.
     let marks: [&[u8]; 3] = [b"\xEF\xBB\xBF", b"\xEF\xBB", b"\xEF"];
     marks.iter().find_map(|mark| bytes.strip_prefix(*mark)).unwrap_or(bytes)
 }
@@ -237,7 +237,7 @@ fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     read.split(is_end).map(|line| line.get(..MAX_LINE_BYTES).unwrap_or(line))
 }
 
-/// `key: value` without comment; a forgotten colon is forgiven when there are exactly two words.
+/// Splits `key: value` without comment; a missing colon is accepted if there are exactly two words.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = line.split(|byte| *byte == b'#').next()?.trim_ascii();
     let at = line.iter().position(|byte| *byte == b':').or_else(|| {

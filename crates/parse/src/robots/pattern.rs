@@ -1,13 +1,13 @@
-//! Patterns of rules, and the one form in which they and addresses are compared.
+//! Patterns of rules, and the normal form in which they and addresses are compared.
 
 use std::fmt::Write as _;
 
 use crate::url::{escaped_byte, is_unreserved};
 
-/// A path with `*` for anything and `$` for the end.
+/// A path pattern with `*` for any text and `$` for the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// The text between the `*`, in comparable form.
+    /// The texts between `*`, in normal form.
     pieces: Vec<String>,
     anchored: bool,
     /// How specific the pattern is: its length as written.
@@ -24,7 +24,7 @@ impl Pattern {
         Pattern { pieces, anchored, weight }
     }
 
-    /// Takes each piece at its first place after the one before: linear in the path for every piece.
+    /// Finds each piece at its first position after the previous one: linear in the path for every piece.
     pub(super) fn matches(&self, path: &str) -> bool {
         let Some((first, others)) = self.pieces.split_first() else { return true };
         let Some(mut rest) = path.strip_prefix(first.as_str()) else { return false };
@@ -37,16 +37,16 @@ impl Pattern {
     }
 }
 
-/// What `*` and `$` are: part of the address, or marks of a rule.
+/// Whether `*` and `$` are part of an address or wildcards of a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marks {
     Literal,
     Special,
 }
 
-/// One form for both sides: other than ASCII escaped, unreserved ASCII not, hex digits in upper case.
+/// The normal form: non-ASCII escaped, unreserved ASCII unescaped, hex digits in upper case.
 ///
-/// A literal `*` or `$` is written as its escape, which is how a rule can name it.
+/// A literal `*` or `$` is escaped, since rules can only express it in this way.
 pub(super) fn comparable(bytes: &[u8], marks: Marks) -> String {
     let mut text = String::with_capacity(bytes.len());
     let mut at = 0;

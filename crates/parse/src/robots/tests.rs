@@ -1,4 +1,4 @@
-//! What rules mean, case by case.
+//! The meaning of rules, case by case.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ fn escaped_and_plain_spellings_are_equal() {
     ] {
         assert!(!allows(&format!("User-agent: *\nDisallow: {pattern}"), "a", path), "{pattern} {path}");
     }
-    // An escaped slash is no slash.
+    // An escaped slash is not a path separator.
     assert!(allows("User-agent: *\nDisallow: /a/b", "a", "/a%2Fb"));
 }
 

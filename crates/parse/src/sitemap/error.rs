@@ -1,30 +1,31 @@
-//! Why a document is not read as a sitemap.
+//! Why a document is not a sitemap.
 
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
-/// Why a document is not read as a sitemap.
+/// Why a document is not a sitemap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SitemapError {
-    /// There is nothing in it.
     Empty,
-    /// It is a page for people.
+    /// It is a web page.
     Html,
     /// It is XML of another kind.
     OtherXml {
         /// The name of its first element.
         root: String,
     },
-    /// It is text that lists no addresses.
+    /// It is text without a list of addresses.
     NotASitemap,
-    /// Its compression is damaged from the start.
+    /// Its compression is broken from the start.
     Damaged,
-    /// It grows beyond a limit when it is decompressed.
-    TooLarge { limit: u64 },
+    /// It exceeds a limit when it is decompressed.
+    TooLarge {
+        limit: u64,
+    },
 }
 
 impl SitemapError {
-    /// Why, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
             SitemapError::Empty => phrase!("the document is empty", "文書が空です"),

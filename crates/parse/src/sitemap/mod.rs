@@ -1,4 +1,4 @@
-//! Sitemaps: the addresses that a site lists, as XML, as plain text, as a feed, any of them compressed.
+//! Sitemaps as XML, plain text or a feed, each optionally compressed.
 
 mod error;
 
@@ -14,37 +14,37 @@ use stdx::time::Timestamp;
 
 pub use self::error::SitemapError;
 
-/// What a sitemap lists.
+/// The content of a sitemap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sitemap {
-    /// Pages, in order.
+    /// In order.
     pub urls: Vec<Location>,
-    /// Further sitemaps, in order.
+    /// In order.
     pub children: Vec<Location>,
-    /// What was left out.
+    /// Why it was read only in part.
     pub cut: Option<Cut>,
 }
 
 /// One address in a sitemap.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Location {
-    /// The address, absolute when the address of the sitemap is known.
+    /// Absolute if the address of the sitemap is known.
     pub loc: String,
-    /// When it last changed, as far as the site says so in a form that we read.
+    /// When it last changed, if the site says so in a valid form.
     pub lastmod: Option<Timestamp>,
-    /// What a sitemap of news calls it.
+    /// Its title in a news sitemap.
     #[serde(skip)]
     pub title: Option<Box<str>>,
 }
 
-/// How much of a sitemap is read.
+/// The limits of a sitemap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SitemapLimits {
-    /// Addresses, pages and further sitemaps together.
+    /// Pages and further sitemaps together.
     pub max_urls: usize,
     /// Bytes after decompression.
     pub max_decoded_bytes: u64,
-    /// Bytes after decompression for each one before, above the first mebibyte.
+    /// The compression ratio, above the first mebibyte.
     pub max_ratio: u64,
 }
 
@@ -54,7 +54,7 @@ impl Default for SitemapLimits {
     }
 }
 
-/// Reads a sitemap that was fetched from `base`.
+/// Parses a sitemap fetched from `base`.
 pub fn parse(
     bytes: &[u8],
     content_type: Option<&str>,
@@ -71,7 +71,7 @@ pub fn parse(
     parse_plain(bytes, content_type, base, limits)
 }
 
-/// The decompressed bytes, and whether they end where they should.
+/// The decompressed bytes, and whether they are complete.
 fn decompress(bytes: &[u8], limits: &SitemapLimits) -> Result<(Vec<u8>, bool), SitemapError> {
     const FREE_BYTES: u64 = 1024 * 1024;
     let by_ratio = (bytes.len() as u64).saturating_mul(limits.max_ratio).max(FREE_BYTES);
@@ -110,7 +110,7 @@ fn parse_plain(
         Root::Html => Err(SitemapError::Html),
         Root::Other(root) => {
             list.read_elements(start);
-            // Some sites name the root as they like; what it holds decides.
+            // Some sites use another name for the root; the content decides.
             let lists_something = !(list.found.urls.is_empty() && list.found.children.is_empty());
             if lists_something { Ok(list.found) } else { Err(SitemapError::OtherXml { root }) }
         }
@@ -142,7 +142,7 @@ fn root(text: &str) -> Root {
     }
 }
 
-/// The entries of a feed as the addresses of a sitemap.
+/// The entries of a feed as addresses of a sitemap.
 fn from_feed(
     bytes: &[u8],
     content_type: Option<&str>,
@@ -186,13 +186,13 @@ enum Holds {
     Sitemap,
 }
 
-/// The element that is being read: what it holds, its prefix, and what was found in it so far.
+/// The open entry: the name of its element, its prefix, and the fields read so far.
 struct SitemapEntry<'a> {
     holds: Holds,
     prefix: &'a str,
     loc: String,
     lastmod: String,
-    /// Of news: when it appeared, and what it is called.
+    /// For news: publication date and title.
     published: String,
     title: String,
     field: Option<EntryField>,
@@ -207,8 +207,8 @@ enum EntryField {
 }
 
 impl SitemapEntry<'_> {
-    /// Adds to the open field. Space at its start is left out, so that a field of nothing else stays empty and need not
-    /// be looked through again.
+    /// Appends to the open field, without leading space, so that a field of white space stays empty and is not searched
+    /// again.
     fn push(&mut self, text: &str) {
         let place = match self.field {
             Some(EntryField::Loc) => &mut self.loc,
@@ -220,7 +220,7 @@ impl SitemapEntry<'_> {
         place.push_str(if place.is_empty() { text.trim_start() } else { text });
     }
 
-    /// What is whole of an entry in which the document breaks off: no half address, no half date.
+    /// Drops the incomplete field of an entry at the end of a truncated document.
     fn cut_off(self) -> Option<Self> {
         match self.field {
             Some(EntryField::Loc) => None,
@@ -231,9 +231,9 @@ impl SitemapEntry<'_> {
         }
     }
 
-    /// The field that an element inside the entry opens.
+    /// The field of an element inside the entry.
     ///
-    /// `image:loc` and `video:…` have other prefixes than the entry, and are not its own.
+    /// `image:loc` and `video:…` have other prefixes than the entry and are not its fields.
     fn field_of(&self, element: &Element<'_>) -> Option<EntryField> {
         let is_own = element.prefix().is_empty() || element.prefix() == self.prefix;
         let is_news = element.prefix().eq_ignore_ascii_case("news");
@@ -255,7 +255,7 @@ impl SitemapBuilder<'_> {
             match piece {
                 ElementPiece::Open(element) => match holds(element.local()) {
                     Some(holds) => {
-                        // One that was not closed ends where the next begins.
+                        // An entry that was not closed ends where the next begins.
                         self.close(entry.take());
                         if self.is_full() {
                             return;
@@ -306,7 +306,7 @@ impl SitemapBuilder<'_> {
             }
             if line.contains(char::is_whitespace) || url::resolve_web(None, line).is_none() {
                 wrong += 1;
-                // Not worth reading on: prose, code, JSON.
+                // Stop: this is prose, code or JSON.
                 if wrong > 20 + self.found.urls.len() {
                     break;
                 }
@@ -361,7 +361,7 @@ fn is_root(name: &str) -> bool {
     name.eq_ignore_ascii_case("urlset") || name.eq_ignore_ascii_case("sitemapindex")
 }
 
-/// An address as listed, without white space; a relative one made absolute.
+/// A listed address without white space; a relative one is made absolute.
 fn address(resolver: &Resolver, base: Option<&Url>, loc: &str) -> Option<String> {
     let written: String = loc.trim().chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
     if written.is_empty() {

@@ -1,4 +1,4 @@
-//! Sitemaps as sites really write them.
+//! Sitemaps as they occur on real sites.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! Two forms of an address for comparison: is it the same address, is it the same page?
+//! Two normal forms of an address for comparison: the same address, or the same page.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -14,8 +14,8 @@ use super::{Url, is_web};
 /// - Parameters that only say where the visitor came from (`utm_…`, `fbclid`, …), or in which session (`PHPSESSID`,
 ///   `;jsessionid=…`), are left out, the others are sorted by name; values of one name keep their order, because programs read
 ///   them as a list.
-/// - Addresses that are no `http` or `https` only lose their fragment; `file:` loses the host before a drive letter,
-///   which reading it again would take away.
+/// - Other addresses than `http` and `https` only lose their fragment; `file:` loses the host before a drive letter,
+///   which parsing it again would remove.
 pub fn normalize(url: &Url) -> String {
     if !is_web(url) {
         let mut plain = url.clone();
@@ -25,9 +25,9 @@ pub fn normalize(url: &Url) -> String {
     format!("{}:{}", url.scheme(), comparison_key(url))
 }
 
-/// The key of the page behind an address: its normal form without the scheme, `//host/path?query`.
+/// The key of the page at an address: its normal form without the scheme, `//host/path?query`.
 ///
-/// A site that moves from `http` to `https` offers no new pages. `www.` stays: it can be another site.
+/// A site that moves from `http` to `https` keeps its pages. `www.` stays: it can be another site.
 pub fn comparison_key(url: &Url) -> String {
     let Some(host) = url.host_str().filter(|_| is_web(url)) else { return normalize(url) };
     let mut key = String::with_capacity(url.as_str().len());
@@ -54,7 +54,7 @@ pub fn comparison_key(url: &Url) -> String {
     key
 }
 
-/// `example.com.` is `example.com`; a host of dots alone is left as it is.
+/// Removes the final dot of `example.com.`; a host that consists of dots stays.
 pub(super) fn without_root_dot(host: &str) -> &str {
     host.strip_suffix('.').filter(|name| !name.is_empty() && !name.ends_with('.')).unwrap_or(host)
 }
@@ -76,7 +76,7 @@ fn push_query(key: &mut String, query: &str) {
     }
 }
 
-/// Appends `text` with upper-case escapes, unreserved characters decoded, and no `%` that escapes nothing.
+/// Appends `text` with upper-case escapes, unreserved characters decoded, and stray `%` encoded.
 fn push_normal_escapes(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find('%') {
@@ -93,7 +93,7 @@ fn push_normal_escapes(out: &mut String, text: &str) {
     out.push_str(rest);
 }
 
-/// The byte that the two hex digits at the start of `digits` stand for.
+/// The byte of the two hex digits at the start of `digits`.
 pub(crate) fn escaped_byte(digits: &[u8]) -> Option<u8> {
     let high = char::from(*digits.first()?).to_digit(16)?;
     let low = char::from(*digits.get(1)?).to_digit(16)?;
@@ -113,10 +113,10 @@ pub(crate) fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Families of parameters that name a campaign, by their prefix.
+/// Prefixes of parameters that identify a campaign.
 const TRACKING_PREFIXES: [&str; 6] = ["utm_", "hsa_", "mtm_", "pk_", "piwik_", "matomo_"];
 
-/// Parameters that name a click, a mail or a visitor, never the page.
+/// Parameters that identify a click, a mail or a visitor, not the page.
 static TRACKING_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let names = "__hsfp __hssc __hstc __s _ga _gl _hsenc _hsmi _openstat cvid dclid epik fb_action_ids \
          fb_action_types fb_ref fb_source fbclid gad_source gbraid gclid gclsrc hsctatracking igsh igshid \
@@ -131,18 +131,18 @@ fn is_tracking(name: &str) -> bool {
     TRACKING_NAMES.contains(name.as_str()) || TRACKING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Parameters that servers keep visitors apart by who take no cookies, as we do not.
+/// Session parameters, which servers use for clients without cookies, such as ours.
 fn is_session(name: &str, value: &str) -> bool {
     let name = name.to_ascii_lowercase();
     match name.as_str() {
         "phpsessid" | "jsessionid" | "sessionid" | "session_id" | "cfid" | "cftoken" => true,
-        // The name is also that of stories and sections: those have short values.
+        // `sid` is also used for stories and sections, which have short values.
         "sid" => value.len() >= 26 && value.bytes().all(|byte| byte.is_ascii_alphanumeric()),
         _ => name.starts_with("aspsessionid"),
     }
 }
 
-/// The path without the session that servers written in Java append to it.
+/// The path without the session that Java servers append to it.
 fn without_session(path: &str) -> &str {
     const MARK: &str = ";jsessionid=";
     let at = path

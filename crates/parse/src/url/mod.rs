@@ -1,8 +1,8 @@
 //! Addresses: resolving against a base, and one normal form for comparison.
 //!
-//! Two forms are made, for two questions. [`normalize`]: is this the same address, however it was written?
+//! There are two forms. [`normalize`]: is this the same address in another spelling?
 //! [`comparison_key`]: is this the same page, even after its site moved from `http` to `https`?
-//! Both only serve comparison; what is fetched and shown is the address as it was found.
+//! Both are only compared; the address that is fetched and shown is the original.
 
 mod key;
 
@@ -13,13 +13,13 @@ use key::without_root_dot;
 pub use key::{comparison_key, normalize};
 pub(crate) use key::{escaped_byte, is_unreserved};
 
-/// Longer addresses in documents are left out: no server takes them.
+/// Longer addresses in documents are dropped: no server accepts them.
 pub const MAX_BYTES: usize = 8 * 1024;
 
-/// `href` as an absolute address, read as browsers read it; `None` when it is none.
+/// `href` as an absolute address, parsed like in browsers; `None` if it is invalid.
 ///
-/// White space is trimmed as browsers trim it: controls and ASCII spaces at both ends, tabs and line ends
-/// everywhere; an ideographic space is part of the address.
+/// White space is trimmed like in browsers: controls and ASCII spaces at both ends, tabs and line ends everywhere; an
+/// ideographic space is part of the address.
 pub fn resolve(base: Option<&Url>, href: &str) -> Option<Url> {
     match base {
         Some(base) => base.join(in_same_site(base, href).unwrap_or(href)).ok(),
@@ -27,14 +27,14 @@ pub fn resolve(base: Option<&Url>, href: &str) -> Option<Url> {
     }
 }
 
-/// The path and what follows of an address that begins like `base`: nearly all links of a site do, and reading the
-/// same host over and over would be most of the work.
+/// The path (and query) of an address on the site of `base`: nearly all links of a site are such, and parsing the same
+/// host repeatedly would be most of the work.
 fn in_same_site<'a>(base: &Url, href: &'a str) -> Option<&'a str> {
     if !is_web(base) {
         return None;
     }
     let path = href.strip_prefix(&base[..Position::BeforePath])?;
-    // Alone, `//…` would begin a host; tabs and line ends inside an address are not there at all.
+    // `//…` alone would begin a host, and tabs and line ends inside an address are ignored.
     match path.as_bytes() {
         [b'/', b'/' | b'\\' | b'\t' | b'\n' | b'\r', ..] => None,
         [b'/', ..] => Some(path),
@@ -42,8 +42,8 @@ fn in_same_site<'a>(base: &Url, href: &'a str) -> Option<&'a str> {
     }
 }
 
-/// The [`comparison_key`] of an address of `base`'s site that is written in its normal form, as nearly all links of feeds
-/// are; `None` when only reading it can tell.
+/// The [`comparison_key`] of an address on the site of `base` in normal form, which most links of feeds are; `None` if
+/// it has to be parsed.
 pub fn plain_key<'a>(base: &Url, href: &'a str) -> Option<&'a str> {
     let path = in_same_site(base, href)?;
     let host = base.host_str()?;
@@ -55,13 +55,13 @@ pub fn plain_key<'a>(base: &Url, href: &'a str) -> Option<&'a str> {
     is_plain.then(|| &href[base.scheme().len() + ":".len()..])
 }
 
-/// Like [`resolve`], but only addresses that can be fetched: `http` and `https` with a host.
+/// Like [`resolve`], but only for addresses that can be fetched: `http` and `https` with a host.
 pub fn resolve_web(base: Option<&Url>, href: &str) -> Option<Url> {
     resolve(base, href).filter(is_web)
 }
 
-/// An address as people copy it, in the form that can be asked for: without brackets and full stops of the text around it, `feed://`
-/// as `http://`, and `https://` before a bare name.
+/// A pasted address in a form that can be requested: without brackets and punctuation of the text around it, `http://`
+/// for `feed://`, and `https://` before a bare name.
 pub fn pasted(text: &str) -> String {
     const AROUND: [char; 12] = ['<', '>', '"', '\'', '「', '」', '『', '』', '（', '）', '。', '、'];
     let text = text.trim().trim_matches(AROUND);
@@ -84,16 +84,16 @@ pub fn pasted(text: &str) -> String {
     if is_bare { format!("https://{text}") } else { text.to_owned() }
 }
 
-/// Whether the address is one that can be fetched over HTTP.
+/// Whether the address can be fetched over HTTP.
 pub fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.has_host()
 }
-/// Schemes that some software makes a link of without `//` behind them.
+/// Schemes that some software links without `//`.
 const LINKED_SCHEMES: [&str; 11] =
     ["xmpp", "magnet", "mailto", "javascript", "data", "tel", "sms", "sip", "bitcoin", "acct", "web+ap"];
 
-/// Where the scheme begins that ends at `colon`, if some software would make a link of it and what follows: `https://a.example`,
-/// `xmpp:a@host`. A time or a ratio (`10:30`) is none.
+/// The start of the scheme that ends at `colon`, if some software would link it: `https://a.example`, `xmpp:a@host`,
+/// but not a time or a ratio (`10:30`).
 pub fn scheme_before(text: &str, colon: usize) -> Option<usize> {
     let (before, after) = (text.get(..colon)?, text.get(colon..)?.strip_prefix(':')?);
     if after.starts_with('/') {

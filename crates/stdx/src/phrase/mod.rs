@@ -1,7 +1,7 @@
-//! What the program says, as data: words in English and Japanese with typed values between them.
+//! Messages as data: text in English and Japanese with typed values in it.
 //!
-//! A [`Phrase`] is rendered only where people read it, in their language and time zone. It can be stored and rendered
-//! later: what is stored are the English words and the values; the Japanese words are found by the English ones.
+//! A [`Phrase`] is rendered where people read it, in their language and time zone. It can also be stored, as its
+//! English text and its values; the Japanese text is found by the English one.
 //!
 //! ```
 //! use tsuzuki_stdx::phrase;
@@ -27,25 +27,26 @@ pub use self::speech::{Piece, Speech};
 pub use self::template::{TEMPLATES, Template};
 pub use self::value::{AsValue, Value};
 
-/// A sentence, or a word, with the values that belong into it.
+/// A sentence or a word, with its values.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Phrase {
     en: Cow<'static, str>,
-    /// The same in Japanese; `None` for words that came from elsewhere, such as an answer of a server.
+    /// The Japanese text; `None` for text written by others, such as a server's answer.
     ja: Option<&'static str>,
     values: Vec<(Cow<'static, str>, Value)>,
 }
 
-/// Makes a [`Phrase`]: the English words, the Japanese words, and the values that they name.
+/// Creates a [`Phrase`] from the English text, the Japanese text, and the values named in them.
 ///
-/// `{name}` is the variable of that name, as in `format!`, unless `name = value` follows the words. `{count entry}` in the
-/// English words is a number of things: `1 entry`, `2 entries`. A name that one of the two languages lacks does not compile:
+/// `{name}` is the variable of that name, as in `format!`, unless `name = value` follows the texts. `{count entry}` in
+/// the English text is a number of things: `1 entry`, `2 entries`. A name that is missing in one of the two languages
+/// does not compile:
 ///
 /// ```compile_fail
 /// tsuzuki_stdx::phrase!("{count} new", "新着", count = 1);
 /// ```
 ///
-/// Nor does a value that the words do not name:
+/// Neither does a value that is not named:
 ///
 /// ```compile_fail
 /// tsuzuki_stdx::phrase!("nothing new", "新着なし", count = 1);
@@ -67,8 +68,8 @@ macro_rules! phrase {
     };
 }
 
-/// Gives an error, whose `phrase()` says what is wrong, its English words as its text, for logs and programs; in another
-/// phrase it stands with its own.
+/// Implements `Display` by the English text of an error's `phrase()`, for logs and programs, and `AsValue`, so that the
+/// error can be part of another phrase.
 #[macro_export]
 macro_rules! error_in_english {
     ($type:ty) => {
@@ -95,12 +96,12 @@ impl Phrase {
         Self { en: Cow::Borrowed(template.en), ja: Some(template.ja), values }
     }
 
-    /// Words without values that stand in a table of both languages. Stored, they are English ever after.
+    /// A constant text in both languages without values. When stored, it is kept only in English.
     pub const fn of_words(en: &'static str, ja: &'static str) -> Self {
         Self { en: Cow::Borrowed(en), ja: Some(ja), values: Vec::new() }
     }
 
-    /// Words that somebody else wrote, such as a server or a library: the same in every language.
+    /// Text written by others, such as a server or a library: the same in every language.
     pub fn verbatim(text: impl Into<String>) -> Self {
         Self {
             en: Cow::Borrowed("{text}"),
@@ -109,13 +110,13 @@ impl Phrase {
         }
     }
 
-    /// Several sentences, one after the other.
+    /// Several sentences in a row.
     pub fn list(phrases: impl IntoIterator<Item = Phrase>) -> Self {
         let list = Value::Sentences(phrases.into_iter().map(Value::from).collect());
         Self { en: Cow::Borrowed("{text}"), ja: None, values: vec![("text".into(), list)] }
     }
 
-    /// The words of `language`, with `{name}` where a value belongs.
+    /// The text in `language`, with `{name}` for values.
     fn words(&self, language: crate::text::Language) -> &str {
         match (language, self.ja) {
             (crate::text::Language::Ja, Some(ja)) => ja,
@@ -132,7 +133,7 @@ impl Phrase {
         self.to_string().is_empty()
     }
 
-    /// The text, if it is nothing but text of others.
+    /// The text, if all of it was written by others.
     fn as_verbatim(&self) -> Option<&str> {
         match self.values.as_slice() {
             [(_, Value::Text(text))] if self.en == "{text}" => Some(text),
@@ -140,7 +141,7 @@ impl Phrase {
         }
     }
 
-    /// The text that is stored.
+    /// The form in which it is stored.
     pub fn to_stored(&self) -> String {
         match self.as_verbatim() {
             Some(text) if !text.starts_with(STORED) => text.to_owned(),
@@ -148,7 +149,7 @@ impl Phrase {
         }
     }
 
-    /// What was stored. Text that is no stored phrase, such as one that was imported, is taken verbatim.
+    /// Parses the stored form. Any other text, such as imported data, is taken verbatim.
     pub fn from_stored(text: &str) -> Self {
         let stored =
             text.starts_with(STORED).then(|| serde_json::from_str::<StoredPhrase>(text).ok()).flatten();
@@ -156,7 +157,7 @@ impl Phrase {
     }
 }
 
-/// How every stored phrase begins.
+/// The beginning of every stored phrase.
 const STORED: &str = "{\"en\":";
 
 #[derive(Serialize, Deserialize)]
@@ -181,7 +182,7 @@ impl From<StoredPhrase> for Phrase {
     }
 }
 
-/// A phrase as a field of something that is stored as JSON: `#[serde(with = "phrase::stored")]`.
+/// Serde functions for a phrase within stored JSON: `#[serde(with = "phrase::stored")]`.
 pub mod stored {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -194,7 +195,7 @@ pub mod stored {
         Phrase(StoredPhrase),
     }
 
-    /// Words of others as text, words of ours with their values.
+    /// Text of others as a string, our own as text and values.
     pub fn serialize<S: Serializer>(phrase: &Phrase, to: S) -> Result<S::Ok, S::Error> {
         match phrase.as_verbatim().filter(|text| !text.starts_with(super::STORED)) {
             Some(text) => to.serialize_str(text),
@@ -211,28 +212,28 @@ pub mod stored {
     }
 }
 
-/// In English, with moments as they are stored.
+/// In English, with times as they are stored.
 impl fmt::Display for Phrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&Speech::default().phrase(self))
     }
 }
 
-/// Its English words: whoever debugs wants to read them.
+/// The English text, which is easiest to read when debugging.
 impl fmt::Debug for Phrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.to_string())
     }
 }
 
-/// As text in English: programs read codes and fields, and show the words.
+/// As English text: programs use codes and fields, and only show the text.
 impl Serialize for Phrase {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// Compares its English words.
+/// Compares the English text.
 impl PartialEq<str> for Phrase {
     fn eq(&self, text: &str) -> bool {
         Speech::default().phrase(self) == text

@@ -1,4 +1,4 @@
-//! Phrases as text, in the language and the time zone of whoever reads them.
+//! Renders phrases in the language and time zone of the reader.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use super::{Phrase, Value};
 use crate::text::{Language, counted};
 use crate::time::Timestamp;
 
-/// Units of time in seconds, largest first, and what they are called.
+/// Units of time in seconds, largest first, and their names.
 const UNITS: [(u64, &str, &str); 4] =
     [(86_400, "d", "日"), (3_600, "h", "時間"), (60, "min", "分"), (1, "s", "秒")];
 
-/// How to speak to somebody.
+/// The language and time zone of a reader.
 #[derive(Clone, Debug)]
 pub struct Speech {
     pub language: Language,
-    /// The zone of moments; without one they are shown as they are stored, in UTC.
+    /// The zone of times; without one they are shown in UTC, as they are stored.
     pub zone: Option<TimeZone>,
 }
 
 /// A part of a phrase.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece<'a> {
-    /// Words of ours.
+    /// Our own text.
     Words(&'a str),
-    /// A number of things, in words.
+    /// A number of things in words.
     Counted(String),
-    /// A value that belongs there.
+    /// A value.
     Value(&'a Value),
 }
 
-/// English, with moments as they are stored: for logs and programs.
+/// English, with times as they are stored: for logs and programs.
 impl Default for Speech {
     fn default() -> Self {
         Self { language: Language::En, zone: None }
@@ -44,7 +44,7 @@ impl Speech {
         self.language.choose(en, ja)
     }
 
-    /// A phrase as text.
+    /// Renders a phrase.
     pub fn phrase(&self, phrase: &Phrase) -> String {
         let mut text = String::new();
         for piece in self.pieces(phrase) {
@@ -57,8 +57,7 @@ impl Speech {
         text
     }
 
-    /// A phrase as its words and values in the order of this language: a face that can do more than text shows each value
-    /// as it likes.
+    /// The texts and values of a phrase in the order of this language, for a renderer that formats values itself.
     pub fn pieces<'a>(&self, phrase: &'a Phrase) -> Vec<Piece<'a>> {
         let mut pieces = Vec::new();
         let mut words = phrase.words(self.language);
@@ -79,7 +78,7 @@ impl Speech {
         pieces
     }
 
-    /// A value as text.
+    /// Renders a value.
     pub fn value(&self, value: &Value) -> String {
         match value {
             Value::Nothing => String::new(),
@@ -99,7 +98,7 @@ impl Speech {
         values.iter().map(|value| self.value(value)).collect::<Vec<_>>().join(between)
     }
 
-    /// A moment with its offset: `2026-01-15 09:02 +09:00`.
+    /// A time with its offset: `2026-01-15 09:02 +09:00`.
     pub fn moment(&self, at: Timestamp) -> String {
         match &self.zone {
             Some(zone) => at.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M %:z").to_string(),
@@ -107,12 +106,12 @@ impl Speech {
         }
     }
 
-    /// A moment without its offset, where a heading names the zone: `2026-01-15 09:02`.
+    /// A time without its offset, where a heading names the zone: `2026-01-15 09:02`.
     pub fn local_minute(&self, at: Timestamp) -> String {
         at.to_local_minute(self.zone.as_ref().unwrap_or(&TimeZone::UTC))
     }
 
-    /// How far a moment is from `now`: `3 min ago`, `in 27 min`; its date if that is more than a month.
+    /// A time relative to `now`: `3 min ago`, `in 27 min`; its date if that is more than a month.
     pub fn relative(&self, at: Timestamp, now: Timestamp) -> String {
         let (ago, ahead) = (now.since(at).as_secs(), at.since(now).as_secs());
         let apart = ago.max(ahead);
@@ -132,7 +131,7 @@ impl Speech {
         }
     }
 
-    /// How long, in its two largest units: `2 h 5 min`.
+    /// A duration in its two largest units: `2 h 5 min`.
     pub fn duration(&self, duration: Duration) -> String {
         let mut left = duration.as_secs();
         let mut parts = Vec::new();

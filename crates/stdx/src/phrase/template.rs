@@ -1,9 +1,9 @@
-//! The words of a phrase in both languages.
+//! The text of a phrase in both languages.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The words of a phrase, with `{name}` where a value belongs.
+/// The text of a phrase, with `{name}` for values.
 #[derive(Debug)]
 pub struct Template {
     /// In English; `{name thing}` is a number of things.
@@ -18,7 +18,7 @@ pub struct Template {
 pub static TEMPLATES: [Template];
 
 impl Template {
-    /// The template with these English words.
+    /// The template with this English text.
     pub(super) fn find(en: &str) -> Option<&'static Template> {
         static BY_ENGLISH: LazyLock<HashMap<&'static str, &'static Template>> =
             LazyLock::new(|| TEMPLATES.iter().map(|template| (template.en, template)).collect());

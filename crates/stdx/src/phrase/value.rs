@@ -1,4 +1,4 @@
-//! A value of a phrase, a fact or a cell: typed, so that each face can show it as it likes.
+//! A typed value of a phrase, a fact or a cell.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,25 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Value {
-    /// Text, whoever wrote it.
+    /// Any text.
     Text(String),
-    /// A number of things, or a number that is a name.
+    /// A number of things, or an id.
     Count(i64),
     Moment(Timestamp),
     /// How long.
     Duration(Duration),
     /// How large.
     Bytes(u64),
-    /// An address, and what to call it.
+    /// An address and its label.
     Link {
         href: String,
-        /// What to call it, if not by its address.
+        /// The label, if it is not the address itself.
         text: Option<String>,
     },
-    /// Words of ours.
+    /// A phrase.
     #[serde(with = "super::stored")]
     Phrase(Phrase),
-    /// Nothing is known.
+    /// Unknown.
     Nothing,
     /// Several things.
     List(Vec<Value>),
@@ -41,15 +41,14 @@ pub enum Value {
 }
 
 impl Value {
-    /// An address.
+    /// An address without a label.
     pub fn link(href: impl Into<String>) -> Self {
         Self::Link { href: href.into(), text: None }
     }
 }
 
-/// Anything that can stand in a phrase.
+/// A type that can be used as a value of a phrase.
 pub trait AsValue {
-    /// This as a value.
     fn as_value(&self) -> Value;
 }
 

@@ -1,4 +1,4 @@
-//! Moments, spans and zones: the one place where time enters the program.
+//! Times, durations and zones: the only place that reads the system's clock.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,18 +17,18 @@ mod uptime;
 
 pub use uptime::{NotAnUptime, Uptime};
 
-/// A moment in UTC with millisecond precision.
+/// A time in UTC with millisecond precision.
 ///
 /// Its text is fixed-width (`2026-01-15T00:02:11.123Z`), so that text order in both databases is time order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
-/// A text is not a moment in a form we read.
+/// A text that is not a time in a known form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotATime(String);
 
 impl NotATime {
-    /// What is wrong, in one sentence.
+    /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         phrase!(
             "`{text}` is not a time such as 2026-01-15T00:02:11.123Z",
@@ -43,10 +43,10 @@ crate::error_in_english!(NotATime);
 impl Timestamp {
     /// The first moment of year 0, in our text form `0000-01-01T00:00:00.000Z`.
     pub const MIN: Timestamp = Timestamp(-62_167_219_200_000);
-    /// The last moment that every time zone can show as one of year 9999; a later year would break the fixed width.
+    /// The latest time that is in year 9999 in every time zone; a later year would break the fixed width.
     pub const MAX: Timestamp = Timestamp(253_402_207_199_999);
 
-    /// The moment that many milliseconds after 1970, kept inside `MIN..=MAX`.
+    /// The time so many milliseconds after 1970, limited to `MIN..=MAX`.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(Self::MIN.0, Self::MAX.0))
     }
@@ -56,12 +56,12 @@ impl Timestamp {
         self.0
     }
 
-    /// The same moment for calendar work.
+    /// For calendar calculations.
     pub fn to_jiff(self) -> jiff::Timestamp {
         jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
     }
 
-    /// Its text; for every row that is stored, hence without a formatter.
+    /// As text, without a formatter, because every stored row needs it.
     pub fn to_text(self) -> String {
         String::from_utf8(self.digits().to_vec()).unwrap_or_default()
     }
@@ -93,37 +93,37 @@ impl Timestamp {
         zone.to_datetime(self.to_jiff()).date()
     }
 
-    /// This moment as local time in `zone`, for people: `2026-01-15 09:02`.
+    /// As local time in `zone`, for people: `2026-01-15 09:02`.
     pub fn to_local_minute(self, zone: &TimeZone) -> String {
         self.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
     }
 
-    /// The span since `earlier`; zero if the clock stepped back.
+    /// The duration since `earlier`; zero if the clock was set back.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// This moment moved on by `span`, staying inside `MIN..=MAX`.
+    /// Adds a duration, limited to `MIN..=MAX`.
     pub fn plus(self, span: Duration) -> Self {
         Self::from_millis(self.0.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// This moment as the fastest of several machines' clocks may show it. What is said to have happened later was written
-    /// while a clock was wrong, and does not count: waiting for it could take years.
+    /// This time by the fastest of several machines' clocks. Ignore anything recorded as later: the clock was wrong
+    /// when it was written, and waiting for it could take years.
     pub fn with_skew(self) -> Self {
         self.plus(Duration::from_secs(10 * 60))
     }
 
-    /// This moment moved back by `span`, staying inside `MIN..=MAX`.
+    /// Subtracts a duration, limited to `MIN..=MAX`.
     pub fn minus(self, span: Duration) -> Self {
         Self::from_millis(self.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
     }
 }
 
-/// Year, month and day of the day that many days after 1970-01-01.
+/// Year, month and day, given the number of days since 1970-01-01.
 ///
-/// Counted in eras of 400 years, which all have the same number of days, and in years that begin in March, so that the leap
-/// day is a year's last.
+/// Calculated with eras of 400 years, which all have the same number of days, and with years that begin in March, so
+/// that the leap day is the last day of a year.
 fn civil(days: i64) -> (i64, i64, i64) {
     const ERA: i64 = 146_097;
     let since_march = days + 719_468;
@@ -154,7 +154,7 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// Reads our own text and any RFC 3339 text with an offset.
+/// Parses our own form and any RFC 3339 text with an offset.
 impl FromStr for Timestamp {
     type Err = NotATime;
 
@@ -175,10 +175,10 @@ impl<'de> serde::Deserialize<'de> for Timestamp {
     }
 }
 
-/// How often a clock is looked at during a wait, so that setting it ends the wait.
+/// How often a wait checks the clock, so that setting the clock ends the wait.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 
-/// Where "now" comes from. Everything that needs the time is handed one of these.
+/// The source of the present time. Everything that needs the time is given one.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(TimeSource);
 
@@ -186,11 +186,11 @@ pub struct Clock(TimeSource);
 enum TimeSource {
     #[default]
     System,
-    /// The system clock moved by a fixed span: a process that runs "on another day".
+    /// The system clock with a fixed offset: a process that runs "on another day".
     Shifted(SignedDuration),
-    /// The machine's clock as somebody has set it, that many milliseconds ahead of what it showed.
+    /// As if the machine's clock had been set ahead by so many milliseconds.
     Set(Arc<AtomicI64>),
-    /// Stands still until it is set.
+    /// Fixed until it is set.
     Manual(Arc<AtomicI64>),
 }
 
@@ -200,20 +200,20 @@ impl Clock {
         Self(TimeSource::System)
     }
 
-    /// A clock that shows `start` now and then runs at the machine's pace.
+    /// A clock that starts at `start` and runs at normal speed.
     pub fn starting_at(start: Timestamp) -> Self {
         let shift = start.as_millis() - system_now().as_millis();
         Self(TimeSource::Shifted(SignedDuration::from_millis(shift)))
     }
 
-    /// The machine's clock as if somebody had set it ahead, or back; [`Clock::set`] and [`Clock::advance`] do it again, in
-    /// every clone. Unlike other clocks that are not the machine's it has the machine's uptime.
+    /// As if the machine's clock had been set ahead or back; [`Clock::set`] and [`Clock::advance`] change it again in
+    /// every clone. Unlike other simulated clocks it has the machine's uptime.
     pub fn set_ahead(by: SignedDuration) -> Self {
         let millis = i64::try_from(by.as_millis()).unwrap_or(0);
         Self(TimeSource::Set(Arc::new(AtomicI64::new(millis))))
     }
 
-    /// A clock that stands at `start` until [`Clock::set`] or [`Clock::advance`] moves it, in every clone.
+    /// A clock fixed at `start` until [`Clock::set`] or [`Clock::advance`] moves it, in every clone.
     pub fn manual(start: Timestamp) -> Self {
         Self(TimeSource::Manual(Arc::new(AtomicI64::new(start.as_millis()))))
     }
@@ -233,8 +233,8 @@ impl Clock {
         }
     }
 
-    /// How long this kernel has been running, which no change of the clock changes; `None` where that cannot be told,
-    /// and for clocks that show a time of their own.
+    /// How long this kernel has been running, which setting the clock does not change; `None` if that is unknown, and
+    /// for simulated clocks.
     pub fn uptime(&self) -> Option<Uptime> {
         match &self.0 {
             TimeSource::System | TimeSource::Set(_) => Uptime::now(),
@@ -247,7 +247,7 @@ impl Clock {
         matches!(self.0, TimeSource::System)
     }
 
-    /// Returns once this clock shows `until`, also when somebody has set it.
+    /// Returns once this clock has reached `until`, also if the clock is set.
     pub async fn wait_until(&self, until: Timestamp) {
         loop {
             let left = until.since(self.now());
@@ -258,7 +258,7 @@ impl Clock {
         }
     }
 
-    /// Moves a clock that was made to be moved to `at`; others are not ours to move.
+    /// Sets a clock that can be set; others are not changed.
     pub fn set(&self, at: Timestamp) {
         match &self.0 {
             TimeSource::Manual(millis) => millis.store(at.as_millis(), Ordering::SeqCst),
@@ -269,7 +269,7 @@ impl Clock {
         }
     }
 
-    /// Moves such a clock on by `span`.
+    /// Advances such a clock by `span`.
     pub fn advance(&self, span: Duration) {
         self.set(self.now().plus(span));
     }

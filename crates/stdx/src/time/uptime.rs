@@ -1,44 +1,44 @@
-//! How long a kernel has been running: the one clock that nobody can set, and that counts while the machine sleeps.
+//! Uptime: the only clock that nobody can set, and that continues while the machine sleeps.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A moment by the boot clock of one kernel. Those of two kernels say nothing about each other.
+/// A time by the boot clock of one kernel. Those of different kernels cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uptime {
     kernel: String,
     millis: i64,
 }
 
-/// A text is not an uptime in the form that we write.
+/// An invalid text of an uptime.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an uptime such as 1c9f6a02-9f0e-4a51-8f60-6a1e8f2f9c11.4026531834@91827364")]
 pub struct NotAnUptime(String);
 
 impl Uptime {
-    /// That many milliseconds after `kernel` started.
+    /// So many milliseconds after the start of `kernel`.
     pub fn new(kernel: &str, millis: i64) -> Self {
         Self { kernel: kernel.to_owned(), millis }
     }
 
-    /// The present moment, where the system can tell.
+    /// The present uptime, if the system reports it.
     pub(super) fn now() -> Option<Self> {
         of_this_kernel()
     }
 
-    /// This moment moved on by `span`.
+    /// Adds a duration.
     pub fn plus(&self, span: Duration) -> Self {
         let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         Self { kernel: self.kernel.clone(), millis: self.millis.saturating_add(span) }
     }
 
-    /// How many milliseconds this moment is later than `other`, less than none if it is earlier; `None` between kernels.
+    /// By how many milliseconds this is later than `other`, negative if earlier; `None` for different kernels.
     pub fn millis_after(&self, other: &Uptime) -> Option<i64> {
         (self.kernel == other.kernel).then(|| self.millis.saturating_sub(other.millis))
     }
 
-    /// The span since `earlier`; none if that is of another kernel.
+    /// The duration since `earlier`; zero for another kernel.
     pub fn since(&self, earlier: &Uptime) -> Duration {
         let millis = self.millis_after(earlier).and_then(|millis| u64::try_from(millis).ok());
         Duration::from_millis(millis.unwrap_or(0))
@@ -49,7 +49,7 @@ impl Uptime {
 fn of_this_kernel() -> Option<Uptime> {
     use std::sync::OnceLock;
 
-    /// The boot, and the time namespace: a container may have a boot clock of its own.
+    /// The boot, and the time namespace: a container may have its own boot clock.
     static KERNEL: OnceLock<Option<String>> = OnceLock::new();
     let kernel = KERNEL.get_or_init(|| {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

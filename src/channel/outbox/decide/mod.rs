@@ -1,4 +1,4 @@
-//! What happens to a message next: pure decisions over what was seen.
+//! Decides what happens to a message next. Pure.
 
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ const BACK_OFF: [Duration; 7] = [
     Duration::from_secs(6 * 3600),
     Duration::from_secs(12 * 3600),
 ];
-/// The longest pause that the other side can impose on a channel.
+/// The longest pause that a server can impose on a channel.
 const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
-/// How long a channel is paused when its connection cannot be encrypted.
+/// How long a channel is paused if its connection cannot be encrypted.
 const UNENCRYPTED_PAUSE: Duration = Duration::from_secs(900);
 
-/// What to do with a message that may have been sent, when the channel cannot find out.
+/// What to do with a message that may have been sent if the channel cannot find out.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
@@ -43,30 +43,29 @@ pub enum OnUnknown {
     Hold,
 }
 
-/// Whether so many new things at once look like a source that rewrote itself, not like news.
+/// Whether so many new things at once look like a source that was rewritten, not like news.
 pub fn should_hold(new_count: usize, hold_above: usize, past_first_run: bool) -> bool {
     past_first_run && new_count > hold_above
 }
 
-/// Fewer new things than this are no flood, whatever share of their source they are.
+/// A number of new things that is normal, whatever their share of the source.
 const SHARE_ABOVE: usize = 10;
 
-/// Whether so much of a source is new at once that it is likelier to have rewritten itself than to have that much to tell.
+/// Whether so much of a source is new at once that the source has probably been rewritten.
 pub fn is_most_of(new_count: usize, whole: usize, past_first_run: bool) -> bool {
     past_first_run && new_count > SHARE_ABOVE && new_count > whole / 2
 }
 
-/// What is written about a message after something happened to it.
+/// The changes to a message after something happened to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Where it stands now.
     pub state: State,
-    /// When it may be touched again.
+    /// When it may be claimed again.
     pub not_before: Timestamp,
     pub attempts: u32,
-    /// How many checks in a row have failed, while nobody knows whether it was sent.
+    /// How many checks in a row have failed while its outcome is unknown.
     pub resolve_attempts: u32,
-    /// What the other side calls it.
+    /// Its id on the server.
     pub remote_id: Option<String>,
     pub error: Option<Phrase>,
     pub pause: Option<ChannelPause>,
@@ -75,17 +74,17 @@ pub struct Transition {
 /// A pause of the whole channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChannelPause {
-    /// Until a moment, because the other side asked for it.
+    /// Until a moment, because the server asked for it.
     Until(Timestamp),
-    /// Until a moment, because the line could not be encrypted.
+    /// Until a moment, because the connection could not be encrypted.
     Unsafe(Timestamp),
-    /// Until the credentials change or somebody says so.
+    /// Until the credentials change or a person resumes it.
     Locked,
 }
 
-/// After a send of a message ended, or failed to.
+/// After an attempt to send a message.
 ///
-/// What was sent again blindly may have arrived the first time, so it does not count as certainly not sent.
+/// A blind resend that failed may still have arrived the first time, so it does not count as not sent.
 pub fn after_attempt(
     row: &Row,
     result: &Result<Accepted, SendError>,
@@ -106,7 +105,7 @@ pub fn after_attempt(
     }
 }
 
-/// After a send ended, or failed to: `attempts` counts this one.
+/// After a send: `attempts` counts this one.
 fn after_send(
     attempts: u32,
     channel: &str,
@@ -165,42 +164,42 @@ fn after_send(
     }
 }
 
-/// When a message may be looked into whose attempt ended at `ended_at` without an answer: the other side may still be at it.
+/// When to check a message whose attempt ended at `ended_at` without an answer: the server may still be processing it.
 ///
-/// A look that finds nothing is followed by the next attempt at once, so the wait between attempts is here: an instance that
-/// cannot post at this moment must not use up all attempts within minutes.
+/// The delay between attempts applies here, because a check that finds nothing is followed by the next attempt at once:
+/// a server that is down must not use up all attempts within minutes.
 pub fn resolve_after(ended_at: Timestamp, attempts: u32, channel: &str, settings: &Settings) -> Timestamp {
     let between = if attempts >= 2 { back_off(attempts, channel) } else { Duration::ZERO };
     ended_at.plus(between.max(settings.timeout * 2))
 }
 
-/// No lease that is written at `now` ends later, give or take what clocks differ and other configs say: one that does
-/// was written while the clock was ahead, and waiting for its end could take years.
+/// The latest end of a lease written at `now`, with a margin for clocks and configs that differ. A later end was
+/// written while the clock was ahead, and waiting for it could take years.
 pub fn latest_lease(settings: &Settings, now: Timestamp) -> Timestamp {
     now.plus(settings.lease()).plus(HOUR)
 }
 
-/// No wait that begins at `now` ends later, give or take the same.
+/// The latest end of a wait that begins at `now`, with the same margin.
 pub fn latest_wait(settings: &Settings, now: Timestamp) -> Timestamp {
     now.plus(MAX_PAUSE.max(settings.timeout * 2)).plus(HOUR)
 }
 
-/// What is done about a message whose outcome is not known.
+/// What to do with a message whose outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
-    /// Write this; nothing is sent.
+    /// Write this; send nothing.
     Transition(Transition),
     /// Send it again, with the same key.
     SendAgain {
-        /// Nobody knows whether it is there already: this is done once for a message.
+        /// Whether it may have arrived already: done only once for a message.
         is_blind: bool,
     },
 }
 
-/// What the resolver's finding means.
+/// What to do after a resolver's finding.
 ///
-/// `key_window` is how long the other side honours our key: within it, sending again is safe even when nobody
-/// can tell, provided that we know when it was tried first.
+/// `key_window` is how long the server deduplicates by our key: within it, sending again is safe in any case, provided
+/// that the time of the first attempt is known.
 pub fn after_resolving(
     message: &Unresolved<'_>,
     finding: &Finding,
@@ -220,7 +219,7 @@ pub fn after_resolving(
         })
     };
     let hold = |why: &Phrase| end(State::Held, None, Some(may_have_been_sent(why)));
-    // A message that kills its sender every time must end somewhere, and nobody knows whether it was sent.
+    // A message that kills its sender every time must end somewhere, and its outcome is unknown.
     let again = |is_blind, why: &Phrase| {
         if message.attempts >= settings.max_attempts {
             hold(&phrase!(
@@ -237,7 +236,7 @@ pub fn after_resolving(
         Finding::NotSent => again(false, &finding.phrase()),
         Finding::CannotTell { why } => {
             let Attempted { since, is_certain } = message.attempted;
-            // An attempt in the future means that the clock was ahead: how long ago it really was, nobody knows.
+            // If the attempt is in the future, the clock was ahead and the real time is unknown.
             let covered =
                 key_window.is_some_and(|window| is_certain && since <= now && now.since(since) < window);
             match (message.suspicion, settings.on_unknown) {
@@ -252,8 +251,7 @@ pub fn after_resolving(
             }
         }
         Finding::Later(error) => {
-            // Looking is not sending: whatever goes wrong, it is still not known. But looks are put off and given up
-            // as attempts are.
+            // A failed check says nothing about the outcome. It is retried with the same back-off and limit as a send.
             let resolve_attempts = message.resolve_attempts.saturating_add(1);
             let error = match error.clone() {
                 SendError::Unknown { why } => SendError::later(why),
@@ -281,25 +279,25 @@ fn may_have_been_sent(why: &Phrase) -> Phrase {
     phrase!("it may have been sent already: {why}", "送信済みの可能性があります：{why}")
 }
 
-/// What is known of a message whose outcome is not.
+/// A message whose outcome is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Unresolved<'a> {
     pub channel: &'a str,
-    /// How often it was tried.
+    /// How often it was sent.
     pub attempts: u32,
-    /// How many looks in a row have failed.
+    /// How many checks in a row have failed.
     pub resolve_attempts: u32,
-    /// Since when it can be there.
+    /// Since when it may have arrived.
     pub attempted: Attempted,
-    /// Whether it was sent again already although nobody knew whether it was there.
+    /// Whether it was resent blindly already.
     pub was_resent: bool,
     /// Why it is suspected, if it is.
     pub suspicion: Option<Suspicion>,
 }
 
-/// The wait after `attempts` failed attempts, a fifth more or less, so that not everybody who uses a server comes back at once.
+/// The wait after `attempts` failed attempts, varied by a fifth, so that not all users of a server come back at once.
 ///
-/// The messages of a channel that failed as often wait for as long: those that failed together leave together, in their order.
+/// Messages of a channel with the same number of failures wait equally long, so that they stay in order.
 pub fn back_off(attempts: u32, channel: &str) -> Duration {
     let step =
         BACK_OFF[usize::try_from(attempts.saturating_sub(1)).unwrap_or(usize::MAX).min(BACK_OFF.len() - 1)];
@@ -310,36 +308,33 @@ pub fn back_off(attempts: u32, channel: &str) -> Duration {
     step.mul_f64(0.8 + f64::from(dice % 1000) * 0.4 / 1000.0)
 }
 
-/// What a channel has done lately, as far as its limits are concerned.
+/// The recent activity of a channel, as far as its limits are concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// When a message last left.
+    /// When it last sent a message.
     pub last_attempt_at: Option<Timestamp>,
-    /// Messages that left, or may have left, on this calendar day of the channel.
+    /// Messages that were or may have been sent on this calendar day of the channel.
     pub today: u32,
 }
 
-/// Whether a message may leave now.
+/// Whether a message may be sent now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Yes.
     Now,
-    /// Not before this moment.
     NotBefore(Timestamp, WaitReason),
 }
 
 /// Why a message has to wait for its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
-    /// These are quiet hours.
     Quiet,
-    /// The day has had its messages.
+    /// The daily limit is reached.
     MaxPerDay,
-    /// The last message has just left.
+    /// The last message was sent a moment ago.
     Pace,
 }
 
-/// Whether the channel's quiet hours, daily limit and pace let a message leave at `now`.
+/// Whether the channel's quiet hours, daily limit and pace allow a message at `now`.
 pub fn admit(settings: &Settings, activity: Activity, now: Timestamp) -> Admission {
     if let Some(end) = end_of_quiet(settings, now) {
         return Admission::NotBefore(end, WaitReason::Quiet);
@@ -347,7 +342,7 @@ pub fn admit(settings: &Settings, activity: Activity, now: Timestamp) -> Admissi
     if settings.max_per_day.is_some_and(|limit| activity.today >= limit) {
         return Admission::NotBefore(next_day(&settings.zone, now), WaitReason::MaxPerDay);
     }
-    // A last attempt in the future means that the clock was set back: waiting for it could take years.
+    // If the last attempt is in the future, the clock was set back: waiting for it could take years.
     if let Some(last) = activity.last_attempt_at.filter(|last| *last <= now)
         && now.since(last) < settings.pace
     {
@@ -356,7 +351,7 @@ pub fn admit(settings: &Settings, activity: Activity, now: Timestamp) -> Admissi
     Admission::Now
 }
 
-/// When the quiet hours that hold at `now` end; `None` outside of them.
+/// When the present quiet hours end; `None` outside of them.
 fn end_of_quiet(settings: &Settings, now: Timestamp) -> Option<Timestamp> {
     let hours = settings.quiet_hours?;
     let local = settings.zone.to_datetime(now.to_jiff());
@@ -366,7 +361,7 @@ fn end_of_quiet(settings: &Settings, now: Timestamp) -> Option<Timestamp> {
     let until = hours.until.time();
     let day = if local.time() < until { local.date() } else { local.date().saturating_add(1.day()) };
     let end = settings.zone.to_timestamp(day.to_datetime(until)).map_or(Timestamp::MAX, Timestamp::from);
-    // When clocks are set back the end can fall behind us; a minute later all is clear.
+    // When clocks are set back, the end can be in the past; check again in a minute.
     Some(end.max(now.plus(MINUTE)))
 }
 

@@ -1,4 +1,4 @@
-//! Tables of what happens to a message next.
+//! Tables of decisions about messages.
 
 use super::*;
 
@@ -84,16 +84,16 @@ fn a_resolver_that_cannot_tell_leads_to_a_repeat_only_where_that_is_safe_or_want
     let hour = Some(HOUR);
     let (resend, hold) = (OnUnknown::Resend, OnUnknown::Hold);
     for (finding, ago, suspicion, window, on_unknown, again) in [
-        // Not there: send it, whoever asks.
+        // Not there: send it, whatever the config says.
         (Finding::NotSent, HOUR * 9, None, hour, resend, true),
         (Finding::NotSent, HOUR * 9, Some(Suspicion::Restored), hour, hold, true),
-        // Mastodon: within the hour its key covers us, later a person is asked.
+        // Mastodon: the key is honoured for an hour; later a person decides.
         (cannot(), HOUR / 2, None, hour, resend, true),
         (cannot(), HOUR / 2, None, hour, hold, true),
         (cannot(), HOUR * 2, None, hour, resend, false),
         (cannot(), HOUR / 2, Some(Suspicion::Retold), hour, resend, false),
         (cannot(), HOUR / 2, Some(Suspicion::Restored), hour, resend, false),
-        // Mail, Slack, webhooks: as the config says, but never blindly from a backup.
+        // Mail, Slack, webhooks: as configured, but never blindly after a restore.
         (cannot(), HOUR * 9, None, None, resend, true),
         (cannot(), HOUR * 9, None, None, hold, false),
         (cannot(), HOUR * 9, Some(Suspicion::Retold), None, resend, true),
@@ -119,7 +119,7 @@ fn a_message_is_sent_again_blindly_once_and_then_left_to_a_person() {
     for (finding, was_resent, window, again) in [
         (&cannot, false, None, Some(true)),
         (&cannot, true, None, None),
-        // What is known not to be there, or is covered by its key, cannot arrive twice.
+        // It cannot arrive twice if it is not there or the key is still honoured.
         (&Finding::NotSent, true, None, Some(false)),
         (&cannot, true, Some(HOUR * 9), Some(false)),
     ] {
@@ -135,7 +135,7 @@ fn a_message_is_sent_again_blindly_once_and_then_left_to_a_person() {
     }
 }
 
-/// A clock that was ahead wrote when it was tried: that may have been hours ago.
+/// The clock was ahead when the attempt was recorded: it may have been hours ago.
 #[test]
 fn a_key_covers_nothing_that_was_tried_in_the_future() {
     let cannot = Finding::CannotTell { why: "no".into() };
@@ -203,7 +203,7 @@ fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
         (2, &later(), State::Held, 0, None),
         (0, &unknown, State::Unknown, 1, Some(back_off(1, "key"))),
         (2, &unknown, State::Held, 0, None),
-        // A paused channel costs no attempt.
+        // A paused channel does not count as an attempt.
         (2, &locked, State::Unknown, 2, Some(Duration::ZERO)),
         (2, &busy, State::Unknown, 2, Some(MINUTE)),
     ] {
@@ -257,7 +257,7 @@ fn quiet_hours_daily_limit_and_pace_hold_in_the_channels_zone() {
             Some(("2026-01-15T03:00:30.000Z", WaitReason::Pace)),
         ),
         ("2026-01-15T03:00:00Z", active(Some("2026-01-15T02:59:00Z"), 1), None),
-        // The clock was set back: nobody waits for a moment that may be years away.
+        // The clock was set back: do not wait for a moment that may be years away.
         ("2026-01-15T03:00:00Z", active(Some("2027-01-15T02:59:30Z"), 1), None),
         // The day is full until midnight in Tokyo.
         ("2026-01-15T03:00:00Z", active(None, 2), Some(("2026-01-15T15:00:00.000Z", WaitReason::MaxPerDay))),

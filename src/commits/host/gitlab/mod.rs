@@ -1,4 +1,4 @@
-//! GitLab's REST API: what can be asked for, and what the answers come to.
+//! GitLab's REST API: requests and answers.
 
 mod refusal;
 mod wire;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 use url::Url;
 
-use super::ask::{Asker, Patience, RateLimit, TimedAnswer};
+use super::ask::{Patience, RateLimit, Requester, TimedAnswer};
 use super::{Error, Host, HostAccess, HostKind, Listing, Range, TokenKind};
 use crate::commits::author::Emails;
 use crate::commits::model::{CommitPage, RemoteProject};
@@ -42,22 +42,21 @@ pub(in crate::commits) const KIND: HostKind = HostKind {
     },
     connect: |access| Arc::new(GitLab::new(access)),
 };
-/// Commits, projects and branches a page; GitLab allows no more.
+/// Commits, projects and branches a page: GitLab's maximum.
 const PER_PAGE: &str = "100";
-/// A page with line counts that takes longer was the last one that is asked for with them.
+/// After a page with line counts that takes longer, further pages are requested without them.
 const SLOW_PAGE: Duration = Duration::from_secs(20);
-/// Pages of one listing; more is a server that goes in circles.
+/// The most pages of one listing; a server that returns more is in a loop.
 const MOST_PAGES: u32 = 1_000_000;
 
-/// One GitLab, as one job may use it.
 struct GitLab {
-    asker: Asker,
+    requester: Requester,
     base: Url,
     token: Option<(HeaderName, SecretString)>,
     allow_private: AllowPrivate,
     manners: Manners,
     emails: Emails,
-    /// Counting lines was too much for it: the rest of the pages come without.
+    /// Line counts were too costly: further pages are requested without them.
     is_slow_at_lines: AtomicBool,
 }
 
@@ -68,7 +67,7 @@ impl GitLab {
             reset: HeaderName::from_static("ratelimit-reset"),
         };
         Self {
-            asker: Asker::new(NAME, access.fetcher, access.clock, limit),
+            requester: Requester::new(NAME, access.fetcher, access.clock, limit),
             base: access.base,
             is_slow_at_lines: AtomicBool::new(false),
             token: access.token.map(|token| shown_token(token, access.token_kind)),
@@ -95,7 +94,7 @@ impl GitLab {
         stop: &CancellationToken,
     ) -> Result<TimedAnswer, Error> {
         let refusal = |answer: &ApiAnswer| self.refusal(answer);
-        let answered = self.asker.get(patience, &self.request(path, query), refusal, stop).await?;
+        let answered = self.requester.get(patience, &self.request(path, query), refusal, stop).await?;
         if wire::is_page(&answered.answer.body) {
             return Err(self.no_answer_of_gitlab(&answered.answer));
         }
@@ -162,7 +161,7 @@ impl Host for GitLab {
     }
 
     fn find_silence(&self) -> Option<Error> {
-        self.asker.find_silence()
+        self.requester.find_silence()
     }
 
     async fn fetch_project(&self, name: &str, stop: &CancellationToken) -> Result<RemoteProject, Error> {
@@ -196,7 +195,7 @@ impl Host for GitLab {
     }
 
     fn find_pause(&self) -> Option<(Timestamp, Phrase)> {
-        self.asker.find_pause()
+        self.requester.find_pause()
     }
 
     async fn fetch_head(
@@ -221,8 +220,8 @@ impl Host for GitLab {
         wire::read_lines(&answer.body).map_err(|why| Error::Failed(why.into()))
     }
 
-    /// Counting lines is the costly part for GitLab. If it fails at that or takes long, this page or the ones after it
-    /// are asked for without, and their commits are stored as lacking their lines.
+    /// Line counts are the costly part for GitLab. If they fail or take long, this page or the following ones are
+    /// requested without them, and their commits are stored as lacking line counts.
     async fn fetch_commits(
         &self,
         remote_id: i64,
@@ -251,10 +250,10 @@ impl Host for GitLab {
         let answer = match with_lines {
             None => self.get(&path, &query[..3], stop).await?,
             Some(Err(Error::Failed(why))) => {
-                // If it fails without them, too, the lines were not the trouble.
+                // If it fails without them, too, they were not the cause.
                 let answer = self.get(&path, &query[..3], stop).await?;
                 self.is_slow_at_lines.store(true, Ordering::Relaxed);
-                info!("{NAME} is slow at counting lines; they are read after the commits: {why}");
+                info!("{NAME} is slow at counting lines; the counts are fetched after the commits: {why}");
                 answer
             }
             Some(other) => {
@@ -262,7 +261,7 @@ impl Host for GitLab {
                 if took > SLOW_PAGE {
                     self.is_slow_at_lines.store(true, Ordering::Relaxed);
                     info!(
-                        "{NAME} is slow at counting lines; they are read after the commits: {} s",
+                        "{NAME} is slow at counting lines; the counts are fetched after the commits: {} s",
                         took.as_secs()
                     );
                 }
@@ -277,7 +276,7 @@ impl Host for GitLab {
     }
 }
 
-/// The header that holds a token of that kind, and what stands in it.
+/// The name and value of the header for a token of that kind.
 fn shown_token(token: SecretString, kind: TokenKind) -> (HeaderName, SecretString) {
     match kind {
         TokenKind::Private => (HeaderName::from_static("private-token"), token),
@@ -289,9 +288,9 @@ fn shown_token(token: SecretString, kind: TokenKind) -> (HeaderName, SecretStrin
     }
 }
 
-/// The next page, by `x-next-page` or by `Link`; never by counting what came.
+/// The next page, by `x-next-page` or by `Link`; never by counting results.
 ///
-/// Only the number is taken: the address of the next request is ours, wherever a link may lead.
+/// Only the number is used: we build the address of the next request ourselves, wherever a link may lead.
 fn next_page(answer: &ApiAnswer, page: u32) -> Result<Option<u32>, Error> {
     let next =
         match answer.head.headers.get("x-next-page").map(|value| value.to_str().unwrap_or_default().trim()) {

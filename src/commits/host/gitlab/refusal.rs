@@ -1,4 +1,4 @@
-//! What it means when GitLab, or something before it, does not give what was asked for.
+//! Interprets refusals of GitLab or of a proxy before it.
 
 use super::super::Error;
 use super::{GitLab, NAME, wire};
@@ -6,7 +6,7 @@ use crate::fetch::ApiAnswer;
 use crate::phrase;
 
 impl GitLab {
-    /// What an answer means that is neither good nor passing.
+    /// Interprets an answer that is neither successful nor temporary.
     pub(super) fn refusal(&self, answer: &ApiAnswer) -> Error {
         let there = &answer.head.final_url;
         if self.token.is_some() && there.origin() != self.base.origin() {
@@ -18,7 +18,7 @@ impl GitLab {
                 status = i64::from(answer.head.status)
             ));
         }
-        // A proxy without a place for us says so in words of its own, and nothing about what we asked for.
+        // A proxy without a route to GitLab answers with its own page, which says nothing about the requested resource.
         let is_missing = matches!(answer.head.status, 404 | 410);
         if wire::is_page(&answer.body) || (is_missing && wire::is_text(&answer.body)) {
             return self.no_answer_of_gitlab(answer);
@@ -40,7 +40,7 @@ impl GitLab {
                     "{host} のトークンには権限がありません（{why}）。スコープ read_api で作り直してください"
                 ))
             }
-            // Blocked, deactivated, not yet approved: GitLab addresses the user, whatever was asked for.
+            // Blocked, deactivated, not yet approved: GitLab addresses the user, whatever was requested.
             403 if why.contains(" - You") => Error::Credentials(phrase!(
                 "{host} refuses the user of the token ({why})",
                 "{host} にトークンのユーザーを拒否されました（{why}）"
@@ -51,10 +51,10 @@ impl GitLab {
         }
     }
 
-    /// A page of something that stands before GitLab, or in its place: it says nothing about what was asked for.
+    /// A page of a proxy before GitLab, or of another server: it says nothing about the requested resource.
     pub(super) fn no_answer_of_gitlab(&self, answer: &ApiAnswer) -> Error {
         Error::Failed(phrase!(
-            "{host} gave no answer of GitLab's API (HTTP {status}): check `gitlab`, or whether a login page or a proxy stands before it",
+            "{host} did not answer like the GitLab API (HTTP {status}): check `gitlab`, and whether a login page or a proxy is in front of it",
             "{host} の応答は GitLab の API のものではありません（HTTP {status}）。`gitlab` の URL と、手前のログイン画面やプロキシを確認してください",
             host = self.base.host_str().unwrap_or_default(),
             status = i64::from(answer.head.status)

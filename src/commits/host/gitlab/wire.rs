@@ -1,4 +1,4 @@
-//! GitLab's JSON, read into our own words: lean, strict where identity is at stake, forgiving elsewhere.
+//! Parses GitLab's JSON: strict about identities, lenient elsewhere.
 
 use serde::Deserialize;
 
@@ -48,7 +48,7 @@ pub(super) fn read_commits(body: &[u8], emails: Emails) -> Result<Vec<Commit>, S
     wire.into_iter().map(|commit| read_commit(commit, emails)).collect()
 }
 
-/// The most lines that a commit is believed to change: sums of millions of such commits still fit.
+/// The limit of the line counts of a commit: sums of millions of such commits still fit.
 const MOST_LINES: i64 = 1_000_000_000_000;
 
 fn read_commit(wire: WireCommit, emails: Emails) -> Result<Commit, String> {
@@ -90,7 +90,7 @@ impl From<WireProject> for RemoteProject {
                 .map(|name| one_line(&name))
                 .filter(|name| !name.is_empty())
                 .unwrap_or_else(|| path.clone()),
-            // Whoever may not read the repository is told neither.
+            // Without access to the repository both are missing.
             is_empty: wire.empty_repo.unwrap_or(false),
             default_branch: wire.default_branch.filter(|branch| !branch.is_empty()),
             web_url: wire.web_url,
@@ -138,12 +138,12 @@ pub(super) fn read_branches(body: &[u8]) -> Result<Vec<String>, String> {
         .map_err(|error| format!("the list of branches cannot be read: {error}"))
 }
 
-/// Whether it has words that are no JSON.
+/// Whether it is text that is not JSON.
 pub(super) fn is_text(body: &[u8]) -> bool {
     body.trim_ascii_start().first().is_some_and(|first| !b"{[".contains(first))
 }
 
-/// Whether it is a web page, and no JSON.
+/// Whether it is a web page and not JSON.
 pub(super) fn is_page(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"<")
 }
@@ -159,7 +159,7 @@ pub(super) fn read_message(body: &[u8]) -> Option<String> {
     Some(crate::text::shorten(&one_line(&text), 200))
 }
 
-/// Any bytes as each answer that is read; for `fuzz/`.
+/// Parses any bytes as each kind of answer; for `fuzz/`.
 #[cfg(fuzzing)]
 pub fn fuzz_answers(body: &[u8]) {
     for emails in [Emails::Plain, Emails::Hidden] {

@@ -1,4 +1,4 @@
-//! Runs and results of another program, added as they ended.
+//! Runs and results of another program, added unchanged.
 
 use super::super::model::{RunStatus, TargetStatus};
 use crate::db::{self, Tx};
@@ -14,25 +14,21 @@ pub struct ImportedRun {
     pub started_at_utc: Timestamp,
     /// When it ended.
     pub completed_at_utc: Option<Timestamp>,
-    /// How it stands.
     pub status: RunStatus,
     /// How many targets it has.
     pub total_targets: i64,
-    /// How many of them ended well.
+    /// How many of them succeeded.
     pub success_count: i64,
     /// How many of them failed.
     pub failed_count: i64,
 }
 
-/// A target of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedResult {
     pub run_id: RunId,
     pub project_id: i64,
     pub branch_name: String,
-    /// Who can collect it.
     pub host: String,
-    /// How it stands.
     pub status: TargetStatus,
     pub new_commits_count: Option<i64>,
     /// Why it failed.
@@ -41,7 +37,7 @@ pub struct ImportedResult {
     pub processed_at_utc: Option<Timestamp>,
 }
 
-/// Adds a run unless it is known; `true` if it was new. An ended one counts as told.
+/// Adds a run unless it is known; `true` if it was new. An ended one counts as announced.
 pub fn add_imported_run(tx: &mut Tx<'_>, run: &ImportedRun, job_name: Option<&str>) -> db::Result<bool> {
     tx.execute_one(
         sql!(

@@ -1,4 +1,4 @@
-//! The seed's `bulk_collection_runs` and `bulk_collection_results` as they are read.
+//! Queries of the seed's `bulk_collection_runs` and `bulk_collection_results`.
 
 use super::super::lease_name;
 use super::super::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
@@ -24,17 +24,15 @@ macro_rules! target_columns {
     };
 }
 
-/// The run that is running; there is at most one.
+/// The running run; there is at most one.
 pub fn find_running(tx: &mut Tx<'_>) -> db::Result<Option<RunRow>> {
     tx.find(sql!(concat!(run_columns!(), "WHERE status = 'running'")), params![], FromRow::from_row)
 }
 
-/// The run of that id.
 pub fn find_run(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option<RunRow>> {
     tx.find(sql!(concat!(run_columns!(), "WHERE run_id = ?1")), params![run_id], FromRow::from_row)
 }
 
-/// The run that was registered last.
 pub fn find_latest(tx: &mut Tx<'_>) -> db::Result<Option<RunRow>> {
     Ok(list_runs(tx, 1)?.pop())
 }
@@ -77,7 +75,7 @@ pub fn find_summary(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option<Summar
     Ok(Some(Summary { run, state, workers, pending_count, new_commits_count }))
 }
 
-/// The newest runs as they stand, newest first.
+/// The newest runs with their states, newest first.
 pub fn list_states(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<ListedRun>> {
     let mut listed = Vec::new();
     for run in list_runs(tx, limit)? {
@@ -87,9 +85,9 @@ pub fn list_states(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<ListedRun>> 
     Ok(listed)
 }
 
-/// Who works on a run at this moment, the process that leads it first.
+/// The processes that work on a run now, the leading one first.
 ///
-/// Every command asks this one question, so that none names a process that has died.
+/// Every command uses this query, so that none shows a dead process.
 pub fn list_workers(tx: &mut Tx<'_>, run: &RunRow) -> db::Result<Vec<Holder>> {
     if run.status != RunStatus::Running {
         return Ok(Vec::new());
@@ -113,7 +111,7 @@ pub fn count_pending(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<i64> {
     )
 }
 
-/// How many targets of `job` on `host` are pending in a run that is running, and how many of them nobody works on.
+/// How many targets of `job` on `host` are pending in a running run, and how many of them are free.
 pub fn count_left(tx: &mut Tx<'_>, run_id: &RunId, host: &str, job: &str) -> db::Result<(i64, i64)> {
     let now = tx.now();
     let found = tx.find(
@@ -173,7 +171,7 @@ pub fn list_some_results(
     )
 }
 
-/// The targets that are being worked on at this moment; what a process held that has died is free.
+/// The targets that are being worked on now; those of a dead process are free.
 pub fn list_leased(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<TargetRow>> {
     let now = tx.now();
     let mut leased = tx.list(
@@ -216,7 +214,7 @@ pub fn list_jobs(tx: &mut Tx<'_>, run: &RunRow) -> db::Result<Vec<String>> {
     )
 }
 
-/// The hosts and jobs that still have something to do in a run.
+/// The hosts and jobs with pending targets in a run.
 pub fn list_pending_jobs(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<(String, Option<String>)>> {
     tx.list(
         sql!(
@@ -228,7 +226,7 @@ pub fn list_pending_jobs(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<(Str
     )
 }
 
-/// The completed runs whose end was not told, oldest first, each with its job.
+/// The completed runs that are not announced, oldest first, each with its job.
 pub fn list_unannounced(tx: &mut Tx<'_>) -> db::Result<Vec<(RunId, Option<String>)>> {
     tx.list(
         sql!(
@@ -269,7 +267,7 @@ pub fn find_last_of_job(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Tim
     Ok(last.flatten())
 }
 
-/// Who works on the run that is there, for people.
+/// The processes that work on the running run, for display.
 pub fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
     let Some(running) = find_running(tx)? else { return Ok(Vec::new()) };
     let workers = super::list_workers(tx, &running)?;

@@ -1,4 +1,4 @@
-//! What changes runs and their targets; every write for a target carries the fence of its lease.
+//! Writes of runs and their targets; every write for a target checks the fence of its lease.
 
 use super::super::model::{RunRow, Target, TargetStatus};
 use super::runs::{find_run, find_running};
@@ -10,7 +10,7 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql, sql_rows};
 
-/// A target that is ours to work on until the lease ends.
+/// A claimed target, ours until the lease ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
     /// The run it belongs to.
@@ -30,10 +30,10 @@ pub struct Completed {
     pub is_last: bool,
 }
 
-/// Registers a run with all its targets; the running one instead, if there is one.
+/// Registers a run with all its targets; returns the running one instead, if there is one.
 ///
-/// The statement that adds the run does nothing when another is running, so of two that begin at once one loses
-/// and learns which run won.
+/// The statement that adds the run does nothing when another is running, so of two processes that begin at once one
+/// loses and learns which run won.
 pub fn register(
     tx: &mut Tx<'_>,
     run_id: RunId,
@@ -80,11 +80,11 @@ pub fn register(
     }
 }
 
-/// Takes a pending target of `job` on `host` that nobody works on.
+/// Claims a free pending target of `job` on `host`.
 ///
-/// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two workers can pick the same row in the
-/// subquery, and only the repeated test stops the second. With `IN` instead of `=` the subquery may be run once per
-/// row, and each time take another target, which nobody would work on before its lease ends.
+/// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two workers can pick the same row in the subquery,
+/// and only the repeated test stops the second. With `IN` instead of `=` the subquery may be run once per row, and each
+/// time claim another target, which would stay idle until its lease ends.
 pub fn claim(
     tx: &mut Tx<'_>,
     run_id: &RunId,
@@ -118,7 +118,7 @@ pub fn claim(
     }))
 }
 
-/// Moves the end of the lease, counts `stored` new commits, and answers whether the target is still ours.
+/// Extends the lease, counts `stored` new commits, and returns whether the target is still ours.
 ///
 /// The row stays locked until COMMIT, so a transaction that begins with this is fenced as a whole.
 pub fn renew(tx: &mut Tx<'_>, claimed: &Claimed, stored: u64) -> db::Result<bool> {
@@ -142,7 +142,7 @@ pub fn renew(tx: &mut Tx<'_>, claimed: &Claimed, stored: u64) -> db::Result<bool
     )
 }
 
-/// Gives a target back unsettled; whoever comes next continues it.
+/// Releases an uncompleted target; the next worker continues it.
 pub fn release(tx: &mut Tx<'_>, claimed: &Claimed) -> db::Result<()> {
     tx.run(
         sql!(
@@ -153,7 +153,7 @@ pub fn release(tx: &mut Tx<'_>, claimed: &Claimed) -> db::Result<()> {
     )
 }
 
-/// Gives back every target of a run that a process held which has died.
+/// Releases the targets of dead processes in a run.
 pub fn release_gone(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<()> {
     let owners: Vec<String> = tx.list(
         sql!(
@@ -175,7 +175,7 @@ pub fn release_gone(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<()> {
     Ok(())
 }
 
-/// Ends a target, well or for the reason given, moves the counters of its run, and completes the run if it was the
+/// Completes a target, successfully or with a reason, updates the counters of its run, and completes the run after the
 /// last one. `None` when the lease was lost: then nothing is written.
 pub fn complete_target(
     tx: &mut Tx<'_>,
@@ -213,7 +213,7 @@ pub fn complete_target(
     Ok(Some(Completed { stored, is_last }))
 }
 
-/// Remembers on the branch whether and why it fails, and on the result whether that was known.
+/// Records on the branch whether and why it fails, and on the result whether that was known.
 fn note_failure(tx: &mut Tx<'_>, claimed: &Claimed, why: Option<&Phrase>, now: Timestamp) -> db::Result<()> {
     let (project_id, branch) = (claimed.project_id, claimed.branch_name.as_str());
     let Some(why) = why else { return branches::reset_failing(tx, project_id, branch) };
@@ -229,7 +229,7 @@ fn note_failure(tx: &mut Tx<'_>, claimed: &Claimed, why: Option<&Phrase>, now: T
     Ok(())
 }
 
-/// Moves the counters of a run; `true` when that was its last target.
+/// Updates the counters of a run; `true` when that was its last target.
 fn count_completed(tx: &mut Tx<'_>, run_id: &RunId, good: u64, bad: u64) -> db::Result<bool> {
     let now = tx.now();
     tx.execute(
@@ -248,7 +248,7 @@ fn count_completed(tx: &mut Tx<'_>, run_id: &RunId, good: u64, bad: u64) -> db::
     )
 }
 
-/// Hands what `from` has pending on `host`, and nobody works on, to the job `to`.
+/// Reassigns the free pending targets of `from` on `host` to the job `to`.
 pub fn reassign(
     tx: &mut Tx<'_>,
     run_id: &RunId,
@@ -267,7 +267,7 @@ pub fn reassign(
     )
 }
 
-/// Settles as failed what `job` has pending on `host` and nobody works on; how many, and whether the run has ended.
+/// Marks the free pending targets of `job` on `host` as failed; returns how many, and whether the run has ended.
 pub fn give_up(
     tx: &mut Tx<'_>,
     run_id: &RunId,
@@ -292,7 +292,7 @@ pub fn give_up(
     }
 }
 
-/// Ends a running run early; its workers lose their leases at once. `false` when it is not running.
+/// Cancels a running run; its workers lose their leases at once. `false` when it is not running.
 pub fn cancel(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
     let now = tx.now();
     let cancelled = tx.execute(
@@ -312,7 +312,7 @@ pub fn cancel(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
     Ok(cancelled == 1)
 }
 
-/// Notes that the end of a run is told; `false` when somebody else was first.
+/// Marks the end of a run as announced; `false` when another process was first.
 pub fn mark_announced(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
     let now = tx.now();
     tx.execute_one(

@@ -1,4 +1,4 @@
-//! Things with a picture: a cover that is drawn from title and author, because pages ask no other site for images.
+//! Cards with a cover, drawn from title and author, because pages load no images from other sites.
 
 use askama::Template;
 use unicode_segmentation::UnicodeSegmentation;
@@ -9,10 +9,10 @@ use crate::hash::sha256_hex;
 use crate::text::{one_line, shorten, width};
 use crate::web::pages::render::Renderer;
 
-/// Columns of a line on a cover; a letter of full width takes two.
+/// Columns of a line on a cover; a full-width letter takes two.
 const COLUMNS: usize = 16;
 const MAX_LINES: usize = 6;
-/// Covers differ by colour, the same book always has the same.
+/// The number of cover colours; the same book always has the same.
 const COLOURS: usize = 6;
 
 #[derive(Template)]
@@ -43,13 +43,13 @@ impl Cover {
         Self { colour, lines: wrap(&card.title), by: shorten(&card.by, COLUMNS + 2) }
     }
 
-    /// Where a line stands.
+    /// The position of a line.
     fn y(&self, index: &usize) -> usize {
         44 + index * 21
     }
 }
 
-/// Lines that fit, broken between words where there are any.
+/// Wraps text to lines, between words if possible.
 fn wrap(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in one_line(text).split_word_bounds() {

@@ -1,4 +1,4 @@
-//! Charts with their tables behind them.
+//! Charts with their tables.
 
 use askama::Template;
 
@@ -12,12 +12,12 @@ use crate::web::pages::render::Renderer;
 pub(super) struct ChartsPart<'a> {
     r: &'a Renderer,
     charts: Vec<(&'a Phrase, Drawn)>,
-    /// Whether each stands on a card of its own.
+    /// Whether each chart has a separate card.
     is_card: bool,
 }
 
 impl<'a> ChartsPart<'a> {
-    /// Charts that are a block of their own.
+    /// Charts as a separate block.
     pub(super) fn cards(r: &'a Renderer, index: usize, charts: &'a [Chart]) -> Self {
         Self { is_card: true, ..Self::new(r, index, charts) }
     }

@@ -1,4 +1,4 @@
-//! Blocks of pages as HTML: a template for each sort, filled with what its pipeline loaded.
+//! Renders blocks of pages as HTML, with a template for each sort.
 
 mod cards;
 mod charts;
@@ -28,7 +28,7 @@ pub(in crate::web) struct PageBody<'a> {
     view: &'a PageView,
     query: &'a PageQuery,
     parts: Vec<Markup>,
-    /// Whether the reader narrowed it down.
+    /// Whether a filter is set.
     is_narrowed: bool,
 }
 
@@ -62,7 +62,6 @@ pub(super) fn render_all(r: &Renderer, blocks: &[Block], query: &PageQuery) -> V
     blocks.iter().enumerate().map(|(index, block)| context.render(index, block)).collect()
 }
 
-/// What every block is rendered with.
 #[derive(Clone, Copy)]
 pub(super) struct BlockContext<'a> {
     pub(super) r: &'a Renderer,
@@ -93,7 +92,7 @@ impl BlockContext<'_> {
         })
     }
 
-    /// Buttons for what can be done.
+    /// The buttons of the actions.
     fn actions(&self, actions: &[Action]) -> Markup {
         if actions.is_empty() {
             return Markup::default();

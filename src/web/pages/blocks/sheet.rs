@@ -53,7 +53,7 @@ fn write(sheet: &Sheet, format: Format, style: Style, speech: &Speech) -> String
         .begin(&columns(sheet, speech))
         .and_then(|()| sheet.rows.iter().try_for_each(|row| writer.row(row)))
         .and_then(|()| writer.end());
-    // Memory can be written, and what we write is text.
+    // Writing into memory cannot fail, and the content is UTF-8.
     written.ok().and_then(|()| String::from_utf8(writer.into_inner()).ok()).unwrap_or_default()
 }
 
@@ -61,7 +61,7 @@ fn write(sheet: &Sheet, format: Format, style: Style, speech: &Speech) -> String
 pub(in crate::web::pages) fn download(sheet: &Sheet, format: &str, speech: &Speech) -> Option<Response> {
     let (media_type, bytes) = match format {
         "csv" => {
-            // Excel takes a file without the mark for one in another encoding.
+            // Excel needs the BOM to detect UTF-8.
             let style = Style { bom: true, ..Style::default() };
             ("text/csv; charset=utf-8", write(sheet, Format::Csv, style, speech).into_bytes())
         }

@@ -1,4 +1,4 @@
-//! Tables, and work with its parts as a table.
+//! Renders tables, and progress with its parts as a table.
 
 use askama::Template;
 
@@ -59,7 +59,7 @@ impl<'a> RowsPart<'a> {
         self.table.columns.len() + usize::from(self.has_charts) + usize::from(self.has_actions)
     }
 
-    /// The heading of a column, for rows that are too narrow for one above them.
+    /// The heading of a column, for narrow layouts that show it in each cell.
     fn label(&self, column: &usize) -> String {
         self.table.columns.get(*column).map(|heading| self.r.plain(heading)).unwrap_or_default()
     }
@@ -69,7 +69,7 @@ impl<'a> RowsPart<'a> {
         self.table.rows.iter().filter_map(|row| row.cells.get(*column)).any(Self::is_number)
     }
 
-    /// Whether a cell holds a number, which stands at its right end.
+    /// Whether a cell holds a number, which is right-aligned.
     fn is_number(value: &Value) -> bool {
         matches!(value, Value::Count(_) | Value::Bytes(_))
     }

@@ -1,4 +1,4 @@
-//! What happened, by days of the reader's zone.
+//! Events by days of the reader's zone.
 
 use askama::Template;
 use jiff::ToSpan;
@@ -40,7 +40,7 @@ impl<'a> TimelinePart<'a> {
         Self { r, timeline, days: days.into_iter().map(|(_, day)| day).collect() }
     }
 
-    /// The time of day: the day is said above.
+    /// The time of day; the day is in the heading.
     fn time(&self, at: &Timestamp) -> String {
         let zone = self.r.speech.zone.clone().unwrap_or(TimeZone::UTC);
         at.to_jiff().to_zoned(zone).strftime("%H:%M").to_string()

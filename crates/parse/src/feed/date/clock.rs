@@ -1,10 +1,10 @@
-//! The time of day, with the half of the day and the zone that may follow it.
+//! Times of day, with an optional am/pm and zone.
 
 use jiff::tz::TimeZone;
 
 use super::zone;
 
-/// A time of day with its distance from UTC.
+/// A time of day and its offset from UTC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Time {
     pub(super) hour: u32,
@@ -13,18 +13,18 @@ pub(super) struct Time {
     pub(super) zone: Zone,
 }
 
-/// Where a time of day belongs.
+/// The zone of a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Zone {
     /// Seconds east of UTC.
     Offset(i64),
-    /// A place with a clock of its own, which may be an hour ahead in summer.
+    /// A region, whose offset may depend on the date.
     Region(TimeZone),
-    /// Not said.
-    Unsaid,
+    /// Not given.
+    Missing,
 }
 
-/// A time of day with what follows it: half of the day, zone; nothing at all is midnight.
+/// Parses a time of day with optional am/pm and zone; an empty text is midnight.
 pub(super) fn read(text: &str) -> Option<Time> {
     let mut rest = text.trim_start_matches([' ', '\t', '\n', '\r', 't', '_', ',']);
     let mut half = None;
@@ -64,7 +64,7 @@ pub(super) fn read(text: &str) -> Option<Time> {
     (hour <= 24 && minute < 60 && second <= 60).then_some(Time { hour, minute, second: second.min(59), zone })
 }
 
-/// A half of the day, by which hours from 1 to 12 are told apart.
+/// am or pm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Half {
     Morning,
@@ -72,7 +72,7 @@ pub(super) enum Half {
 }
 
 impl Half {
-    /// The hour from 0 to 23 that is meant.
+    /// The hour from 0 to 23.
     pub(super) fn hour(self, hour: u32) -> u32 {
         match self {
             Half::Afternoon if hour < 12 => hour + 12,
@@ -82,7 +82,7 @@ impl Half {
     }
 }
 
-/// `am`, `p.m.` or `a. m.` at the start of `text`, and what follows.
+/// `am`, `p.m.` or `a. m.` at the start of `text`, and the rest.
 pub(super) fn half_of_day(text: &str) -> Option<(Half, &str)> {
     let (half, rest) = match text.strip_prefix('a') {
         Some(rest) => (Half::Morning, rest),
@@ -106,7 +106,7 @@ pub(super) fn number_after<const N: usize>(text: &str, separators: [char; N]) ->
     Some((number.parse().ok()?, rest))
 }
 
-/// Passes over a fraction of a second.
+/// Skips a fraction of a second.
 pub(super) fn fraction(text: &str) -> &str {
     match text.strip_prefix(['.', ',', ':']) {
         Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {

@@ -1,4 +1,4 @@
-//! ISO 8601 and its fragments.
+//! ISO 8601 and parts of it.
 
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 
@@ -6,7 +6,7 @@ use super::clock::Zone;
 use super::{civil, clock, finish, ordinal};
 use stdx::time::Timestamp;
 
-/// ISO 8601, extended or basic, whole or cut short.
+/// ISO 8601, extended or basic, complete or truncated.
 pub(super) fn read(text: &str, local: &Zone) -> Option<Timestamp> {
     let (text, centuryless) = match text.strip_prefix('-') {
         Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => (rest, true),
@@ -59,7 +59,7 @@ pub(super) fn read(text: &str, local: &Zone) -> Option<Timestamp> {
     finish(date, clock::read(rest)?, local)
 }
 
-/// What may follow a year of four digits.
+/// The parts that may follow a year of four digits.
 fn after_year(year: i32, rest: &str) -> Option<(Date, &str)> {
     let separator = rest.chars().next();
     if let Some(week) = rest.strip_prefix('-').unwrap_or(rest).strip_prefix('w') {
@@ -79,12 +79,12 @@ fn after_year(year: i32, rest: &str) -> Option<(Date, &str)> {
         return Some((civil(year, 1, 1)?, rest));
     };
     let Some((first, after)) = part(rest, separator) else {
-        // A zone directly after a year is not a thing; letters are months in words.
+        // A zone cannot follow a year directly, and month names are parsed elsewhere.
         return None;
     };
     let width = rest.len() - after.len() - 1;
     if width == 3 {
-        // `2003-335`, or the month with a zero too many.
+        // `2003-335`, or a month with an extra zero.
         return match part(after, separator) {
             Some((day, after)) if first <= 12 => Some((civil(year, first, day)?, after)),
             _ => Some((ordinal(year, first)?, after)),

@@ -1,4 +1,4 @@
-//! Dates with words, slashes or an order of their own.
+//! Dates with words, slashes or another order.
 
 use jiff::civil::Date;
 
@@ -6,7 +6,7 @@ use super::clock::{Half, Time, Zone, fraction, half_of_day, number_after};
 use super::{civil, finish, zone};
 use stdx::time::Timestamp;
 
-/// Everything with words, slashes or another order: the parts are taken by what they can be.
+/// Parses such dates: each part is used as what it can be.
 pub(super) fn read(text: &str, local: &Zone) -> Option<Timestamp> {
     let mut numbers: Vec<(i32, usize)> = Vec::new();
     let mut month = None;
@@ -36,7 +36,7 @@ pub(super) fn read(text: &str, local: &Zone) -> Option<Timestamp> {
                 && let Some((named, after)) = half_of_day(tail.trim_start())
             {
                 // An hour alone: `3 p.m.`
-                at = Some(Time { hour: value.unsigned_abs(), minute: 0, second: 0, zone: Zone::Unsaid });
+                at = Some(Time { hour: value.unsigned_abs(), minute: 0, second: 0, zone: Zone::Missing });
                 half = Some(named);
                 rest = after;
                 continue;
@@ -67,7 +67,7 @@ pub(super) fn read(text: &str, local: &Zone) -> Option<Timestamp> {
             let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '\'')).unwrap_or(rest.len());
             let word = &rest[..length];
             let tail = &rest[length..];
-            // Before zones: `p` alone is one.
+            // Check before zones, because `p` is one.
             if let Some((named, after)) = at.is_some().then(|| half_of_day(rest)).flatten() {
                 half = Some(named);
                 rest = after;
@@ -79,14 +79,14 @@ pub(super) fn read(text: &str, local: &Zone) -> Option<Timestamp> {
                 continue;
             }
             match word {
-                // Before a clock; in German it stands before the day.
+                // am before a time; before a day it is a German preposition.
                 "am" if is_before_clock(tail) => {
                     half = Some(Half::Morning);
                 }
                 "pm" => half = Some(Half::Afternoon),
                 "noon" | "midnight" if at.is_none() => {
                     let hour = if word == "noon" { 12 } else { 0 };
-                    at = Some(Time { hour, minute: 0, second: 0, zone: Zone::Unsaid });
+                    at = Some(Time { hour, minute: 0, second: 0, zone: Zone::Missing });
                 }
                 _ => match zone::month(word) {
                     Some(found) => month = Some(found),
@@ -100,7 +100,7 @@ pub(super) fn read(text: &str, local: &Zone) -> Option<Timestamp> {
         {
             let length =
                 rest[1..].find(|c: char| !(c.is_ascii_digit() || c == ':')).map_or(rest.len(), |at| at + 1);
-            // A number counts more than the name before it.
+            // A numeric offset takes precedence over the name before it.
             zone = Some(Zone::Offset(zone::offset(&rest[..length])?));
             rest = &rest[length..];
         } else {
@@ -111,7 +111,7 @@ pub(super) fn read(text: &str, local: &Zone) -> Option<Timestamp> {
         return None;
     }
     let date = assemble(&numbers, month, separator)?;
-    let mut time = at.unwrap_or(Time { hour: 0, minute: 0, second: 0, zone: Zone::Unsaid });
+    let mut time = at.unwrap_or(Time { hour: 0, minute: 0, second: 0, zone: Zone::Missing });
     if let Some(half) = half {
         time.hour = half.hour(time.hour);
     }
@@ -127,7 +127,7 @@ fn is_before_clock(text: &str) -> bool {
     rest.len() < text.len() && rest.starts_with(':')
 }
 
-/// A clock such as `9:15`, `16:29:06.5` or `14h30`, and what follows it.
+/// A time such as `9:15`, `16:29:06.5` or `14h30`, and the rest.
 fn clock_at(text: &str) -> Option<(Time, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let hour = text[..digits].parse().ok()?;
@@ -137,10 +137,10 @@ fn clock_at(text: &str) -> Option<(Time, &str)> {
     if hour > 24 || minute > 59 || second > 60 {
         return None;
     }
-    Some((Time { hour, minute, second: second.min(59), zone: Zone::Unsaid }, fraction(rest)))
+    Some((Time { hour, minute, second: second.min(59), zone: Zone::Missing }, fraction(rest)))
 }
 
-/// A date from loose numbers and perhaps a month in words.
+/// A date from its numbers and an optional month name.
 fn assemble(numbers: &[(i32, usize)], month: Option<i32>, separator: char) -> Option<Date> {
     let is_year = |(value, digits): (i32, usize)| digits >= 3 || value > 31;
     let year = |(value, digits): (i32, usize)| match (digits, value) {

@@ -1,7 +1,8 @@
-//! Dates as feeds write them: RFC 822 and its relatives, ISO 8601 and its fragments, and local forms.
+//! Dates in feeds: RFC 822 and variants, ISO 8601 and parts of it, and local forms.
 //!
-//! A date without a zone is of the zone that the caller names, else UTC; in Korean, Japanese and Chinese it is that of the country.
-//! The answer has whole seconds: feeds that give more mean nothing by it.
+//! A date without a zone is in the zone given by the caller, else in UTC; Korean, Japanese and Chinese dates are in the
+//! zone of their country.
+//! Results have whole seconds; fractions in feeds carry no meaning.
 
 mod clock;
 mod iso;
@@ -16,15 +17,15 @@ use jiff::tz::TimeZone;
 use self::clock::{Time, Zone};
 use stdx::time::Timestamp;
 
-/// Longer texts are no dates.
+/// Longer texts are not dates.
 const LENGTH_LIMIT: usize = 120;
 
-/// Reads a date in any shape known to occur; `None` when it is none or lacks its year.
+/// Parses a date in any known form; `None` if it is not a date or has no year.
 pub fn parse(text: &str) -> Option<Timestamp> {
     parse_in(text, None)
 }
 
-/// As [`parse`]; a date that says no zone is one of `zone`.
+/// Like [`parse`]; a date without a zone is in `zone`.
 pub fn parse_in(text: &str, zone: Option<&TimeZone>) -> Option<Timestamp> {
     let text = text.trim();
     if text.is_empty() || text.len() > LENGTH_LIMIT {
@@ -43,7 +44,7 @@ pub fn parse_in(text: &str, zone: Option<&TimeZone>) -> Option<Timestamp> {
     iso::read(text, &local).or_else(|| epoch(text)).or_else(|| loose::read(text, &local))
 }
 
-/// The shape that nearly all RSS has, `Thu, 15 Jan 2026 09:02:11 +0900`; anything else takes the long way.
+/// The form of nearly all RSS, `Thu, 15 Jan 2026 09:02:11 +0900`; other forms take the slow path.
 fn usual(text: &str) -> Option<Timestamp> {
     const MONTHS: &[u8; 36] = b"janfebmaraprmayjunjulaugsepoctnovdec";
     let bytes = text.as_bytes();
@@ -82,7 +83,7 @@ fn usual(text: &str) -> Option<Timestamp> {
     }
     let date =
         Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
-    finish(date, Time { hour, minute, second, zone: Zone::Offset(offset) }, &Zone::Unsaid)
+    finish(date, Time { hour, minute, second, zone: Zone::Offset(offset) }, &Zone::Missing)
 }
 
 /// Seconds or milliseconds since 1970.
@@ -98,7 +99,7 @@ fn epoch(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// A date; a day that the month does not have is its last one.
+/// A date; a day beyond the end of the month becomes its last day.
 fn civil(year: i32, month: i32, day: i32) -> Option<Date> {
     let year = i16::try_from(year).ok().filter(|year| (0..=9999).contains(year))?;
     let month = i8::try_from(month).ok()?;
@@ -116,19 +117,19 @@ fn ordinal(year: i32, day: i32) -> Option<Date> {
     first.with().day_of_year(day).build().ok()
 }
 
-/// The moment of a date and a time of day; `local` is the zone of a time that says none.
+/// The moment of a date and a time of day; `local` is the zone of a time without one.
 fn finish(date: Date, time: Time, local: &Zone) -> Option<Timestamp> {
     let midnight = DateTime::from_parts(date, jiff::civil::Time::midnight());
     let seconds = TimeZone::UTC.to_timestamp(midnight).ok()?.as_second();
     let clock = i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second);
-    let zone = if matches!(time.zone, Zone::Unsaid) { local } else { &time.zone };
+    let zone = if matches!(time.zone, Zone::Missing) { local } else { &time.zone };
     let offset = match zone {
         Zone::Offset(offset) => *offset,
         Zone::Region(zone) => {
             let there = midnight.checked_add(SignedDuration::from_secs(clock)).ok()?;
             seconds + clock - zone.to_timestamp(there).ok()?.as_second()
         }
-        Zone::Unsaid => 0,
+        Zone::Missing => 0,
     };
     Some(Timestamp::from_millis((seconds + clock - offset) * 1000))
 }
@@ -146,7 +147,7 @@ mod tests {
             "Sat, 29 Feb 2020 00:00:00 UTC",
         ] {
             assert!(usual(text).is_some(), "{text}");
-            assert_eq!(usual(text), loose::read(&text.to_ascii_lowercase(), &Zone::Unsaid), "{text}");
+            assert_eq!(usual(text), loose::read(&text.to_ascii_lowercase(), &Zone::Missing), "{text}");
         }
         for text in [
             "Thu, 15 Jan 26 09:02:11 GMT",
@@ -171,7 +172,7 @@ mod tests {
             ("Thu, 15 Jan 2026 09:00:00", Some(&tokyo), "2026-01-15T00:00:00.000Z"),
             ("2026-07-15 09:00", Some(&new_york), "2026-07-15T13:00:00.000Z"),
             ("2026-01-15 09:00", Some(&new_york), "2026-01-15T14:00:00.000Z"),
-            // What says its zone, in numbers, in a name or by its language, is not ours.
+            // A zone given by number, by name or implied by the language takes precedence over ours.
             ("2026-01-15T09:00:00Z", Some(&tokyo), "2026-01-15T09:00:00.000Z"),
             ("Thu, 15 Jan 2026 09:00:00 GMT", Some(&tokyo), "2026-01-15T09:00:00.000Z"),
             ("2026年1月15日 9時", Some(&new_york), "2026-01-15T00:00:00.000Z"),

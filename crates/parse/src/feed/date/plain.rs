@@ -1,9 +1,9 @@
-//! Dates in the letters of any script, made plain for the readers of dates.
+//! Normalises dates in any script.
 
 use super::zone;
 
-/// Lower case, plain digits, plain hyphens, no remarks in brackets; East Asian units as separators.
-/// The second part is the offset such a local form implies.
+/// Lower case, ASCII digits and hyphens, no remarks in brackets; East Asian units become separators. The second value
+/// is the offset that such a local form implies.
 pub(super) fn read(text: &str) -> (String, Option<i64>) {
     if text.is_ascii() && !text.contains(['(', '[']) && !text.starts_with(['R', 'r', 'H', 'h', 'S', 's']) {
         return (text.to_ascii_lowercase(), None);
@@ -23,7 +23,7 @@ pub(super) fn read(text: &str) -> (String, Option<i64>) {
         rest = &rest[c.len_utf8()..];
         match c {
             '（' | '(' | '[' => {
-                // A remark such as (JST) or (木) repeats what is said; without a time before it there is nothing to lose.
+                // A remark such as (JST) or (木) is redundant; without a time before it nothing is lost.
                 let close = rest.find(['）', ')', ']']).unwrap_or(rest.len());
                 rest = rest[close..].trim_start_matches(['）', ')', ']']);
                 out.push(' ');
@@ -58,7 +58,7 @@ fn meridiem<'a>(rest: &'a str, out: &mut String, word: &str) -> &'a str {
     &rest[rest.chars().next().map_or(0, char::len_utf8)..]
 }
 
-/// `2004- 05- 28  01:31:` becomes `2004-05-28 01:31`: units leave spaces and a separator too many.
+/// `2004- 05- 28  01:31:` becomes `2004-05-28 01:31`: units leave extra spaces and separators.
 fn tidy_units(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -69,7 +69,7 @@ fn tidy_units(text: &str) -> String {
     }
     let end = out.trim_end_matches([':', '-', ' ']).len();
     out.truncate(end);
-    // `01:31: pm` cannot be; `9:` alone is an hour.
+    // `01:31: pm` has an extra colon; `9:` alone is an hour.
     if out
         .rsplit(' ')
         .next()

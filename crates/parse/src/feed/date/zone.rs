@@ -6,17 +6,17 @@ use jiff::tz::TimeZone;
 
 use super::clock::Zone;
 
-/// The zone in all of `text`: not said when it is empty, `None` when it is no zone.
+/// The zone in all of `text`: missing if it is empty, `None` if it is not a zone.
 pub(super) fn read(text: &str) -> Option<Zone> {
     let text = text.trim_matches([' ', '.', ',', '"', ')', '(']);
     if text.is_empty() {
-        return Some(Zone::Unsaid);
+        return Some(Zone::Missing);
     }
     if let Some(offset) = offset(text) {
         return Some(Zone::Offset(offset));
     }
     let (zone, rest) = named(text).or_else(|| {
-        // `-0700 MST`: the number counts, the name repeats it.
+        // `-0700 MST`: use the number; the name repeats it.
         let (number, name) = text.split_once(' ')?;
         Some((Zone::Offset(offset(number)?), name))
     })?;
@@ -36,7 +36,7 @@ pub(super) fn offset(text: &str) -> Option<i64> {
         None => (rest, "0"),
     };
     let (hours, minutes): (i64, i64) = (digits(hours)?, digits(minutes)?);
-    // Only then: of any digits the product need not be a number.
+    // Check the range first: the product of arbitrary digits might overflow.
     (hours <= 24 && minutes < 60).then(|| sign * (hours * 3600 + minutes * 60))
 }
 
@@ -44,7 +44,7 @@ fn digits(text: &str) -> Option<i64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// A zone by name at the start of `text`, with an offset after it if there is one, and what follows.
+/// A named zone at the start of `text`, with an optional offset, and the rest.
 pub(super) fn named(text: &str) -> Option<(Zone, &str)> {
     let length =
         text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '_'))).unwrap_or(text.len());
@@ -55,7 +55,7 @@ pub(super) fn named(text: &str) -> Option<(Zone, &str)> {
         return Some((abbreviation(name).map(Zone::Offset).or_else(region)?, rest));
     }
     let letters = word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len());
-    // A letter before a dot is cut short: `p.m.` is no military zone.
+    // A letter before a dot is an abbreviation: `p.m.` is not a military zone.
     if letters < word.len() || (letters == 1 && rest.starts_with('.')) {
         return None;
     }
@@ -107,7 +107,7 @@ fn abbreviation(word: &str) -> Option<i64> {
         "aedt" => 660,
         "nzst" => 720,
         "nzdt" => 780,
-        // One letter, as RFC 822 had it.
+        // Single letters, as in RFC 822.
         _ => match *word.as_bytes() {
             [letter @ b'a'..=b'i'] => -60 * i64::from(letter - b'a' + 1),
             [letter @ b'k'..=b'm'] => -60 * i64::from(letter - b'a'),
@@ -118,7 +118,7 @@ fn abbreviation(word: &str) -> Option<i64> {
     Some(minutes * 60)
 }
 
-/// How the names of the months begin in the languages feeds are written in, without accents; January first.
+/// The beginnings of month names in many languages, without accents; January first.
 const MONTHS: [&str; 12] = [
     "jan ene gen sty led oca tam янв січ ιαν",
     "feb fev fav lut uno sub hel фев лют φεβ",
@@ -134,7 +134,7 @@ const MONTHS: [&str; 12] = [
     "dec dic dez des gru pro ara jou дек гру δεκ",
 ];
 
-/// The month a word names, in lower case.
+/// The month of a name in lower case.
 pub(super) fn month(word: &str) -> Option<i32> {
     let bare: String = word.chars().map(unaccented).collect();
     if matches!(bare.as_str(), "mardi" | "martes" | "martedi" | "mart" | "tue" | "maandag") && bare != "mart"
@@ -143,7 +143,7 @@ pub(super) fn month(word: &str) -> Option<i32> {
     }
     let starts =
         (1..).zip(MONTHS).flat_map(|(month, starts)| starts.split(' ').map(move |start| (start, month)));
-    // The longest one is meant: `marras` is November, `mars` is March.
+    // Use the longest match: `marras` is November, `mars` is March.
     let found = starts.filter(|(start, _)| bare.starts_with(start)).max_by_key(|(start, _)| start.len());
     found.map(|(_, month)| month)
 }
@@ -174,7 +174,7 @@ fn unaccented(c: char) -> char {
     }
 }
 
-/// A year of a Japanese era in its western count: `令和8年` is `2026年`.
+/// Converts a year of a Japanese era: `令和8年` becomes `2026年`.
 pub(super) fn western_year(text: &str) -> Cow<'_, str> {
     const ERAS: &[(&str, i64)] = &[
         ("令和", 2018),
@@ -201,7 +201,7 @@ pub(super) fn western_year(text: &str) -> Cow<'_, str> {
             return Cow::Owned(format!("{}{}{}", &text[..at], before + year, &rest[end..]));
         }
     }
-    // `R8.1.15`, the short form on forms.
+    // The short form, as in `R8.1.15`.
     let bytes = text.as_bytes();
     if let [letter @ (b'r' | b'h' | b's'), b'0'..=b'9', ..] = bytes
         && let Some(dot) = text.find('.').filter(|dot| *dot <= 3)
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(western_year("平成元年"), "1989年");
         let endless = format!("令和{}年", "6".repeat(93));
         assert_eq!(western_year(&endless), endless);
-        // 2^64 + 8: what is cut off may not leave a year.
+        // 2^64 + 8 must not be truncated to a year.
         assert_eq!(western_year("令和18446744073709551624年"), "令和18446744073709551624年");
     }
 

@@ -9,7 +9,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use crate::feed::LIST_LIMIT;
 use crate::markup::single_spaced;
 
-/// A text; numbers and flags are read as text, everything else as absent.
+/// A text; numbers and flags are converted, everything else is absent.
 #[derive(Default)]
 pub(super) struct LenientText(pub(super) Option<String>);
 
@@ -19,7 +19,7 @@ impl LenientText {
     }
 }
 
-/// An array up to a limit, and whether there was more; everything else is an empty one.
+/// An array up to a limit, and whether it was longer; everything else is an empty array.
 pub(super) struct LenientList<T, const LIMIT: usize = LIST_LIMIT>(pub(super) Vec<T>, pub(super) bool);
 
 impl<T, const LIMIT: usize> Default for LenientList<T, LIMIT> {
@@ -28,7 +28,7 @@ impl<T, const LIMIT: usize> Default for LenientList<T, LIMIT> {
     }
 }
 
-/// The answers of a visitor that takes every value and counts most as absent.
+/// Visitor methods that treat most types as absent.
 macro_rules! otherwise_absent {
     ($($kind:ident($from:ty)),*) => {
         $(fn $kind<E>(self, _: $from) -> Result<Self::Value, E> {
@@ -121,7 +121,7 @@ impl<'de, T: Deserialize<'de>, const LIMIT: usize> Deserialize<'de> for LenientL
     }
 }
 
-/// A struct that is read from an object and is absent for every other value.
+/// A struct that is read from an object; every other value is absent.
 macro_rules! lenient_object {
     ($name:ident { $($field:ident),* }, $($text:ident)?) => {
         impl<'de> Deserialize<'de> for $name {

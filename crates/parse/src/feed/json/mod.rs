@@ -155,7 +155,7 @@ struct Item {
 }
 
 impl Item {
-    /// Whether this was no item at all.
+    /// Whether this was not an item at all.
     fn is_empty(&self) -> bool {
         self.id.0.is_none() && self.url.0.is_none() && self.summary.0.is_none() && !self.has_content()
     }
