@@ -137,6 +137,8 @@ impl App {
         self.announce(&sender, &mut sent, stop).await?;
         let (now, channels) = (self.env.clock.now(), Arc::clone(&self.env.channels));
         sent.waits = self.env.db.read(move |tx| list_waits(tx, &channels, now)).await?;
+        // The sender has named those.
+        sent.waits.retain(|wait| wait.cause != WaitCause::Missing);
         Ok(sent)
     }
 

@@ -1,11 +1,11 @@
-//! A lane of a round: runs checks concurrently, claims the next chunk in time, and writes results.
+//! A lane of a round: keeps so many checks under way, claims the next chunks in time, and writes the results.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::future::{self, BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::time::Instant;
 
@@ -13,7 +13,6 @@ use super::model::{CheckFailure, CheckFailureKind, Sighting, State};
 use super::report::RoundCounts;
 use super::round::{Round, Taken, Written, count_entries};
 use super::store::chunks::{ChunkClaim, ChunkProgress};
-use crate::db;
 use crate::engine::{Failure, Update};
 use crate::fail;
 use crate::phrase;
@@ -27,10 +26,10 @@ const FLYING: usize = 1_000;
 const HANGING_AFTER: Duration = Duration::from_secs(1);
 /// How often hanging checks are counted and waiting results written.
 const POLL_EVERY: Duration = Duration::from_millis(250);
-/// The most results, and entries in them, that are written at once.
-const BATCH: usize = 128;
+/// Results, and entries in them, that are written at the latest.
+const BATCH: usize = 256;
 const BATCH_ENTRIES: usize = 2_000;
-/// A lane with fewer waiting blogs claims its next chunk, so that it does not run out.
+/// A lane that has fewer blogs than this waiting claims its next chunks, while enough checks are under way.
 const CLAIM_BELOW: usize = 16;
 
 /// A finished check with its claim.
@@ -44,9 +43,7 @@ pub(super) struct Done {
 pub(super) struct Lane {
     round: Arc<Round>,
     lanes: usize,
-    /// The claim of the next chunk, under way.
-    claiming: Option<BoxFuture<'static, db::Result<Option<Taken>>>>,
-    /// Whether no chunk is left to claim.
+    /// Whether no chunk is left to be claimed.
     is_exhausted: bool,
     /// Our chunks with their progress.
     chunks: HashMap<ChunkClaim, ChunkProgress>,
@@ -64,7 +61,6 @@ impl Lane {
         Self {
             round,
             lanes,
-            claiming: None,
             is_exhausted: false,
             chunks: HashMap::new(),
             waiting: VecDeque::new(),
@@ -83,8 +79,11 @@ impl Lane {
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             self.start_checks();
-            self.start_claim();
-            if self.flying.is_empty() && self.claiming.is_none() {
+            if self.waiting.len() < CLAIM_BELOW && !self.is_exhausted && !stop.is_cancelled() {
+                self.claim().await?;
+                continue;
+            }
+            if self.flying.is_empty() && !stop.is_cancelled() {
                 self.write().await?;
                 return Ok(self.tally);
             }
@@ -94,7 +93,6 @@ impl Lane {
                     self.write().await?;
                     return Err(Failure::Interrupted);
                 }
-                taken = next_chunk(&mut self.claiming) => self.add_chunk(taken?),
                 Some(done) = self.flying.next() => {
                     self.started.remove(&done.index);
                     self.entries += count_entries(&done.sighting);
@@ -132,28 +130,23 @@ impl Lane {
         }
     }
 
-    /// Claims the next chunk before the blogs of the last one run out.
-    fn start_claim(&mut self) {
-        if self.claiming.is_none() && !self.is_exhausted && self.waiting.len() < CLAIM_BELOW {
-            let round = Arc::clone(&self.round);
-            self.claiming = Some(Box::pin(async move {
-                let db = round.ctx.db.clone();
-                db.claim(move |tx| round.claim(tx)).await
-            }));
+    /// Claims the next chunks and writes the results so far; together, because on SQLite both then share a commit.
+    async fn claim(&mut self) -> Result<(), Failure> {
+        let (round, db) = (Arc::clone(&self.round), self.round.ctx.db.clone());
+        let claiming = db.claim(move |tx| round.claim(tx));
+        let (taken, written) = future::join(claiming, self.write()).await;
+        written?;
+        let taken = taken?;
+        self.is_exhausted = taken.is_empty();
+        for Taken { claim, progress, due, passed, counts } in taken {
+            if progress.pending != 0 {
+                self.chunks.insert(claim, progress);
+            }
+            self.waiting.extend(due.into_iter().map(|(index, state)| (claim, index, state)));
+            self.tally.add(counts);
+            self.round.ctx.progress.report(&self.round.ctx.job, Update::Done(passed));
         }
-    }
-
-    fn add_chunk(&mut self, taken: Option<Taken>) {
-        let Some(Taken { claim, progress, due, passed, counts }) = taken else {
-            self.is_exhausted = true;
-            return;
-        };
-        if progress.pending != 0 {
-            self.chunks.insert(claim, progress);
-        }
-        self.waiting.extend(due.into_iter().map(|(index, state)| (claim, index, state)));
-        self.tally.add(counts);
-        self.round.ctx.progress.report(&self.round.ctx.job, Update::Done(passed));
+        Ok(())
     }
 
     /// Writes the results of chunks that are still ours; the others belong to the process that has taken them.
@@ -190,21 +183,7 @@ impl Lane {
     }
 }
 
-/// Waits for the claim under way; for ever if there is none.
-async fn next_chunk(
-    claiming: &mut Option<BoxFuture<'static, db::Result<Option<Taken>>>>,
-) -> db::Result<Option<Taken>> {
-    match claiming {
-        Some(claim) => {
-            let taken = claim.await;
-            *claiming = None;
-            taken
-        }
-        None => std::future::pending().await,
-    }
-}
-
-/// The result of a check that panicked.
+/// What a check saw that ended in a panic.
 fn crashed(now: Timestamp) -> Sighting {
     let message = phrase!(
         "the reader crashed: a defect of tsuzuki; please report the document",

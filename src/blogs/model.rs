@@ -155,13 +155,14 @@ pub struct State {
     pub feed_stopped_at: Option<Timestamp>,
 }
 
-/// The first keys of a feed as stored; parsed only when a list is compared with them, which most checks do not do.
+/// The first keys of a feed, as they are stored: loaded only when a list is compared with them, which most checks
+/// never do. Without a value they were not loaded, or no feed was read yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecentKeys(Option<String>);
 
 impl RecentKeys {
     pub fn new(keys: &[&str]) -> Self {
-        Self((!keys.is_empty()).then(|| serde_json::to_string(keys).expect("texts become JSON")))
+        Self(Some(serde_json::to_string(keys).expect("texts become JSON")))
     }
 
     pub fn from_stored(json: Option<String>) -> Self {

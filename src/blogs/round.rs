@@ -4,6 +4,7 @@
 //! runs a limited number of fresh checks; one that has hung for a while no longer counts, so that unresponsive sites
 //! delay no others. Results are written as soon as a batch is full or a short time has passed.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,9 @@ use crate::{fail, hash};
 
 /// The most lanes.
 const LANES: usize = 4;
-/// How often the process that leads a round checks whether the others are done.
+/// In a list longer than this, chunks are claimed two at a time: fewer commits, and still enough for every process.
+const LONG_LIST: usize = 4_096;
+/// How often the process that leads a round looks whether the others are done.
 const POLL_EVERY: Duration = Duration::from_millis(500);
 
 pub(super) struct Round {
@@ -122,8 +125,20 @@ pub async fn run(ctx: &ShareContext, blogs: &Blogs) -> Result<RoundCounts, Failu
 }
 
 impl Round {
-    /// Claims a free chunk, and skips those of its blogs that are not due.
-    pub(super) fn claim(&self, tx: &mut Tx<'_>) -> db::Result<Option<Taken>> {
+    /// Takes the next chunks that nobody has; none when all are taken.
+    pub(super) fn claim(&self, tx: &mut Tx<'_>) -> db::Result<Vec<Taken>> {
+        let most = if self.list.count > LONG_LIST { 2 } else { 1 };
+        let mut taken = Vec::with_capacity(most);
+        while taken.len() < most
+            && let Some(chunk) = self.claim_chunk(tx)?
+        {
+            taken.push(chunk);
+        }
+        Ok(taken)
+    }
+
+    /// Takes a chunk that nobody has, and skips those of its blogs that are not due.
+    fn claim_chunk(&self, tx: &mut Tx<'_>) -> db::Result<Option<Taken>> {
         let ShareContext { job, owner, clock, .. } = &self.ctx;
         let Some((claim, mut progress)) = chunks::claim(tx, job, &self.list, owner)? else { return Ok(None) };
         let pending = progress.pending;
@@ -220,7 +235,7 @@ fn count(counts: &mut RoundCounts, blog: &str, done: &Done, decision: &Decision)
     }
 }
 
-/// Decides a check, with a query for seen entries if necessary.
+/// What the check means, with the memory asked where it matters. The `state` comes without its recent keys.
 pub fn decide_check(
     tx: &mut Tx<'_>,
     blog: &Blog,
@@ -228,6 +243,11 @@ pub fn decide_check(
     state: &State,
     sighting: &Sighting,
 ) -> db::Result<decide::Decision> {
+    let mut state = Cow::Borrowed(state);
+    if matches!(&sighting.outcome, Ok(DetectorResult::Entries { .. })) && state.last_success_at.is_some() {
+        state.to_mut().recent_entry_keys = store::find_recent_keys(tx, &blog.id)?;
+    }
+    let state = &*state;
     let mut seen = match &sighting.outcome {
         Ok(DetectorResult::Entries { entries, .. }) if decide::needs_memory(state, sighting) => {
             let mut seen = store::find_seen(tx, &blog.id, entries)?;

@@ -82,7 +82,10 @@ pub fn start_index(
     match cursor {
         None => Some(0),
         Some(cursor) if !cursor.is_exhausted => Some(cursor.start_index),
-        Some(cursor) => recheck_after.filter(|after| cursor.last_updated_at.plus(*after) <= now).map(|_| 0),
+        Some(cursor) => {
+            let read_at = cursor.last_updated_at;
+            recheck_after.filter(|after| read_at.plus(*after) <= now || read_at > now.with_skew()).map(|_| 0)
+        }
     }
 }
 
@@ -97,7 +100,13 @@ pub async fn collect(
     let (known, is_first) = {
         let (job, key) = (job.clone(), key.clone());
         ctx.db
-            .read(move |tx| Ok((cursor::find(tx, job.as_str(), &key)?, !store::has_books(tx, &job)?)))
+            .read(move |tx| {
+                let known = cursor::find(tx, job.as_str(), &key)?;
+                // A search that was read and had no book yet has had its first run, too.
+                let was_read =
+                    known.as_ref().is_some_and(|known| known.is_exhausted || known.start_index > 0);
+                Ok((known, !was_read && !store::has_books(tx, &job)?))
+            })
             .await?
     };
     // How many books of the first run may be sent; `None` is no limit.

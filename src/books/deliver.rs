@@ -88,8 +88,9 @@ pub async fn deliver(plan: &DeliverContext, ctx: &RunContext) -> Result<Queued, 
     for _ in 0..TRIES {
         ctx.check_stop()?;
         let (job, limits, now) = (ctx.job.clone(), plan.limits.clone(), ctx.now());
+        let channels = plan.deliver.clone();
         let choice = ctx.db.read(move |tx| {
-            let is_free = !store::has_unsent_digest(tx, &job)?;
+            let is_free = !store::has_unsent_digest(tx, &job, &channels)?;
             if is_free { choose(tx, &job, &limits, now) } else { Ok(Selection::Nothing) }
         });
         let choice = choice.await?;

@@ -38,12 +38,13 @@ pub struct HeldBack {
 }
 
 impl HeldBack {
-    pub fn find(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Self> {
+    /// How it is now, for a job that delivers to these channels.
+    pub fn find(tx: &mut Tx<'_>, job: &JobName, deliver: &[String], now: Timestamp) -> db::Result<Self> {
         Ok(Self {
             on_their_way: u64::try_from(store::count_on_their_way(tx, job)?).unwrap_or(0),
             paused: u64::try_from(store::count_paused(tx, job, now)?).unwrap_or(0),
             next_digest_at: select::next_digest_at(tx, job, now)?,
-            has_unsent_digest: store::has_unsent_digest(tx, job)?,
+            has_unsent_digest: store::has_unsent_digest(tx, job, deliver)?,
         })
     }
 }

@@ -180,8 +180,8 @@ impl Books {
             DeliveryMode::Queue => deliver::deliver(&self.deliver, ctx).await?,
             DeliveryMode::NoDeliver => deliver::Queued::default(),
         };
-        let (job, now) = (ctx.job.clone(), ctx.now());
-        let held_back = ctx.db.read(move |tx| HeldBack::find(tx, &job, now)).await?;
+        let (job, deliver, now) = (ctx.job.clone(), self.deliver.deliver.clone(), ctx.now());
+        let held_back = ctx.db.read(move |tx| HeldBack::find(tx, &job, &deliver, now)).await?;
         let has_channels = !self.deliver.deliver.is_empty();
         let funnel =
             Funnel { collected, undelivered, queued, held_back, has_channels, delivery: ctx.delivery };
@@ -206,12 +206,12 @@ impl Books {
 
     async fn plan_steps(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
         let (name, key, limits) = (self.name.clone(), self.query_set_hash(), self.deliver.limits.clone());
-        let quota = self.quota.clone();
+        let (quota, deliver) = (self.quota.clone(), self.deliver.deliver.clone());
         let (cursor, used, choice, has_unsent_digest) = db
             .read(move |tx| {
                 let cursor = cursor::find(tx, name.as_str(), &key)?;
                 let choice = select::choose(tx, &name, &limits, now)?;
-                Ok((cursor, quota.used(tx, now)?, choice, store::has_unsent_digest(tx, &name)?))
+                Ok((cursor, quota.used(tx, now)?, choice, store::has_unsent_digest(tx, &name, &deliver)?))
             })
             .await?;
         let collect = match collect::start_index(cursor.as_ref(), self.keys.recheck_after.0, now) {

@@ -2,16 +2,21 @@
 
 use serde::Serialize;
 
+use super::deliver::{SUBJECT, TOPIC};
 use super::events::{self, BOOK, BookCode, TOKEN};
 use super::model::{Book, Isbn13};
 use super::store::{self, BookPause, BookRow, JobMail, SentDigest, TokenRow};
 use super::token::Token;
+use crate::channel::outbox::{self, State as MessageState};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
+use crate::engine::things::delivery;
+use crate::engine::things::external::add_pause;
 use crate::engine::view::{Line, State, View};
 use crate::id::JobName;
 use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
+use crate::ledger::pause::{self, Pause};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
@@ -25,7 +30,9 @@ pub struct BookDetails {
     pub jobs: Vec<JobMail>,
     /// When it was sent, newest first.
     pub deliveries: Vec<BookDelivery>,
-    /// The jobs in which it is paused, because digests with it were refused.
+    /// The messages that it is in and that are still to be sent.
+    pub messages: Vec<BookMessage>,
+    /// The jobs that leave it out of their digests for a while, because digests with it were refused.
     pub pauses: Vec<BookPause>,
     /// Oldest first.
     pub events: Vec<Event>,
@@ -37,7 +44,17 @@ pub struct BookDelivery {
     pub delivered_at: Timestamp,
 }
 
-/// The mail status of a job.
+/// A message with a book that is on its way.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BookMessage {
+    pub id: i64,
+    pub channel: String,
+    pub state: MessageState,
+    /// Why it has not been sent yet, if it was tried.
+    pub why: Option<Phrase>,
+}
+
+/// How a job's mail stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MailStatus {
     pub job_name: JobName,
@@ -129,6 +146,16 @@ pub fn list(tx: &mut Tx<'_>, filter: store::BookQuery<'_>) -> db::Result<Vec<Boo
 pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option<BookDetails>> {
     let Some(book) = store::find_book(tx, isbn13)? else { return Ok(None) };
     let (deliveries, now) = (store::list_deliveries_of_book(tx, isbn13)?, tx.now());
+    let mut messages = Vec::new();
+    for id in store::list_unsent_digests_of_book(tx, isbn13)? {
+        let open = outbox::find_open(tx, TOPIC, &format!("{SUBJECT}{id}"))?;
+        messages.extend(open.map(|row| BookMessage {
+            id: row.id,
+            channel: row.channel,
+            state: row.state,
+            why: row.last_error,
+        }));
+    }
     Ok(Some(BookDetails {
         book,
         jobs: store::list_jobs_of_book(tx, isbn13)?,
@@ -136,6 +163,7 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option
             .into_iter()
             .map(|(job_name, delivered_at)| BookDelivery { job_name, delivered_at })
             .collect(),
+        messages,
         pauses: store::list_pauses(tx, isbn13, now)?,
         events: event::list_about(tx, &events::book(isbn13), limit)?,
     }))
@@ -235,11 +263,18 @@ fn render_token(found: &TokenView) -> View {
 
 pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let Ok(isbn13) = name.parse() else { return Ok(Vec::new()) };
-    let found = show(tx, &isbn13, finder.limit)?;
-    Ok(found.map(|book| render(finder, &book)).into_iter().collect())
+    let Some(found) = show(tx, &isbn13, finder.limit)? else { return Ok(Vec::new()) };
+    let mut needed: Vec<Subject> =
+        found.messages.iter().map(|message| Subject::channel(&message.channel)).collect();
+    needed.dedup();
+    let mut pauses = Vec::new();
+    for name in &needed {
+        pauses.extend(pause::find(tx, name, finder.now)?);
+    }
+    Ok(vec![render(finder, &found, &pauses)])
 }
 
-fn render(finder: &Finder, found: &BookDetails) -> View {
+fn render(finder: &Finder, found: &BookDetails, pauses: &[Pause]) -> View {
     let book = &found.book;
     let title = phrase!(
         "book {isbn}: {title}",
@@ -266,6 +301,9 @@ fn render(finder: &Finder, found: &BookDetails) -> View {
     for link in &book.links {
         view.fact(Phrase::verbatim(&link.label), Value::link(&link.url));
     }
+    for pause in pauses {
+        add_pause(&mut view, pause, finder);
+    }
     view.fact(phrase!("description", "内容紹介"), book.description.as_deref());
     view.section(
         phrase!("jobs", "ジョブ"),
@@ -290,11 +328,21 @@ fn render(finder: &Finder, found: &BookDetails) -> View {
         }),
     );
     view.section(
+        phrase!("messages", "メッセージ"),
+        found
+            .messages
+            .iter()
+            .map(|message| delivery::line(message.id, &message.channel, message.state, message.why.as_ref())),
+    );
+    view.section(
         phrase!("deliveries", "送信履歴"),
         found.deliveries.iter().map(|sent| {
             Line::at(sent.delivered_at, phrase!("by {job}", "ジョブ {job}", job = &sent.job_name))
         }),
     );
     finder.add_events(&mut view, &found.events);
+    for message in &found.messages {
+        delivery::add_actions(&mut view, message.id, message.state);
+    }
     view
 }

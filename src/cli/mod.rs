@@ -231,6 +231,12 @@ impl Command {
             _ => Stopping::CutOff,
         }
     }
+
+    /// Threads that run tasks, however many processors there are: each keeps a heap of its own, tasks mostly wait for the network,
+    /// and whatever computes for long has a thread beside them.
+    fn worker_threads(&self) -> usize {
+        if matches!(self, Command::Serve(_) | Command::Demo(_)) { 2 } else { 1 }
+    }
 }
 
 /// Runs the command line and returns the exit code.
@@ -246,17 +252,19 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> std::process::Exi
     };
     let mut context = Context::new(cli.global);
     signals::listen(context.stop.clone(), context.out.clone(), cli.command.stopping());
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            context.out.error(&Error::failed(phrase!(
-                "the runtime does not start: {error}",
-                "ランタイムを起動できません：{error}",
-                error = error.to_string()
-            )));
-            return Exit::Failed.into();
-        }
-    };
+    let threads = cli.command.worker_threads();
+    let runtime =
+        match tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                context.out.error(&Error::failed(phrase!(
+                    "the runtime does not start: {error}",
+                    "ランタイムを起動できません：{error}",
+                    error = error.to_string()
+                )));
+                return Exit::Failed.into();
+            }
+        };
     let outcome = runtime.block_on(async {
         let outcome = dispatch(cli.command, &context).await;
         context.close().await;

@@ -21,11 +21,13 @@ pub enum BranchStep {
 
 /// The next step for a branch whose current head is `head`.
 ///
-/// An unfinished walk is finished first, even if the branch has changed since: its stored commits count, and the next
-/// step starts from there. A lowered `since` needs the whole history again.
+/// An unfinished walk is finished first, whatever has happened to the branch since: what it has stored counts, and
+/// the next step starts from there. One that has stored no page is begun anew: the host may have lost its head since, and
+/// would be asked for it for ever. A lowered `since` needs the whole history again.
 pub fn next_step(state: &BranchState, head: &str, since: Option<Timestamp>) -> BranchStep {
     if let Some(walk) = &state.walking
         && walk.since == since
+        && walk.page != 1
     {
         return BranchStep::Continue(walk.clone());
     }
@@ -154,6 +156,8 @@ mod tests {
             "pinned, though the head moved"
         );
         assert_eq!(next_step(&cut_off, "b", y2020), range(y2020), "walked under another since");
+        let unread = BranchState { walking: Some(Walk::between(None, "x", None)), ..BranchState::default() };
+        assert_eq!(next_step(&unread, "b", None), full("b", None), "no page of it was read");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Fetches line counts that a host did not include in its pages: after a run, commit by commit, for a limited time.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use super::host::{self, Host};
 use super::store::lines::{self, Missing};
 use crate::db;
 use crate::engine::JobEnv;
+use crate::phrase::Phrase;
 use crate::text::counted;
 
 /// How many commits are requested in a batch.
@@ -21,8 +21,21 @@ const BATCH: usize = 100;
 const TIME: Duration = Duration::from_secs(10 * 60);
 /// When counts that the host did not have are requested again.
 const AGAIN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// Failures in a row that end it until the next run.
+const MOST_FAILURES: usize = 5;
 
-/// Fetches missing line counts from the host of `source`; the first failure ends it until the next run.
+/// How far one run has come.
+#[derive(Default)]
+struct Asked {
+    /// Rows that have their line counts now.
+    filled: usize,
+    /// Commits that the host said something about.
+    answered: usize,
+    failures_in_a_row: usize,
+}
+
+/// Asks for line counts that are missing on the host of `source`. A host that fails before it has answered anything, or
+/// again and again, is left alone until the next run.
 pub(super) async fn fetch_missing(
     env: &JobEnv,
     source: &GitSource,
@@ -31,23 +44,23 @@ pub(super) async fn fetch_missing(
 ) -> db::Result<()> {
     let began = env.clock.now();
     let before = began.minus(AGAIN_AFTER);
-    let mut filled = 0;
+    let mut asked = Asked::default();
     while env.clock.now().since(began) < TIME {
         let host = source.host.clone();
         let missing = env.db.read(move |tx| lines::list_missing(tx, &host, before, BATCH)).await?;
         if missing.is_empty() {
             break;
         }
-        if filled == 0 && missing.len() == BATCH {
+        if asked.answered == 0 && missing.len() == BATCH {
             let host = client.name();
             info!("{}: fetching missing line counts from {host}, for ten minutes at most", source.job);
         }
-        if fetch_batch(env, source, client, missing, &mut filled, stop).await?.is_break() {
+        if fetch_batch(env, source, client, missing, &mut asked, stop).await?.is_break() {
             break;
         }
     }
-    if filled > 0 {
-        info!("{}: line counts of {} added", source.job, counted(filled, "commit"));
+    if asked.filled > 0 {
+        info!("{}: line counts of {} added", source.job, counted(asked.filled, "commit"));
     }
     Ok(())
 }
@@ -57,32 +70,52 @@ async fn fetch_batch(
     source: &GitSource,
     client: &dyn Host,
     missing: Vec<Missing>,
-    filled: &mut usize,
+    asked: &mut Asked,
     stop: &CancellationToken,
 ) -> db::Result<ControlFlow<()>> {
-    let mut by_commit: BTreeMap<(i64, String), Vec<Missing>> = BTreeMap::new();
+    // In their order: what failed last time comes last.
+    let mut by_commit: Vec<Vec<Missing>> = Vec::new();
     for row in missing {
-        by_commit.entry((row.remote_id, row.sha.clone())).or_default().push(row);
+        match by_commit.iter_mut().find(|rows| rows[0].is_same_commit(&row)) {
+            Some(rows) => rows.push(row),
+            None => by_commit.push(vec![row]),
+        }
     }
     let mut answers = futures_util::stream::iter(by_commit)
-        .map(
-            |((remote_id, sha), rows)| async move { (rows, client.fetch_lines(remote_id, &sha, stop).await) },
-        )
+        .map(|rows| async move {
+            let answer = client.fetch_lines(rows[0].remote_id, &rows[0].sha, stop).await;
+            (rows, answer)
+        })
         .buffer_unordered(source.keys.concurrency);
     while let Some((rows, answer)) = answers.next().await {
+        let now = env.clock.now();
         let counts = match answer {
             Ok(counts) => counts,
             Err(
                 host::Error::Missing { .. } | host::Error::Refused { .. } | host::Error::Forbidden { .. },
             ) => None,
-            Err(error) => {
-                info!("{}: the missing line counts are left to the next run: {error}", source.job);
-                return Ok(ControlFlow::Break(()));
+            Err(host::Error::Failed(why)) => {
+                // One commit may always be too much for the host: it goes behind the others, and the next run asks again.
+                let tried_at = now.minus(AGAIN_AFTER);
+                env.db
+                    .write(move |tx| rows.iter().try_for_each(|row| lines::put(tx, row, None, tried_at)))
+                    .await?;
+                asked.failures_in_a_row += 1;
+                if asked.answered == 0 || asked.failures_in_a_row == MOST_FAILURES {
+                    return Ok(leave_to_next_run(source, &why));
+                }
+                continue;
             }
+            Err(error) => return Ok(leave_to_next_run(source, &error.phrase())),
         };
-        *filled += counts.map_or(0, |_| rows.len());
-        let now = env.clock.now();
+        asked.filled += counts.map_or(0, |_| rows.len());
+        (asked.answered, asked.failures_in_a_row) = (asked.answered + 1, 0);
         env.db.write(move |tx| rows.iter().try_for_each(|row| lines::put(tx, row, counts, now))).await?;
     }
     Ok(ControlFlow::Continue(()))
+}
+
+fn leave_to_next_run(source: &GitSource, why: &Phrase) -> ControlFlow<()> {
+    info!("{}: the missing line counts are left to the next run: {why}", source.job);
+    ControlFlow::Break(())
 }

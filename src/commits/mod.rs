@@ -48,10 +48,10 @@ use self::author::Emails;
 use self::config::Keys;
 use self::host::{Host, HostAccess, HostKind};
 use self::run::decide::{self, HostJob, Sharing};
-use self::run::{Bulk, Ended, RunRow, WorkedRun};
+use self::run::{Bulk, Ended, JobFigures, RunRow, WorkedRun};
 use crate::config::Problems;
 use crate::config::value::HttpUrl;
-use crate::db::{self, Db, Tx};
+use crate::db::{self, Db};
 use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
@@ -181,10 +181,6 @@ impl Collector for Commits {
         preview::preview(&self.source, &list_host_jobs(&self.env.jobs), &*client, db).await
     }
 
-    fn find_collected_at(&self, tx: &mut Tx<'_>, name: &JobName) -> db::Result<Option<Timestamp>> {
-        run::store::find_last_of_job(tx, name)
-    }
-
     async fn plan(&self, db: &Db, _now: Timestamp) -> db::Result<Plan> {
         self.list_steps(db).await
     }
@@ -206,7 +202,14 @@ impl Commits {
         }
         loop {
             ctx.check_stop()?;
-            match bulk.start(Some(&ctx.job), Sharing::Alone).await? {
+            let ended = match bulk.start(Some(&ctx.job), Sharing::Alone).await {
+                Err(Failure::Failed(why)) => match bulk.find_pause().await? {
+                    Some(until) => return Ok(Report { waiting_until: Some(until), ..Report::new(why) }),
+                    None => return Err(Failure::Failed(why)),
+                },
+                ended => ended?,
+            };
+            match ended {
                 Ended::Worked(outcome) => return Ok(self.report(outcome, ctx.delivery)),
                 Ended::Nothing(problems) => {
                     let summary = phrase!(
@@ -284,21 +287,26 @@ impl Commits {
     fn report(&self, outcome: WorkedRun, delivery: DeliveryMode) -> Report {
         let WorkedRun { run, problems, waiting_until } = outcome;
         let row = &run.run;
-        let summary = phrase!(
-            "run {run}: {done} of {total} branches up to date, {failed} failed, {new new commit}",
-            "収集 {run}：{total} ブランチ中 {done} 件が最新、失敗 {failed} 件、新しいコミット {new} 件",
-            run = row.run_id.to_string(),
-            done = row.success_count,
-            total = row.total_targets,
-            failed = row.failed_count,
-            new = run.new_commits_count
-        );
+        let figures = JobFigures {
+            done: row.success_count,
+            failed: row.failed_count,
+            total: row.total_targets,
+            new_commits: run.new_commits_count,
+        };
+        let summary = run::summarise(&row.run_id, &figures);
         let summary = if delivery == DeliveryMode::NoDeliver && row.failed_count + run.new_commits_count > 0 {
             phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）")
         } else {
             summary
         };
-        // Other processes work on the rest; do not wait for them.
+        let summary = match waiting_until {
+            Some(until) => {
+                let waiting = self.source.waiting(until);
+                phrase!("{summary}; {waiting}", "{summary}。{waiting}")
+            }
+            None => summary,
+        };
+        // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));
         let all_failed = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
         let new_count = u64::try_from(run.new_commits_count).unwrap_or(0);

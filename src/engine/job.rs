@@ -92,11 +92,6 @@ pub trait Collector: Send + Sync {
         Ok(None)
     }
 
-    /// When what the job of that name collects was last collected by something else than its own run.
-    fn find_collected_at(&self, _tx: &mut Tx<'_>, _name: &JobName) -> db::Result<Option<Timestamp>> {
-        Ok(None)
-    }
-
     /// Plans a run, without changing anything or making calls that cost.
     async fn plan(&self, db: &Db, now: Timestamp) -> db::Result<Plan>;
 }

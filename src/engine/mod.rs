@@ -49,7 +49,7 @@ pub use overview::Overview;
 pub use page::{Block, Page, PageQuery, PageView};
 pub use pipeline::Pipeline;
 pub use preview::{Preview, PreviewItem};
-pub use runner::{Finished, Runner, Selection};
+pub use runner::{EndedRun, Finished, Runner, Selection};
 pub use schedule::Schedule;
 pub use share::{RunStart, ShareContext, SharedRun};
 pub use standing::Standing;

@@ -78,8 +78,9 @@ pub(super) fn list_notices(
         let waits = waits.iter().filter(move |wait| (wait.cause == WaitCause::Locked) == is_locked);
         waits.map(move |wait| {
             let listing = format!("delivery ls --channel {}", wait.channel);
-            let (state, command) =
-                if is_locked { (State::Setup, "doctor") } else { (State::Waiting, listing.as_str()) };
+            let is_missing = wait.cause == WaitCause::Missing;
+            let state = if is_locked || is_missing { State::Setup } else { State::Waiting };
+            let command = if is_locked { "doctor" } else { listing.as_str() };
             let (about, name) = (Subject::channel(&wait.channel), &wait.channel);
             let resume = Action::new(
                 Verb::Resume,
@@ -87,7 +88,8 @@ pub(super) fn list_notices(
                 phrase!("resume {name}", "{name} を再開する"),
                 format!("delivery retry --channel {name}"),
             );
-            notice(state, about, wait.phrase(), command, vec![resume])
+            let actions = if is_missing { Vec::new() } else { vec![resume] };
+            notice(state, about, wait.phrase(), command, actions)
         })
     };
     let retried = |is_failing: bool| {

@@ -151,10 +151,6 @@ pub fn find_job(
     let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
     let next_run_at = obstacle::next_run_at(job, state, holder.as_ref(), paused.as_ref(), now);
     let needs_setup = finder.missing.get(job.name.as_str()).cloned().unwrap_or_default();
-    let collected_at = match state.and_then(|state| state.last_run_at) {
-        Some(_) => None,
-        None => job.collector.find_collected_at(tx, &job.name)?,
-    };
     let standing = standing::decide(JobFacts {
         is_configured: true,
         is_enabled: job.enabled,
@@ -165,7 +161,6 @@ pub fn find_job(
         state,
         held: waiting.held,
         own: job.collector.find_standing(tx, &job.name, now)?,
-        collected_at,
         is_due: next_run_at.is_some_and(|at| at <= now),
     });
     Ok(JobOverview {

@@ -11,8 +11,8 @@ use super::events::RunEvent;
 use super::obstacle::{find_obstacle, obstacle};
 use super::store::{self, RunOutcome};
 use super::{
-    DeliveryMode, Failure, Job, Progress, Report, RunContext, RunStart, ShareContext, SharedRun, Skipped,
-    alert,
+    DeliveryMode, Failure, Job, Progress, Report, RunContext, RunStart, Schedule, ShareContext, SharedRun,
+    Skipped, alert,
 };
 use crate::db::{self, Db};
 use crate::fail;
@@ -239,7 +239,7 @@ impl Runner {
         if let Err(error) = kept.release().await {
             warn!(job = %job.name, "Could not give the lease back, it will expire: {error}");
         }
-        if let (Some(ping), Some(outcome)) = (&job.ping, outcome_of(&outcome)) {
+        if let (Some(ping), Some(outcome)) = (&job.ping, outcome_of(outcome.as_ref())) {
             ping.send(&job.name, outcome).await;
         }
         match (outcome, ended) {
@@ -248,7 +248,7 @@ impl Runner {
         }
     }
 
-    /// Records how a run ended, in the job's state and its events, in one transaction.
+    /// Writes down how a run ended, in one transaction.
     async fn end(
         &self,
         job: &Job,
@@ -256,24 +256,9 @@ impl Runner {
         began_at: Timestamp,
         outcome: &Result<Report, Failure>,
     ) -> Result<(), Failure> {
-        // A rejected credential or config stays rejected until a person changes it.
-        let may_pass = match outcome {
-            Ok(report) => report.outcome() == RunOutcome::Failed && !report.needs_config,
-            Err(Failure::Failed(_) | Failure::Db(_)) => true,
-            Err(_) => false,
-        };
-        let new_count = outcome.as_ref().map_or(0, |report| report.new_count);
-        // The process that took over records the end.
-        let Some(ended_as) = outcome_of(outcome) else { return Ok(()) };
-        let message = match outcome {
-            Ok(Report { summary, problems, .. }) if problems.len() > MAX_PROBLEMS => {
-                phrase!("{summary}; first: {first}", "{summary}。最初の問題：{first}", first = &problems[0])
-            }
-            Ok(report) if !report.problems.is_empty() => Phrase::list(report.problems.clone()),
-            Ok(report) => report.summary.clone(),
-            Err(failure) => failure.phrase(),
-        };
-        let outcome = ended_as;
+        // Whoever took over writes down how it ends.
+        let Some(ended) = EndedRun::of(outcome.as_ref(), began_at) else { return Ok(()) };
+        let (outcome, message) = (ended.outcome, &ended.message);
         match outcome {
             RunOutcome::Success | RunOutcome::Waiting => {
                 info!(target: ENDED, job = %job.name, "{}: {message}", job.name);
@@ -281,15 +266,67 @@ impl Runner {
             _ => warn!(target: ENDED, job = %job.name, "{}: {outcome}: {message}", job.name),
         }
         let (name, schedule, now) = (job.name.clone(), job.schedule.clone(), self.clock.now());
-        let written = lease.write(&self.db, move |tx| {
-            let failures = store::find_state(tx, name.as_str())?.map_or(0, |state| state.failures_in_a_row);
-            let retry_at = may_pass.then(|| schedule.retry_at(failures + 1, now)).flatten();
-            store::mark_ended(tx, name.as_str(), outcome, &message, retry_at, now)?;
-            alert::note_run(tx, &name, (outcome, &message), failures + 1, may_pass, now)?;
-            let ended = RunEvent::new(outcome, message.clone(), began_at, new_count);
-            event::record(tx, Some(&name), &Subject::job(&name), &ended, now)
-        });
-        Ok(written.await?)
+        Ok(lease.write(&self.db, move |tx| ended.note(tx, &name, &schedule, now)).await?)
+    }
+}
+
+/// How a run of a job ended, for `status` and `why`.
+pub struct EndedRun {
+    outcome: RunOutcome,
+    message: Phrase,
+    may_pass: bool,
+    began_at: Timestamp,
+    new_count: u64,
+}
+
+impl EndedRun {
+    /// `None` when another process took the run over.
+    pub fn of(ended: Result<&Report, &Failure>, began_at: Timestamp) -> Option<Self> {
+        let outcome = outcome_of(ended)?;
+        // A credential or a config that is refused stays refused until somebody acts.
+        let may_pass = match ended {
+            Ok(report) => outcome == RunOutcome::Failed && !report.needs_config,
+            Err(Failure::Failed(_) | Failure::Db(_)) => true,
+            Err(_) => false,
+        };
+        let new_count = ended.map_or(0, |report| report.new_count);
+        let message = match ended {
+            Ok(Report { summary, problems, .. }) if problems.len() > MAX_PROBLEMS => {
+                phrase!("{summary}; first: {first}", "{summary}。最初の問題：{first}", first = &problems[0])
+            }
+            Ok(report) if !report.problems.is_empty() => Phrase::list(report.problems.clone()),
+            Ok(report) => report.summary.clone(),
+            Err(failure) => failure.phrase(),
+        };
+        Some(Self { outcome, message, may_pass, began_at, new_count })
+    }
+
+    /// Writes it down for the job of that name, with its line in the story of the job.
+    pub fn note(
+        &self,
+        tx: &mut db::Tx<'_>,
+        name: &JobName,
+        schedule: &Schedule,
+        now: Timestamp,
+    ) -> db::Result<()> {
+        let failures = store::find_state(tx, name.as_str())?.map_or(0, |state| state.failures_in_a_row);
+        let retry_at = self.may_pass.then(|| schedule.retry_at(failures + 1, now)).flatten();
+        store::mark_ended(tx, name.as_str(), self.outcome, &self.message, retry_at, now)?;
+        alert::note_run(tx, name, (self.outcome, &self.message), failures + 1, self.may_pass, now)?;
+        let ended = RunEvent::new(self.outcome, self.message.clone(), self.began_at, self.new_count);
+        event::record(tx, Some(name), &Subject::job(name), &ended, now)
+    }
+
+    /// The same for a run that somebody made by hand, without the lease of the job.
+    pub fn note_by_hand(
+        &self,
+        tx: &mut db::Tx<'_>,
+        name: &JobName,
+        schedule: &Schedule,
+        now: Timestamp,
+    ) -> db::Result<()> {
+        store::mark_begun(tx, name.as_str(), self.began_at)?;
+        self.note(tx, name, schedule, now)
     }
 }
 
@@ -304,7 +341,7 @@ async fn spawn_run<T: Send + 'static>(
 }
 
 /// How a run ended; `None` when another process took it over.
-fn outcome_of(ended: &Result<Report, Failure>) -> Option<RunOutcome> {
+fn outcome_of(ended: Result<&Report, &Failure>) -> Option<RunOutcome> {
     match ended {
         Ok(report) => Some(report.outcome()),
         Err(Failure::Overtaken) => None,

@@ -6,7 +6,6 @@ use super::store::{JobState, RunOutcome};
 use super::view::State;
 use crate::phrase;
 use crate::phrase::Phrase;
-use crate::time::Timestamp;
 
 /// The state of a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -63,8 +62,6 @@ pub struct JobFacts<'a> {
     pub held: i64,
     /// The state according to its pipeline.
     pub own: Option<Standing>,
-    /// When something else than a run of it collected the same, though it has never run.
-    pub collected_at: Option<Timestamp>,
     /// Whether it would start now.
     pub is_due: bool,
 }
@@ -110,14 +107,7 @@ pub fn decide(known: JobFacts<'_>) -> Standing {
         return Standing::new(State::Approval);
     }
     let Some(state) = known.state.filter(|state| state.last_run_at.is_some()) else {
-        let standing = Standing::new(State::New);
-        return match known.collected_at {
-            Some(at) => standing.because(phrase!(
-                "collected by `bulk start` or an import, {at}",
-                "`bulk start` または取り込みで収集済み（{at}）"
-            )),
-            None => standing,
-        };
+        return Standing::new(State::New);
     };
     if state.is_unfinished() {
         let why = phrase!("its last run was cut off", "前回の実行は途中で終わりました");

@@ -162,6 +162,46 @@ fn after_a_refused_digest_the_run_and_why_say_when_the_next_is_made() {
 }
 
 #[test]
+fn why_names_the_message_that_a_book_waits_in_and_what_keeps_it() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        let shell = TestEnv::on(&fixture, &world.text("max_per_run = 10\nmail_limit = 3"));
+        world.hook.script.next(tsuzuki::demo::faults::Fault::Status(401, Vec::new()));
+        shell.ends("run shelf", 4);
+        let said = shell.ends(&format!("why {}", isbn(5)), 0);
+        for part in ["delivery 1 to hook: queued (HTTP 401", "channel hook until its credentials change"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(!shell.ends(&format!("why {}", isbn(6)), 0).contains("delivery 1"), "it is in none");
+        shell.ends("delivery retry --channel hook", 0);
+        shell.ends("run shelf", 0);
+        assert!(!shell.ends(&format!("why {}", isbn(5)), 0).contains("delivery 1 to hook"), "it was sent");
+    });
+}
+
+#[test]
+fn what_waits_for_a_channel_that_has_left_the_config_says_so() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        let text = world.text("max_per_run = 10\nmail_limit = 3");
+        let shell = TestEnv::on(&fixture, &text);
+        world.hook.script.next(tsuzuki::demo::faults::Fault::Status(401, Vec::new()));
+        shell.ends("run shelf", 4);
+        shell.write(
+            "tsuzuki.toml",
+            &text.replace("[channel.hook]", "[channel.new]").replace("[\"hook\"]", "[\"new\"]"),
+        );
+        let words = shell.ends("status", 0);
+        assert!(words.contains("channel hook: the config does not name it; 1 message waiting"), "{words}");
+        let words = shell.ends("delivery ls", 0);
+        assert!(words.contains("the config does not name it") && !words.contains("401"), "{words}");
+        let words = shell.ends("run shelf", 0);
+        assert!(words.contains("queued 3") && words.contains("sent 1 message"), "{words}");
+        assert_eq!(words.matches("hook").count(), 1, "it is named once: {words}");
+    });
+}
+
+#[test]
 fn resetting_a_quota_says_what_it_resumes() {
     databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
         let world = World::new(&fixture, volumes(0, 7)).await;

@@ -105,6 +105,10 @@ on_both_databases! {
         world.run(keys).await;
         assert_eq!(world.google.asked().last().unwrap().start_index, 0);
         assert_eq!(world.cursors().await, [(14, true)]);
+        let asked = world.google.asked().len();
+        fixture.execute_batch("UPDATE collect_cursor SET last_updated_at = '2037-01-01T00:00:00.000Z'");
+        world.run(keys).await;
+        assert_eq!(world.google.asked().len(), asked + 1, "a clock that was years ahead does not end the search for years");
     }
 
     async fn after_an_error_or_a_full_quota_the_next_run_goes_on(fixture) {
@@ -139,6 +143,10 @@ on_both_databases! {
         fixture.db.write(|tx| tx.execute(sql!("UPDATE outbox SET state = 'held' WHERE state = 'ready'"), params![])).await.unwrap();
         world.run(keys).await;
         assert_eq!(digests().await, 3);
+        // Nor is the job kept waiting by a channel that it has left.
+        let second = world.text(keys).split("[[job]]").next().unwrap().replace("[channel.hook]", "[channel.second]");
+        world.run(&format!("{keys}\ndeliver = [\"second\"]\n{second}")).await;
+        assert_eq!(digests().await, 4);
     }
 
     async fn a_daily_job_that_met_an_outage_is_tried_again_after_minutes(fixture) {
@@ -503,6 +511,18 @@ on_both_databases! {
         world.send().await;
         assert_eq!(world.delivered().await.len(), 3, "what comes later is told");
         assert!(world.delivered().await.contains(&isbn(5)));
+    }
+
+    async fn the_first_book_of_a_search_that_had_none_is_told(fixture) {
+        let world = World::new(&fixture, Vec::new()).await;
+        let keys = "first_run = \"baseline\"\nrecheck_after = \"1h\"";
+        world.run(keys).await;
+        assert_eq!(world.cursors().await, [(0, true)]);
+        fixture.clock.advance(DAY);
+        world.google.set_volumes(volumes(0, 1));
+        world.run(keys).await;
+        world.send().await;
+        assert_eq!(world.delivered().await, isbns([0]));
     }
 
     async fn deliveries_can_be_forgotten_on_request(fixture) {

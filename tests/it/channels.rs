@@ -192,6 +192,27 @@ on_both_databases! {
         assert_eq!(server.toots().len(), 2, "neither was made twice");
     }
 
+    async fn a_digest_is_looked_up_by_the_first_of_its_links(fixture) {
+        for fault in [Fault::DoneThenCut, Fault::Status(503, vec![])] {
+            let (server, post) = toots(&fixture, "").await;
+            server.ignore_keys();
+            let entries = ["a", "b"].map(|name| NoticeEntry {
+                title: format!("記事 {name}"),
+                link: format!("https://blog.example/{name}").parse().ok(),
+                date: None,
+                note: None,
+            });
+            let digest = Notice { entries: entries.into(), ..Notice::new("新着 2 件", Language::Ja) };
+            let id = post.add("toot", "digest", &digest.into()).await[0];
+            server.posts.next(fault.clone());
+            assert_eq!(post.send().await.unknown, 1, "{fault:?}");
+            fixture.clock.advance(HOUR * 2);
+            assert_eq!(post.send().await.sent, 1, "{fault:?}: {:?}", post.row(id).await.last_error);
+            assert_eq!(server.toots().len(), 1, "{fault:?}");
+            post.clear("toot").await;
+        }
+    }
+
     async fn looking_that_fails_is_repeated_and_nothing_is_sent_meanwhile(fixture) {
         let (server, post) = toots(&fixture, "").await;
         let ids = post.add("toot", "u1", &news(1)).await;

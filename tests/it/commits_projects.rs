@@ -234,8 +234,6 @@ on_both_databases! {
         gitlab.add_synthetic(1, "team/app", 2_500);
         let test_env = TestEnv::on(&fixture, &config_text(&gitlab.url(), TOKEN, "group = \"team\""));
         test_env.ends("bulk start --project app --branch main", 0);
-        let said = test_env.ends("status", 0);
-        assert!(said.contains("Not run yet: collected by `bulk start` "), "{said}");
         for again in ["retry-failed", "resume", "cancel", "show"] {
             let message = test_env.ends(&format!("bulk {again} 550e8400-e29b-41d4-a716-446655440000"), 2);
             assert!(message.contains("there is no run 550e8400"), "{message}");

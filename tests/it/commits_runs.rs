@@ -1,8 +1,8 @@
 //! Runs: shared, interrupted, killed, cancelled and taken up again, with the books balanced at every moment.
 
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -389,6 +389,24 @@ on_both_databases! {
         }
     }
 
+    async fn a_host_that_asks_for_a_long_wait_is_no_failure(fixture) {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.set_token(TOKEN);
+        gitlab.add_synthetic(1, "team/app", 50);
+        let test_env = TestEnv::on(&fixture, &config_text(&gitlab.url(), TOKEN, GROUP));
+        for (is_for_projects, command) in [(false, "run-due"), (false, "bulk start"), (true, "run-due"), (true, "bulk start")] {
+            gitlab.set_fault(move |asked| (is_for_projects || asked.is_for_commits()).then(|| Fault::too_many(3600)));
+            let words = test_env.ends(command, 0);
+            assert!(words.contains("wait until"), "{is_for_projects} {command}: {words}");
+            assert!(!words.contains("failed:") && !words.contains("error:"), "{is_for_projects} {command}: {words}");
+            let words = test_env.ends("status", 0);
+            assert!(!words.contains("Failing"), "{is_for_projects} {command}: {words}");
+            fixture.clock.advance(Duration::from_secs(2 * 60 * 60));
+        }
+        gitlab.reset_fault();
+        assert!(test_env.ends("run-due", 0).contains("50 new commits"));
+    }
+
     async fn line_counts_that_gitlab_cannot_give_are_done_without(fixture) {
         let world = World::new(&fixture.db, GROUP).await;
         add_team(&world.gitlab, 1, 150);
@@ -411,6 +429,49 @@ on_both_databases! {
         assert_eq!(world.branch("main").await.stats_missing, 0, "the next run asks for them one by one");
         let zero = rows(&fixture.db).await.into_iter().filter(|row| row.additions == 0).count();
         assert!(zero <= 2, "with the lines that GitLab counts: {zero}");
+    }
+
+    async fn a_run_by_hand_is_in_the_story_of_its_job(fixture) {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.add_synthetic(1, "team/app", 5);
+        let keys = format!("{GROUP}\ncron = \"0 0 1 1 *\"");
+        let test_env = TestEnv::on(&fixture, &config_text(&gitlab.url(), TOKEN, &keys));
+        test_env.ends("bulk start --branch main", 0);
+        assert!(test_env.ends("status", 0).contains("Not run yet"), "some of its branches are not the job");
+        test_env.ends("bulk start", 0);
+        let words = test_env.ends("status", 0);
+        assert!(words.contains("OK") && words.contains("1 of 1 branches up to date"), "{words}");
+        let words = test_env.ends("why code", 0);
+        assert!(words.contains("success: run ") && words.contains("not due before"), "{words}");
+        gitlab.set_token("another");
+        test_env.ends("bulk start", 4);
+        assert!(test_env.ends("status", 0).contains("Failing"), "nor is a token that was refused");
+    }
+
+    async fn a_commit_whose_lines_gitlab_cannot_count_keeps_no_other_waiting(fixture) {
+        let world = World::new(&fixture.db, &format!("{GROUP}\nconcurrency = 1")).await;
+        add_team(&world.gitlab, 1, 30);
+        let too_large = Mutex::new(None);
+        world.gitlab.set_fault(move |asked| {
+            let is_too_large = asked.is_for_one_commit() && {
+                let sha = asked.segments.last().cloned();
+                *too_large.lock().unwrap().get_or_insert_with(|| sha.clone()) == sha
+            };
+            (is_too_large || asked.parameter("with_stats").is_some())
+                .then(|| Fault::Status(500, vec![], "{\"message\":\"500 Internal Server Error\"}"))
+        });
+        let ticking = tick(&fixture.clock);
+        let mut left = Vec::new();
+        for _ in 0..3 {
+            world.start().await.unwrap();
+            left.push(world.branch("main").await.stats_missing);
+            fixture.clock.advance(Duration::from_secs(600));
+        }
+        assert_eq!(left, [30, 1, 1]);
+        world.gitlab.reset_fault();
+        world.start().await.unwrap();
+        ticking.abort();
+        assert_eq!(world.branch("main").await.stats_missing, 0, "it is asked for again after the others");
     }
 
     async fn a_page_of_lines_that_takes_long_is_the_last_and_a_wait_that_gitlab_asks_for_is_not(fixture) {

@@ -98,6 +98,7 @@ fn a_pick_among_years_of_finished_work_reads_what_is_open() {
         ("state = 'held' AND state IN", "idx_outbox_open"),
         ("WHERE told_at IS NULL AND status = 'completed'", "idx_bulk_runs_untold"),
         ("WHERE j.job_name = ?1 AND j.is_waiting = 1", "idx_job_books_waiting"),
+        ("AND c.pending <> 0", "idx_blog_chunks_pending"),
         ("WITH RECURSIVE places", "idx_commits_project_branch_date (project_id=? AND branch_name>?)"),
     ];
     crate::databases::run(Dialect::Sqlite, move |fixture| async move {

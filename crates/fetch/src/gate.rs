@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -13,9 +14,11 @@ use super::error::Error;
 use super::polite::{Admission, HostAnswer, HostState, Manners};
 use stdx::time::Clock;
 
-/// Hosts in memory; if there are more, those without a pause are dropped first.
+/// Hosts remembered at once; beyond it, even pauses are forgotten.
 const HOSTS: usize = 20_000;
-/// A second request within this time makes it worthwhile to keep the connection open.
+/// From so many on, hosts of which there is nothing to remember are forgotten.
+const TIDY_FROM: usize = 1_000;
+/// A second request this soon after the first makes it worth keeping the connection.
 const SOON: Duration = Duration::from_secs(10);
 
 /// Admits requests, host by host.
@@ -23,6 +26,8 @@ const SOON: Duration = Duration::from_secs(10);
 pub(super) struct Gate {
     clock: Clock,
     hosts: Mutex<HashMap<Box<str>, Host>>,
+    /// So many hosts are tidied next time.
+    tidy_at: AtomicUsize,
     places: Arc<Semaphore>,
 }
 
@@ -48,7 +53,8 @@ pub(super) struct Pass {
 
 impl Gate {
     pub(super) fn new(clock: Clock, at_once: usize) -> Self {
-        Self { clock, hosts: Mutex::default(), places: Arc::new(Semaphore::new(at_once.max(1))) }
+        let places = Arc::new(Semaphore::new(at_once.max(1)));
+        Self { clock, hosts: Mutex::default(), tidy_at: AtomicUsize::new(TIDY_FROM), places }
     }
 
     /// Waits until a request to the host of `url` may start, or fails if the host is paused.
@@ -123,14 +129,20 @@ impl Gate {
     }
 
     fn prune(&self, hosts: &mut HashMap<Box<str>, Host>, key: &str) {
-        if hosts.len() < HOSTS || hosts.contains_key(key) {
+        if hosts.len() < self.tidy_at.load(Ordering::Relaxed) || hosts.contains_key(key) {
             return;
         }
-        let now = self.clock.now();
-        hosts.retain(|_, host| host.is_used() || host.state.is_paused(now));
+        let now = Instant::now();
+        hosts.retain(|_, host| host.is_used() || host.state.has_failed() || host.is_spaced(now));
+        if hosts.len() >= HOSTS {
+            let now = self.clock.now();
+            hosts.retain(|_, host| host.is_used() || host.state.is_paused(now));
+        }
         if hosts.len() >= HOSTS {
             hosts.retain(|_, host| host.is_used());
         }
+        // Twice as many as are left: a look at all of them for each new one would take longer and longer.
+        self.tidy_at.store((2 * hosts.len()).clamp(TIDY_FROM, HOSTS), Ordering::Relaxed);
     }
 }
 
@@ -139,7 +151,12 @@ impl Host {
         self.state.in_flight > 0 || self.waiting > 0
     }
 
-    /// Wakes one waiting request, if there is one.
+    /// Whether its next request still has to wait for the spacing.
+    fn is_spaced(&self, now: Instant) -> bool {
+        self.next_start.is_some_and(|next| next > now)
+    }
+
+    /// Wakes one of those who wait, if there are any.
     fn wake_one(&self) {
         if let Some(freed) = self.freed.as_ref().filter(|_| self.waiting > 0) {
             freed.notify_one();
@@ -202,16 +219,23 @@ mod tests {
     async fn hosts_at_rest_are_forgotten_before_they_fill_the_memory() {
         let gate = Arc::new(Gate::new(Clock::manual(stdx::time::Timestamp::MIN), 10));
         let url = |host: usize| Url::parse(&format!("http://h{host}.example/")).unwrap();
-        let manners = Manners::default();
+        let manners = Manners { spacing: Duration::ZERO, ..Manners::default() };
         let busy = gate.enter(&url(0), &manners).await.unwrap();
         gate.enter(&url(1), &manners).await.unwrap().record(HostAnswer::Unreachable);
-        for host in 2..HOSTS + 10 {
+        let spaced = Manners { spacing: Duration::from_secs(60), ..manners };
+        drop(gate.enter(&url(2), &spaced).await.unwrap());
+        for host in 3..2 * TIDY_FROM {
             drop(gate.enter(&url(host), &manners).await.unwrap());
         }
-        assert!(gate.hosts.lock().len() <= HOSTS, "{}", gate.hosts.lock().len());
+        assert!(gate.hosts.lock().contains_key("http://h2.example"), "its spacing is not over");
+        assert!(gate.hosts.lock().len() <= TIDY_FROM, "{}", gate.hosts.lock().len());
         assert!(matches!(gate.enter(&url(1), &manners).await, Err(Error::Later { .. })), "a pause is kept");
         drop(busy);
         assert!(!gate.hosts.lock().values().any(Host::is_used));
+        for host in 0..HOSTS + 10 {
+            gate.enter(&url(host + HOSTS), &manners).await.unwrap().record(HostAnswer::Unreachable);
+        }
+        assert!(gate.hosts.lock().len() <= HOSTS, "{}", gate.hosts.lock().len());
     }
 
     #[tokio::test]

@@ -119,7 +119,12 @@ impl HostState {
         self.pause.as_ref().is_some_and(|pause| pause.since <= now && now < pause.until)
     }
 
-    /// Records an outcome and returns how long the host is paused now.
+    /// Whether something went wrong since it last answered well.
+    pub fn has_failed(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// Takes note of an outcome and answers how long the host is now left alone.
     ///
     /// `jitter` in 0..1 spreads the pauses of our own choice, so that a host that recovers does not get all requests at
     /// once.

@@ -12,6 +12,7 @@ use crate::ledger::{lease, presence};
 use crate::{params, sql, sql_rows};
 
 crate::migration!(10, "blog chunks", "../../../migrations/0010_blog_chunks.sql");
+crate::migration!(14, "pending chunks", "../../../migrations/0014_pending_chunks.sql");
 
 /// Blogs of a chunk: one bit each in `pending`.
 pub const CHUNK: usize = 64;

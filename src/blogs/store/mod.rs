@@ -19,7 +19,7 @@ pub use entries::{EntryRow, find_seen, list_entries_at, list_titles};
 pub use export::{list_changes_after, list_feeds};
 pub use history::{CheckRow, list_checks, prune_history, prune_stray_history};
 pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};
-pub use state::{find_state, list_states};
+pub use state::{find_recent_keys, find_state, list_states};
 use state::{mark_checked, put_state};
 
 use super::decide::{Check, Decision, Record};

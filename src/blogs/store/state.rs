@@ -13,25 +13,36 @@ use crate::parse::url::Url;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// The columns of a state that [`read_state`] needs.
+/// The columns of a state in the order in which [`read_state`] reads them, but for the recent keys.
 macro_rules! columns {
     () => {
-        "etag, last_modified, url_fingerprint, feed_url, sitemap_url, recent_entry_keys, last_check_at,
-         last_change_at, decided_by, validators_url, other_validators, settings_hash,
-         next_feed_discovery_at, next_sitemap_discovery_at, feed_first_read_at, sitemap_first_read_at,
-         html_first_read_at, last_success_at, last_full_read_at, url_count, unconfirmed, moved_to,
-         moved_count, failures_in_a_row, failing_since, warned_at, not_before, other_feeds, news_days,
-         silent_at, feed_newest_at, looked_beside_at, feed_stopped_at, cut"
+        "decided_by, validators_url, etag, last_modified, other_validators, url_fingerprint, feed_url,
+         sitemap_url, last_check_at, last_change_at, settings_hash, next_feed_discovery_at,
+         next_sitemap_discovery_at, feed_first_read_at, sitemap_first_read_at, html_first_read_at,
+         last_success_at, last_full_read_at, url_count, unconfirmed, moved_to, moved_count,
+         failures_in_a_row, failing_since, warned_at, not_before, other_feeds, news_days, silent_at,
+         feed_newest_at, looked_beside_at, feed_stopped_at, cut"
     };
 }
 
 /// The stored state of a blog.
 pub fn find_state(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<Option<State>> {
-    let text = sql!(concat!("SELECT ", columns!(), " FROM blog_state WHERE blog_id = ?1"));
-    tx.find(text, params![blog_id], read_state)
+    let text = sql!(concat!("SELECT ", columns!(), ", recent_entry_keys FROM blog_state WHERE blog_id = ?1"));
+    tx.find(text, params![blog_id], |row| {
+        let recent_entry_keys = RecentKeys::from_stored(row.get("recent_entry_keys")?);
+        Ok(State { recent_entry_keys, ..read_state(row)? })
+    })
 }
 
-/// The stored states of several blogs, by id: at most a chunk, in one round trip.
+/// The first keys of a blog's feed when it was last read.
+pub fn find_recent_keys(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<RecentKeys> {
+    let text = sql!("SELECT recent_entry_keys FROM blog_state WHERE blog_id = ?1");
+    let keys = tx.find(text, params![blog_id], |row| row.get::<Option<String>>(0))?;
+    Ok(RecentKeys::from_stored(keys.flatten()))
+}
+
+/// What is remembered about several blogs, by id: at most as many as a chunk has, in one round trip. The recent keys, most of a
+/// state's bytes, are left out: only a check that reads entries needs them.
 pub fn list_states(tx: &mut Tx<'_>, blog_ids: &[&str]) -> db::Result<HashMap<String, State>> {
     let Some(first) = blog_ids.first() else { return Ok(HashMap::new()) };
     // Fill the remaining parameters with the first id.
@@ -61,7 +72,7 @@ fn read_state(row: &Row<'_>) -> db::Result<State> {
         url_fingerprint: row.get("url_fingerprint")?,
         feed_url: url(row, "feed_url")?,
         sitemap_url: url(row, "sitemap_url")?,
-        recent_entry_keys: RecentKeys::from_stored(row.get("recent_entry_keys")?),
+        recent_entry_keys: RecentKeys::default(),
         last_check_at: row.get("last_check_at")?,
         last_change_at: row.get("last_change_at")?,
         decided_by,
@@ -109,7 +120,7 @@ pub(super) fn mark_checked(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db
     )
 }
 
-/// Writes a changed state.
+/// Remembers what a check has changed; recent keys that were not read stay.
 pub(super) fn put_state(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -134,7 +145,8 @@ pub(super) fn put_state(
              ON CONFLICT (blog_id) DO UPDATE SET
                etag = excluded.etag, last_modified = excluded.last_modified,
                url_fingerprint = excluded.url_fingerprint, feed_url = excluded.feed_url,
-               sitemap_url = excluded.sitemap_url, recent_entry_keys = excluded.recent_entry_keys,
+               sitemap_url = excluded.sitemap_url,
+               recent_entry_keys = COALESCE(excluded.recent_entry_keys, blog_state.recent_entry_keys),
                last_check_at = excluded.last_check_at, last_change_at = excluded.last_change_at,
                job_name = excluded.job_name, decided_by = excluded.decided_by,
                validators_url = excluded.validators_url, other_validators = excluded.other_validators,

@@ -112,18 +112,19 @@ pub fn count_waiting(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     )
 }
 
-/// Whether the newest digest of a job has not been sent to any recipient yet. A held one does not count: it may wait
-/// for ever.
-pub fn has_unsent_digest(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
-    let unsent = tx.count(
+/// Whether the newest digest of a job is still to be sent to the first of its readers, on one of the channels that the job
+/// delivers to now. One that a person has to decide about does not count: that may take for ever.
+pub fn has_unsent_digest(tx: &mut Tx<'_>, job: &JobName, deliver: &[String]) -> db::Result<bool> {
+    let unsent_on: Vec<String> = tx.list(
         sql!(
-            "SELECT COUNT(*) FROM outbox WHERE topic = ?2 AND state IN ('ready', 'sending', 'unknown')
+            "SELECT DISTINCT channel FROM outbox WHERE topic = ?2 AND state IN ('ready', 'sending', 'unknown')
                AND subject = (SELECT CASE WHEN delivery_id IS NULL THEN ?3 || CAST(id AS TEXT) END
                               FROM book_digests WHERE job_name = ?1 ORDER BY id DESC LIMIT 1)"
         ),
         params![job, TOPIC, SUBJECT],
+        |row| row.get(0),
     )?;
-    Ok(unsent > 0)
+    Ok(unsent_on.iter().any(|channel| deliver.contains(channel)))
 }
 
 /// How many undelivered books of a job are in a queued digest.

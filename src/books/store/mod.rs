@@ -26,7 +26,7 @@ pub use token::{
 };
 pub use view::{
     BookQuery, BookRow, JobMail, SentDigest, count_books, count_delivered, list_books,
-    list_deliveries_of_book, list_jobs_of_book, list_sent_digests,
+    list_deliveries_of_book, list_jobs_of_book, list_sent_digests, list_unsent_digests_of_book,
 };
 
 crate::migration!(2, "books", "../../../migrations/0002_books.sql");

@@ -156,6 +156,18 @@ pub fn list_deliveries_of_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<V
     )
 }
 
+/// The digests with a book that no reader has accepted yet.
+pub fn list_unsent_digests_of_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Vec<i64>> {
+    tx.list(
+        sql!(
+            "SELECT g.id FROM book_digest_items i JOIN book_digests g ON g.id = i.digest_id
+             WHERE i.isbn13 = ?1 AND g.delivery_id IS NULL"
+        ),
+        params![isbn13],
+        |row| row.get(0),
+    )
+}
+
 /// The newest accepted digests, of one job or of all.
 pub fn list_sent_digests(
     tx: &mut Tx<'_>,

@@ -180,12 +180,19 @@ impl Mastodon {
         let warning = warning.filter(|warning| !warning.is_empty());
         let taken = warning.as_deref().map_or(0, |warning| count::count(warning, limits.url_chars));
         let hashtags = self.config.hashtags.as_deref().unwrap_or_default();
+        let status = fit(&self.template, notice, hashtags, limits, taken)?;
+        // A digest is known by the first of its entries, if its link stands there.
+        let of_entry = || {
+            let mut links = notice.entries.iter().filter_map(|entry| entry.link.as_ref().map(link::in_post));
+            links.find(|link| status.split_whitespace().any(|word| word == link))
+        };
+        let link = notice.link.as_ref().map(link::in_post).or_else(of_entry);
         Ok(Status {
-            status: fit(&self.template, notice, hashtags, limits, taken)?,
+            status,
             visibility: self.config.visibility.unwrap_or_default(),
             language: notice.language.word().to_owned(),
             spoiler_text: warning,
-            link: notice.link.as_ref().map(link::in_post),
+            link,
         })
     }
 

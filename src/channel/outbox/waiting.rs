@@ -25,6 +25,8 @@ pub enum WaitCause {
     Quiet,
     /// The daily limit is reached.
     MaxPerDay,
+    /// The config does not name it.
+    Missing,
 }
 
 /// A channel that cannot send, and how many messages wait for it.
@@ -46,6 +48,9 @@ impl ChannelWait {
     pub fn phrase(&self) -> Phrase {
         let Self { why, messages, .. } = self;
         match self.until {
+            None if self.cause == WaitCause::Missing => {
+                phrase!("{why}; {messages message} waiting", "{why}（送信待ち {messages} 件）")
+            }
             None => phrase!("paused: {why}", "一時停止中：{why}"),
             Some(until) => phrase!(
                 "paused until {until}: {why}; {messages message} waiting",
@@ -57,6 +62,9 @@ impl ChannelWait {
     /// The same with the name of the channel.
     pub fn sentence(&self) -> Phrase {
         let (channel, status) = (self.channel.as_str(), self.phrase());
+        if self.cause == WaitCause::Missing {
+            return phrase!("channel {channel}: {status}", "チャンネル {channel}：{status}");
+        }
         phrase!("channel {channel} is {status}", "チャンネル {channel}：{status}")
     }
 
@@ -146,7 +154,7 @@ fn count_waiting(tx: &mut Tx<'_>) -> db::Result<BTreeMap<String, i64>> {
     Ok(waiting)
 }
 
-/// The channels that cannot send at `now` although messages wait for them.
+/// The channels that let nothing leave at `now` although messages wait for them, those that are no longer in the config last.
 pub fn list_waits(tx: &mut Tx<'_>, channels: &ChannelSet, now: Timestamp) -> db::Result<Vec<ChannelWait>> {
     let waiting = count_waiting(tx)?;
     let mut waits = Vec::new();
@@ -155,6 +163,13 @@ pub fn list_waits(tx: &mut Tx<'_>, channels: &ChannelSet, now: Timestamp) -> db:
             waits.extend(find_wait_of(tx, channel, *messages, now)?);
         }
     }
+    let names = channels.names();
+    waits.extend(waiting.into_iter().filter(|(channel, _)| !names.contains(channel)).map(
+        |(channel, messages)| {
+            let why = phrase!("the config does not name it", "設定にありません");
+            ChannelWait { channel, cause: WaitCause::Missing, until: None, since: None, why, messages }
+        },
+    ));
     Ok(waits)
 }
 

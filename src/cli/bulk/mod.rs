@@ -16,7 +16,7 @@ use tsuzuki::commits::run::{self, Bulk, Ended, Only, Summary, Watch, WorkedRun};
 use tsuzuki::commits::{GitSource, KIND, commands};
 use tsuzuki::config::Config;
 use tsuzuki::db::{Db, Open};
-use tsuzuki::engine::Failure;
+use tsuzuki::engine::{Failure, Job};
 use tsuzuki::id::{JobName, RunId};
 use tsuzuki::ledger::presence;
 use tsuzuki::phrase;
@@ -129,11 +129,21 @@ fn told_as_lines(context: &Context) -> Watch {
 
 async fn start(job: Option<&str>, only: Only, sharing: Sharing, context: &Context) -> Result {
     let (bulk, app) = worker(job, context).await?;
+    let (is_whole, began_at) = (only == Only::default(), app.env.clock.now());
     let bulk = bulk.only(only);
     let name: Option<JobName> = job.and_then(|job| job.parse().ok());
     let ended = bulk.start(name.as_ref(), sharing).await;
-    // This removes its bars.
+    let pause = bulk.find_pause().await?;
+    // Its bars go with it.
     drop(bulk);
+    if let (Err(Failure::Failed(why)), Some(_)) = (&ended, pause) {
+        return context.out.done(why.clone());
+    }
+    if is_whole {
+        let is_meant = |found: &Job| found.kind == KIND && job.is_none_or(|job| found.name.as_str() == job);
+        let jobs = app.jobs.iter().filter(|job| is_meant(job)).cloned().collect();
+        run::note_by_hand(&app.env.db, jobs, &ended, began_at).await?;
+    }
     conclude(ended.map(Some), &app, context).await
 }
 

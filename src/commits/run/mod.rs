@@ -19,6 +19,7 @@ mod again;
 mod assign;
 pub mod decide;
 mod model;
+mod note;
 pub mod store;
 pub mod targets;
 mod worker;
@@ -32,6 +33,8 @@ use tracing::warn;
 pub(super) use self::again::{find_running_worked, open};
 use self::decide::{Begin, Sharing};
 pub use self::model::{ListedRun, RunRow, RunState, RunStatus, Summary, Target, TargetRow, TargetStatus};
+pub use self::note::note_by_hand;
+pub(super) use self::note::summarise;
 pub use self::store::*;
 use self::worker::{Findings, Worker};
 use super::collect::BranchProgress;
@@ -185,7 +188,19 @@ impl Bulk {
         }
     }
 
-    /// Whether targets of our jobs are pending in a run.
+    /// When the last of our hosts may be asked again, if every one of them wants to be left alone.
+    pub async fn find_pause(&self) -> db::Result<Option<Timestamp>> {
+        let mut until = None;
+        for source in &self.sources {
+            match source.find_pause(&self.env.db, self.env.clock.now()).await? {
+                Some(end) => until = until.max(Some(end)),
+                None => return Ok(None),
+            }
+        }
+        Ok(until)
+    }
+
+    /// Whether something of our own jobs is pending in a run.
     async fn has_pending(&self, run_id: &RunId) -> Result<bool, Failure> {
         let (run_id, jobs_on_host) = (*run_id, list_host_jobs(&self.env.jobs));
         let pending = self.env.db.read(move |tx| store::list_pending_jobs(tx, &run_id)).await?;

@@ -253,11 +253,8 @@ impl Worker {
         match halt {
             Halt::Stopped | Halt::Lost | Halt::Failed(_) => findings.stopped |= self.bulk.stop.is_cancelled(),
             Halt::Credentials(why) => findings.refuse(&self.source.job, &why),
-            Halt::Later(until, why) => {
-                findings.waiting_until = findings.waiting_until.max(Some(until));
-                let host = self.source.host.as_str();
-                findings.problems.push(phrase!("{host}: {why}", "{host}：{why}"));
-            }
+            // Nothing is wrong, and the pause of the host says why.
+            Halt::Later(until, _) => findings.waiting_until = findings.waiting_until.max(Some(until)),
             Halt::Db(error) => return Err(error),
         }
         self.stop.cancel();

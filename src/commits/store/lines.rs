@@ -15,7 +15,14 @@ pub struct Missing {
     pub sha: String,
 }
 
-/// Up to `limit` rows of a host that lack line counts and were not requested since `before`.
+impl Missing {
+    /// Whether it is that commit, on whatever branch.
+    pub fn is_same_commit(&self, other: &Self) -> bool {
+        (self.remote_id, &self.sha) == (other.remote_id, &other.sha)
+    }
+}
+
+/// Up to `limit` rows of a host that lack line counts and were not asked for since `before`.
 pub fn list_missing(
     tx: &mut Tx<'_>,
     host: &str,

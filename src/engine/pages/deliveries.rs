@@ -1,7 +1,7 @@
 //! Messages in the outbox, by state: their text, when they are sent next, and why not sooner.
 
 use crate::channel;
-use crate::channel::outbox::{self, ChannelWait, DeliveryCount, DeliveryFilter, Row, State};
+use crate::channel::outbox::{self, ChannelWait, DeliveryCount, DeliveryFilter, Row, State, WaitCause};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::page::{Block, Choice, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow};
@@ -62,7 +62,8 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
 
 fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {
     let wait = outbox::find_wait(row, waits);
-    let why = row.last_error.clone().or_else(|| wait.map(ChannelWait::phrase));
+    let missing = wait.filter(|wait| wait.cause == WaitCause::Missing).map(ChannelWait::phrase);
+    let why = missing.or_else(|| row.last_error.clone()).or_else(|| wait.map(ChannelWait::phrase));
     let (channel, recipient) = (row.channel.as_str(), row.recipient.as_str());
     TableRow {
         state: delivery::state_of(row.state),

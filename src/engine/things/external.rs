@@ -68,7 +68,7 @@ pub fn judge_channel(status: &ChannelStatus, missing: &[MissingAt]) -> (State, O
     }
     let (state, why) = match (&status.wait, &status.retry) {
         (Some(wait), _) => match wait.cause {
-            WaitCause::Locked => (State::Setup, &wait.why),
+            WaitCause::Locked | WaitCause::Missing => (State::Setup, &wait.why),
             WaitCause::Paused => (State::Paused, &wait.why),
             WaitCause::Quiet => (State::Waiting, &wait.why),
             WaitCause::MaxPerDay => (State::Quota, &wait.why),

@@ -4,10 +4,13 @@ pub(crate) mod world;
 
 use std::collections::BTreeSet;
 
+use tokio_util::sync::CancellationToken;
 use tsuzuki::commits::run::RunStatus;
+use tsuzuki::commits::run::decide::Sharing;
 use tsuzuki::commits::stats::{self, By, Counting};
 use tsuzuki::commits::store::reading::Scope;
 use tsuzuki::demo::gitlab::{Fault, UnknownRevision};
+use tsuzuki::engine::Failure;
 
 use world::{Repo, World, rows};
 
@@ -147,6 +150,34 @@ on_both_databases! {
             let mine: BTreeSet<String> = rows(&fixture.db).await.into_iter()
                 .filter(|row| row.reachable && repo.rev_list("main").contains(&row.sha)).map(|row| row.sha).collect();
             assert_eq!(mine, repo.rev_list("main"));
+        }
+    }
+
+    async fn a_head_that_was_lost_before_its_first_page_was_read_is_not_asked_for_again(fixture) {
+        for (number, answer) in [(1, UnknownRevision::NotFound), (2, UnknownRevision::Empty)] {
+            let repo = Repo::create(fixture.dir.path(), &format!("app{number}"));
+            let world = World::new(&fixture.db, PROJECT).await;
+            world.gitlab.add_repository(number, "team/app", &repo.dir);
+            world.gitlab.set_unknown_revision(answer);
+            let root = repo.commit("2024-01-01T00:00:00Z");
+            repo.commit("2024-01-02T00:00:00Z");
+            let stop = CancellationToken::new();
+            let cancelled = stop.clone();
+            world.gitlab.set_fault(move |asked| {
+                asked.is_for_commits().then(|| {
+                    cancelled.cancel();
+                    Fault::Hang
+                })
+            });
+            assert!(matches!(world.bulk(&stop).start(None, Sharing::Alone).await, Err(Failure::Interrupted)));
+            world.gitlab.reset_fault();
+            repo.git(&["reset", "--quiet", "--hard", &root]);
+            repo.commit("2024-01-03T00:00:00Z");
+            repo.git(&["reflog", "expire", "--expire=now", "--all"]);
+            repo.git(&["gc", "--quiet", "--prune=now"]);
+            let outcome = world.start().await.unwrap();
+            assert_eq!(outcome.problems, Vec::<String>::new(), "{answer:?}");
+            assert_eq!(outcome.run.new_commits_count, 2, "{answer:?}");
         }
     }
 

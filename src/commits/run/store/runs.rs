@@ -214,7 +214,32 @@ pub fn list_jobs(tx: &mut Tx<'_>, run: &RunRow) -> db::Result<Vec<String>> {
     )
 }
 
-/// The hosts and jobs with pending targets in a run.
+/// The figures of one job in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
+pub struct JobFigures {
+    /// Targets that ended well.
+    pub done: i64,
+    pub failed: i64,
+    pub total: i64,
+    pub new_commits: i64,
+}
+
+/// What a run came to for one of its jobs.
+pub fn count_of_job(tx: &mut Tx<'_>, run_id: &RunId, job: &JobName) -> db::Result<JobFigures> {
+    let figures = tx.find(
+        sql!(
+            "SELECT COUNT(CASE WHEN status = 'success' THEN 1 END) AS done,
+               COUNT(CASE WHEN status = 'failed' THEN 1 END) AS failed, COUNT(*) AS total,
+               CAST(COALESCE(SUM(stored_count), 0) AS BIGINT) AS new_commits
+             FROM bulk_collection_results WHERE run_id = ?1 AND job_name = ?2"
+        ),
+        params![run_id, job],
+        FromRow::from_row,
+    )?;
+    Ok(figures.unwrap_or_default())
+}
+
+/// The hosts and jobs that still have something to do in a run.
 pub fn list_pending_jobs(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<(String, Option<String>)>> {
     tx.list(
         sql!(
@@ -248,20 +273,6 @@ pub fn find_last_completed(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option
              ORDER BY started_at_utc DESC LIMIT 1"
         ),
         params![run_id],
-        |row| row.get::<Option<Timestamp>>(0),
-    )?;
-    Ok(last.flatten())
-}
-
-/// When the last run that a job took part in was completed; one that names no job is of all.
-pub fn find_last_of_job(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp>> {
-    let last = tx.find(
-        sql!(
-            "SELECT completed_at_utc FROM bulk_collection_runs
-             WHERE status = 'completed' AND (job_name IS NULL OR job_name = ?1)
-             ORDER BY started_at_utc DESC LIMIT 1"
-        ),
-        params![job],
         |row| row.get::<Option<Timestamp>>(0),
     )?;
     Ok(last.flatten())
