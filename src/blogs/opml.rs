@@ -32,6 +32,7 @@ pub(super) async fn render(config: &Config, db: Option<&Db>, job: Option<&str>) 
                         Some(folder) => folder.split('/').map(|part| part.trim().into()).collect(),
                         None => vec![of.name.as_str().into()],
                     },
+                    is_page: false,
                 }),
             }
         }

@@ -25,6 +25,7 @@ use crate::parse::Cut;
 use crate::parse::url::{Url, comparison_key};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
+use crate::text::shell_word;
 use crate::time::Timestamp;
 
 /// The most waiting blogs that a job lists.
@@ -324,9 +325,14 @@ fn view(finder: &Finder, blog: &BlogDetails, row: Option<&BlogRow>) -> View {
     if let Some(why) = &blog.paused {
         view.fact(phrase!("paused", "一時停止"), why);
         let label = phrase!("check it again", "確認を再開する");
-        view.act(Verb::Resume, &subject(id), label, format!("blog resume {id}"));
+        view.act(Verb::Resume, &subject(id), label, format!("blog resume {}", shell_word(id)));
     } else {
-        view.act(Verb::Pause, &subject(id), phrase!("Pause", "一時停止"), format!("blog pause {id}"));
+        view.act(
+            Verb::Pause,
+            &subject(id),
+            phrase!("Pause", "一時停止"),
+            format!("blog pause {}", shell_word(id)),
+        );
     }
     if blog.unconfirmed > 0 {
         let count = blog.unconfirmed;

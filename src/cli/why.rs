@@ -9,7 +9,7 @@ use tsuzuki::engine::table::{After, Cell, TableFilter};
 use tsuzuki::engine::{Finder, View};
 use tsuzuki::ledger::Subject;
 use tsuzuki::phrase;
-use tsuzuki::text::width;
+use tsuzuki::text::{shell_word, width};
 
 /// The least width of a part of a title: three letters, or two of Japanese, which may be a word.
 const SHORTEST_PART: usize = 3;
@@ -130,5 +130,5 @@ fn ambiguous(thing: &str, views: &[View]) -> Error {
         "`{thing}` に当てはまるものが {count} 件あります",
         count = views.len()
     ));
-    views.iter().fold(error, |error, view| error.hint(format!("`tsuzuki why {}`", view.name)))
+    views.iter().fold(error, |error, view| error.hint(format!("`tsuzuki why {}`", shell_word(&view.name))))
 }

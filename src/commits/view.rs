@@ -19,6 +19,7 @@ use crate::engine::view::{Line, State, View, with_events};
 use crate::id::RunId;
 use crate::ledger::Subject;
 use crate::phrase;
+use crate::text::shell_word;
 
 /// Finds by `PROJECT/BRANCH`, or `PROJECT BRANCH` as runs write it; both may contain slashes.
 pub(super) fn find_branches(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
@@ -116,7 +117,10 @@ fn project_view(finder: &Finder, tx: &mut Tx<'_>, project: &Project) -> db::Resu
     view.fact(phrase!("default branch", "既定のブランチ"), project.default_branch.as_deref());
     view.fact(phrase!("gone since", "削除"), project.removed_at);
     finder.add_events(&mut view, &events);
-    view.command(phrase!("list its branches", "ブランチを一覧する"), format!("branch ls {}", project.path));
+    view.command(
+        phrase!("list its branches", "ブランチを一覧する"),
+        format!("branch ls {}", shell_word(&project.path)),
+    );
     Ok(view)
 }
 

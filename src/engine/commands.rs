@@ -162,6 +162,6 @@ pub fn forgets(job: &str, cursors: &[Cursor]) -> Phrase {
     let positions: Vec<Value> = cursors.iter().map(position).collect();
     phrase!(
         "resetting the cursor of `{job}` forgets {positions}",
-        "`{job}` の位置をリセットすると {positions} の記録が消え、最初から読み直します"
+        "`{job}` の位置をリセットすると{positions}の記録が消え、最初から読み直します"
     )
 }

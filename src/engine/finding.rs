@@ -13,9 +13,9 @@ use crate::time::Timestamp;
 
 /// The newest rows of each kind that a search covers, so that it takes equally long however much is stored.
 pub const SEARCHED: usize = 5_000;
-/// Hits of each kind to show.
-const SHOWN: usize = 20;
-/// Words and letters of a search that are used: people type less, and each word is compared with every row.
+/// Hits of each sort that are shown.
+pub const SHOWN: usize = 20;
+/// Words and letters of a search that count: what a person types is shorter, and each word costs every row.
 const MAX_WORDS: usize = 16;
 const MAX_LETTERS: usize = 500;
 /// Width of a message's title.

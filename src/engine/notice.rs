@@ -10,6 +10,7 @@ use crate::channel::outbox::{ChannelRetry, ChannelWait, WaitCause};
 use crate::ledger::Subject;
 use crate::phrase;
 use crate::phrase::Phrase;
+use crate::text::shell_word;
 
 /// Alerts of one kind about one kind of thing that are listed one by one.
 const MAX_ALIKE: usize = 5;
@@ -108,7 +109,7 @@ pub(super) fn list_notices(
     let others: Vec<&Alert> = alerts.iter().filter(is_other).collect();
     let sources = shorten(&others).into_iter().map(|(alert, more)| {
         let about = alert.subject();
-        let (message, command) = (&alert.message, format!("why {about}"));
+        let (message, command) = (&alert.message, format!("why {}", shell_word(about.as_str())));
         let text = match more {
             0 => message.clone(),
             more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）"),

@@ -99,7 +99,7 @@ pub fn decide(known: JobFacts<'_>) -> Standing {
         }
         Some(RunOutcome::Failed) => return Standing::new(State::Failing).needing_you(),
         Some(RunOutcome::Partly) if !waits => {
-            return Standing::new(State::Failing).because(phrase!("partly", "一部")).needing_you();
+            return Standing::new(State::Failing).because(phrase!("partly", "一部のみ")).needing_you();
         }
         _ => {}
     }

@@ -63,27 +63,54 @@ pub fn of_opml(list: opml::FeedList) -> Vec<Candidate> {
     let candidate = |feed: opml::Feed| Candidate {
         title: feed.title,
         folder: (!feed.folders.is_empty()).then(|| feed.folders.join("/")),
-        page: feed.page,
-        feed: Some(feed.url),
+        page: if feed.is_page { Some(feed.url.clone()) } else { feed.page },
+        feed: (!feed.is_page).then_some(feed.url),
         ..Candidate::default()
     };
     list.feeds.into_iter().map(candidate).collect()
 }
 
-/// The addresses of a plain list: one per line, followed by an optional name; `#` begins a comment.
+/// The addresses of a plain list: one a line, a name may follow, or the tags of newsboat; `#` begins a comment.
 pub fn of_urls(text: &str) -> Vec<Candidate> {
     let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
     lines
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(|line| {
-            let (url, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            let title = Some(name.trim()).filter(|name| !name.is_empty() && !name.starts_with('#'));
-            Candidate { title: title.map(str::to_owned), page: Some(url.to_owned()), ..Candidate::default() }
+            let (url, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            let (title, folder) = read_name(rest.trim());
+            Candidate { title, folder, page: Some(url.to_owned()), ..Candidate::default() }
         })
         .collect()
 }
 
-/// Leaves out what the config has, and gives the rest unused ids.
+/// The name and the folder behind an address. In lists of newsboat a `~` stands before the name, and the other words are
+/// tags, in quotation marks where they need them; one that begins with `!` only hides the feed.
+fn read_name(rest: &str) -> (Option<String>, Option<String>) {
+    let words = quoted_words(rest);
+    let title = words.iter().find_map(|(word, _)| word.strip_prefix('~'));
+    let is_newsboat = title.is_some() || words.iter().all(|(word, is_quoted)| *is_quoted || *word == "!");
+    if !is_newsboat {
+        return (Some(rest.to_owned()).filter(|name| !name.starts_with('#')), None);
+    }
+    let folder = words.iter().map(|(word, _)| *word).find(|word| !word.starts_with(['~', '!']));
+    (title.map(str::to_owned), folder.map(str::to_owned))
+}
+
+/// The words of a text, and whether each stood in quotation marks.
+fn quoted_words(text: &str) -> Vec<(&str, bool)> {
+    let (mut words, mut rest) = (Vec::new(), text.trim_start());
+    while !rest.is_empty() {
+        let is_quoted = rest.starts_with('"');
+        rest = rest.strip_prefix('"').unwrap_or(rest);
+        let is_end = |c: char| if is_quoted { c == '"' } else { c.is_whitespace() };
+        let (word, after) = rest.split_once(is_end).unwrap_or((rest, ""));
+        words.push((word, is_quoted));
+        rest = after.trim_start();
+    }
+    words
+}
+
+/// Leaves out what the config has, and gives the rest ids that nobody has.
 ///
 /// A feed is compared by its address, a page without a feed by its own. A feed is also known if its page is watched
 /// without a feed, because the feed would be discovered there.
@@ -276,6 +303,38 @@ mod tests {
             ]
         );
         assert_eq!(chosen.refused, ["`ftp://e.example/` is not a web address"]);
+    }
+
+    #[test]
+    fn a_list_of_newsboat_names_its_feeds_and_their_first_tag() {
+        let list = of_urls(concat!(
+            "https://a.example/f tech \"long reads\" \"~My Blog\"\nhttps://b.example/f \"tech\" \"it\"\n",
+            "https://c.example/f !\nhttps://d.example/f   \"~D only\"\nhttps://e.example/f \"Best\" of E\n",
+            "\"query:Unread:unread = \\\"yes\\\"\"\n",
+        ));
+        let shown: Vec<_> =
+            list[..5].iter().map(|blog| (blog.title.as_deref(), blog.folder.as_deref())).collect();
+        assert_eq!(
+            shown,
+            [
+                (Some("My Blog"), Some("tech")),
+                (None, Some("tech")),
+                (None, None),
+                (Some("D only"), None),
+                (Some("\"Best\" of E"), None),
+            ]
+        );
+        assert_eq!(choose(&list, &[]).refused.len(), 1);
+    }
+
+    #[test]
+    fn a_page_that_another_reader_takes_apart_is_no_feed() {
+        let opml = "<opml><body><outline type='HTML+XPath' text='P' xmlUrl='https://p.example/news' htmlUrl='https://p.example/'/>\
+            <outline type='rss' text='F' xmlUrl='https://f.example/feed'/></body></opml>";
+        let chosen = choose(&of_opml(opml::parse(opml.as_bytes(), None).unwrap()), &[]);
+        let shown: Vec<_> = chosen.new.iter().map(|blog| (blog.url.as_str(), blog.feed.as_deref())).collect();
+        let feed = Some("https://f.example/feed");
+        assert_eq!(shown, [("https://p.example/news", None), ("https://f.example/", feed)]);
     }
 
     #[test]

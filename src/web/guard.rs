@@ -21,7 +21,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use url::form_urlencoded;
 
 use super::client::Client;
-use super::hosts::Hosts;
+use super::hosts::{Hosts, name_of};
 use super::misses::Misses;
 use super::password::Password;
 use super::route::{Access, AccessTable};
@@ -49,7 +49,11 @@ pub(super) struct Guard {
 pub(super) enum Caller {
     /// No login is required.
     Anybody,
-    Person(String),
+    /// A person who has logged in with the form, and can log out.
+    Session,
+    /// A person whom a proxy names, or who sends the password with every request.
+    Person,
+    /// A program.
     Program(AccessToken),
 }
 
@@ -98,7 +102,7 @@ impl Guard {
             sso_header: web.sso_header.as_ref().and_then(|name| name.parse().ok()),
             password,
             misses: Misses::default(),
-            tls_host: tls.and_then(|url| url.host_str()).map(str::to_owned),
+            tls_host: tls.and_then(|url| url.host_str()).map(name_of),
         })
     }
 
@@ -110,8 +114,7 @@ impl Guard {
     /// Whether the client uses TLS.
     pub(super) fn is_https(&self, client: Client, headers: &HeaderMap) -> bool {
         let host = headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        client.is_https || self.tls_host.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(name))
+        client.is_https || self.tls_host.as_ref().is_some_and(|known| *known == name_of(host))
     }
 
     /// Checks a password, unless the address is throttled: then the client does not learn whether this one was right.
@@ -145,10 +148,10 @@ impl Guard {
             && let Some(user) = self.sso_header.as_ref().and_then(|name| find_text(&request.headers, name))
             && !user.is_empty()
         {
-            return Ok(Caller::Person(user.to_owned()));
+            return Ok(Caller::Person);
         }
-        if let Some(user) = self.find_session(client, &request.headers).await? {
-            return Ok(Caller::Person(user));
+        if self.has_session(client, &request.headers).await? {
+            return Ok(Caller::Session);
         }
         if let Some(secret) = find_credentials(&request.headers, "bearer") {
             let found = self.find_token(secret).await?;
@@ -168,19 +171,19 @@ impl Guard {
         let pair = BASE64.decode(pair).ok().and_then(|pair| String::from_utf8(pair).ok()).unwrap_or_default();
         let (user, password) = pair.split_once(':').unwrap_or_default();
         match self.try_password(client, user, password).await {
-            Attempt::Right => Ok(Caller::Person(user.to_owned())),
+            Attempt::Right => Ok(Caller::Person),
             Attempt::Wrong => Err(Refused::Password),
             Attempt::Wait(wait) => Err(Refused::Wait(wait)),
         }
     }
 
-    async fn find_session(&self, client: Client, headers: &HeaderMap) -> db::Result<Option<String>> {
-        let Some(password) = &self.password else { return Ok(None) };
+    async fn has_session(&self, client: Client, headers: &HeaderMap) -> db::Result<bool> {
+        let Some(password) = &self.password else { return Ok(false) };
         let Some(secret) = login::find_session_cookie(headers, self.is_https(client, headers)) else {
-            return Ok(None);
+            return Ok(false);
         };
         let (hash, print, now) = (token::hash(secret), password.print.clone(), self.db.clock().now());
-        self.db.read(move |tx| store::find_session(tx, &hash, &print, now)).await
+        self.db.read(move |tx| store::has_session(tx, &hash, &print, now)).await
     }
 
     async fn find_token(&self, secret: &str) -> db::Result<Option<AccessToken>> {

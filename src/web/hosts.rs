@@ -19,10 +19,7 @@ impl Hosts {
         let public = web.public_url.iter().filter_map(|url| url.host_str());
         let allowed = web.allowed_hosts.iter().map(String::as_str);
         let names = public.chain(allowed).chain(["localhost"]);
-        Self {
-            names: names.map(|name| name.trim_end_matches('.').to_ascii_lowercase()).collect(),
-            listen: web.listen.ip().to_canonical(),
-        }
+        Self { names: names.map(name_of).collect(), listen: web.listen.ip().to_canonical() }
     }
 
     /// Whether the host of a request is accepted.
@@ -49,9 +46,10 @@ impl Hosts {
 }
 
 /// The host without its port, without the brackets of IPv6, in lower case.
-fn name_of(host: &str) -> String {
+pub(super) fn name_of(host: &str) -> String {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None if host.parse::<IpAddr>().is_ok() => host,
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
     };
     name.trim_end_matches('.').to_ascii_lowercase()
@@ -113,6 +111,10 @@ mod tests {
         let open = Web { listen: "0.0.0.0:8741".parse().unwrap(), ..Web::default() };
         assert!(allow(&open, "192.0.2.1:8741") && allow(&open, "[2001:db8::1]:8741"));
         assert!(!allow(&open, "evil.example"));
+        let public_url = Some("https://[2001:db8::2]/".parse().unwrap());
+        let named = Web { public_url, allowed_hosts: vec!["2001:db8::3".into()], ..Web::default() };
+        assert!(allow(&named, "[2001:db8::2]") && allow(&named, "[2001:db8::3]:8741"));
+        assert!(!allow(&named, "[2001:db8::4]"));
         let one = Web { listen: "192.0.2.1:8741".parse().unwrap(), ..Web::default() };
         assert!(allow(&one, "192.0.2.1:8741") && !allow(&one, "192.0.2.2:8741"));
     }

@@ -35,21 +35,22 @@ pub(super) fn add_session(
     )
 }
 
-/// The user of a session, if it has not expired and its password is still valid.
-pub(super) fn find_session(
+/// Whether there is this session, it is not over, and its password still holds.
+pub(super) fn has_session(
     tx: &mut Tx<'_>,
     hash: &str,
     password_print: &str,
     now: Timestamp,
-) -> db::Result<Option<String>> {
-    tx.find(
+) -> db::Result<bool> {
+    let user_name: Option<String> = tx.find(
         sql!(
             "SELECT user_name FROM web_sessions
              WHERE hash = ?1 AND password_print = ?2 AND expires_at > ?3"
         ),
         params![hash, password_print, now],
         |row| row.get(0),
-    )
+    )?;
+    Ok(user_name.is_some())
 }
 
 /// Ends a session.

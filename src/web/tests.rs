@@ -240,6 +240,14 @@ async fn a_person_logs_in_stays_in_over_a_restart_and_logs_out() {
     );
     let pair = format!("Cookie: lang=ja; {}", cookie.split(';').next().unwrap());
     assert_eq!(site.get("/nothing", &[&pair]).await.status, 404, "logged in");
+    for (credentials, has_session) in [(&pair, true), (&basic("me:pass word"), false)] {
+        let page = site.get("/", &[credentials]).await.body;
+        assert_eq!(
+            page.contains("action=\"/logout\""),
+            has_session,
+            "{credentials}: only a session can be ended"
+        );
+    }
 
     let (db, clock) = (site.pages.db.clone(), site.clock.clone());
     let later = Site::serve_on(db.clone(), clock.clone(), AUTH).await;

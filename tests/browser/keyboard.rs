@@ -18,8 +18,13 @@ async fn a_person_walks_through_the_pages_by_keyboard_alone() {
     browser.wait_until("the way to the content", "return location.hash === '#content'").await;
     browser.press("?").await;
     browser.wait_until("the list of keys", "return document.querySelector('#keys').open").await;
+    browser.run("document.querySelector('#keys-off').click()").await;
     browser.press(ESCAPE).await;
     browser.wait_until("the end of the list", "return !document.querySelector('#keys').open").await;
+    browser.go(&program.at("/")).await;
+    browser.press("/").await;
+    assert_ne!(browser.run("return document.activeElement.name").await, "q", "the keys are off");
+    browser.run("document.querySelector('#keys-off').click()").await;
     browser.press("/").await;
     assert_eq!(browser.run("return document.activeElement.name").await, "q");
     browser.press(&format!("blogs{ENTER}")).await;

@@ -90,7 +90,7 @@ on_both_databases! {
         assert!(held.contains("needs approval (1)") && held.contains("data-verb=\"approve\""), "{held}");
         assert!(held.contains("<pre>") && !held.contains("alert(1)</script>"), "{held}");
         assert!(site.read("/deliveries?state=failed", "ja").await.contains("再送する"));
-        assert!(site.read("/deliveries?job=nobody", "en").await.contains("No messages"));
+        assert!(site.read("/deliveries?job=nobody", "en").await.contains("No such message was found"));
     }
 
     async fn limits_are_shown_with_their_reset_and_whether_they_last(fixture) {

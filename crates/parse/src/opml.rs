@@ -29,6 +29,8 @@ pub struct Feed {
     pub page: Option<String>,
     /// The names of its folders, outermost first; shared by all feeds in them.
     pub folders: Vec<Arc<str>>,
+    /// Whether the address is that of a page, which FreshRSS takes apart by itself.
+    pub is_page: bool,
 }
 
 /// A list of feeds.
@@ -90,6 +92,7 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<FeedList, NotOp
                         title,
                         page: element.attribute(&["htmlUrl"]),
                         folders: open.iter().flatten().take(MAX_FOLDERS).cloned().collect(),
+                        is_page: kind.starts_with("HTML+XPath"),
                     });
                 }
                 if open.len() < 512 {
@@ -174,6 +177,7 @@ mod tests {
             title: Some(title.into()),
             page: None,
             folders: folders.iter().map(|name| (*name).into()).collect(),
+            is_page: false,
         }
     }
 

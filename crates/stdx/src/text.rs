@@ -1,5 +1,7 @@
 //! Text for people: width on a terminal, shortening, cleaning, and the language of messages.
 
+use std::borrow::Cow;
+
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -110,7 +112,17 @@ pub fn escape_html(text: &str) -> String {
     out
 }
 
-/// Whether `text` needs no cleaning: a line of printable ASCII with single spaces between words.
+/// `text` as one word of a command line that people copy into a shell: an address may hold `$(…)`, a name a space.
+pub fn shell_word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "@%+:,./_-".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
+    }
+}
+
+/// Whether `text` is a line of printable ASCII with single spaces between words: nothing is to be done to it.
 pub fn is_plain_line(text: &str) -> bool {
     let mut before = b' ';
     for byte in text.bytes() {
@@ -190,6 +202,22 @@ mod tests {
             (2, "branch", "2 branches"),
         ] {
             assert_eq!(counted(count, thing), words);
+        }
+    }
+
+    #[test]
+    fn what_others_wrote_is_one_word_of_a_shell() {
+        for plain in ["blog:mine", "group/app", "日報", "a@b.example"] {
+            assert_eq!(shell_word(plain), plain);
+        }
+        for (text, word) in [
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("https://a.example/?x&$(id);`id`", "'https://a.example/?x&$(id);`id`'"),
+            ("it's", r"'it'\''s'"),
+            ("~root", "'~root'"),
+        ] {
+            assert_eq!(shell_word(text), word);
         }
     }
 

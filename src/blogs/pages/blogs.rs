@@ -24,16 +24,18 @@ const CHECKS: usize = 30;
 /// The query parameter of the position.
 const AFTER: &str = "blogs_after";
 
-/// The blogs of the config, by name; of one job or of all.
+/// The blogs of the config, by name; of one job or of all, or one blog.
 pub(super) fn find(
     finder: &Finder,
     tx: &mut Tx<'_>,
     query: &PageQuery,
     job: Option<&str>,
+    id: Option<&str>,
 ) -> db::Result<Option<Block>> {
     let after = query.find(AFTER).unwrap_or_default();
     let mut blogs: Vec<(&JobName, Blog)> = config::list_blogs(&finder.config)
         .filter(|(of, blog)| job.is_none_or(|job| job == of.as_str()) && blog.id.as_str() > after)
+        .filter(|(_, blog)| id.is_none_or(|id| id == blog.id))
         .collect();
     blogs.sort_by(|(_, one), (_, other)| one.id.cmp(&other.id));
     let is_more = blogs.len() > SHOWN;

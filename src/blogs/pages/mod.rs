@@ -35,15 +35,10 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
     let filter = ChangeQuery::of(finder, query);
     view.filters = filter.filters(finder);
     let timeline = filter.find(tx, query)?;
-    let is_empty = timeline.entries.is_empty();
-    if is_empty {
-        view.blocks.push(filter.nothing());
-    }
-    if !is_empty || timeline.next.is_some() {
-        view.blocks.push(Block::Timeline(timeline));
-    }
+    let is_nothing = timeline.entries.is_empty() && timeline.next.is_none();
+    view.blocks.push(if is_nothing { filter.nothing() } else { Block::Timeline(timeline) });
     if filter.before.is_none() {
-        view.blocks.extend(blogs::find(finder, tx, query, filter.job.as_deref())?);
+        view.blocks.extend(blogs::find(finder, tx, query, filter.job.as_deref(), filter.blog.as_deref())?);
     }
     Ok(view)
 }

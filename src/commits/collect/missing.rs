@@ -8,6 +8,7 @@ use super::{Halt, TargetCollector};
 use crate::commits::events::{self, BranchCode, ProjectCode};
 use crate::ledger::event;
 use crate::phrase;
+use crate::text::shell_word;
 
 impl TargetCollector {
     /// The branch is missing: checks whether the project is gone, too.
@@ -33,8 +34,9 @@ impl TargetCollector {
             Err(error) => Err(self.halt(error)),
             Ok(project) if project.is_empty && !was_read => Ok(()),
             Ok(_) if !was_read => Err(Halt::Failed(phrase!(
-                "`{path}` has no branch `{branch}`: check `branches` of the job, or `tsuzuki branch rm {path} {branch}`",
-                "`{path}` にブランチ `{branch}` はありません。ジョブの `branches` を確認するか、`tsuzuki branch rm {path} {branch}` で外してください"
+                "`{path}` has no branch `{branch}`: check `branches` of the job, or `tsuzuki branch rm {path} {word}`",
+                "`{path}` にブランチ `{branch}` はありません。ジョブの `branches` を確認するか、`tsuzuki branch rm {path} {word}` で外してください",
+                word = shell_word(&branch).into_owned()
             ))),
             Ok(_) => {
                 let (subject, now) = (self.subject(), self.clock.now());
@@ -52,8 +54,9 @@ impl TargetCollector {
                     Ok(())
                 } else {
                     Err(Halt::Failed(phrase!(
-                        "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking",
-                        "ブランチ `{branch}` は `{path}` から削除されました。コミットは残し、戻れば収集を再開します。`tsuzuki branch rm {path} {branch}` で対象から外せます"
+                        "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up again if it comes back. `tsuzuki branch rm {path} {word}` stops asking",
+                        "ブランチ `{branch}` は `{path}` から削除されました。コミットは残し、戻れば収集を再開します。`tsuzuki branch rm {path} {word}` で対象から外せます",
+                        word = shell_word(&branch).into_owned()
                     )))
                 }
             }

@@ -101,7 +101,7 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
         about: events::run(&run.run_id).to_string(),
         actions: commands::list_actions(summary),
         parts: TableBlock {
-            title: phrase!("Branches", "ブランチ"),
+            title: parts_title(run.total_targets),
             columns: vec![
                 phrase!("project", "プロジェクト"),
                 phrase!("branch", "ブランチ"),
@@ -113,6 +113,19 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
             next: None,
         },
     })
+}
+
+/// What is shown of the branches of a run.
+fn parts_title(total: i64) -> Phrase {
+    if total > SHOWN as i64 {
+        phrase!(
+            "{shown} of {total} branches, those that failed first",
+            "ブランチ {total} 件中 {shown} 件（失敗したものから表示）",
+            shown = SHOWN
+        )
+    } else {
+        phrase!("Branches", "ブランチ")
+    }
 }
 
 /// Failed branches first, then those at work, then the others.
@@ -147,4 +160,15 @@ fn target_row(tx: &mut Tx<'_>, target: &TargetRow) -> db::Result<TableRow> {
         about: Some(about),
         ..TableRow::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_branches_does_not_pass_for_all_of_them() {
+        assert_eq!(parts_title(50), "Branches");
+        assert_eq!(parts_title(420), "50 of 420 branches, those that failed first");
+    }
 }

@@ -36,11 +36,7 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
     let next = (rows.len() > SHOWN).then(|| query.with("before", rows[SHOWN - 1].id));
     rows.truncate(SHOWN);
     if rows.is_empty() {
-        let text = phrase!(
-            "No messages. What jobs find appears here when it is to be sent.",
-            "メッセージはありません。ジョブの新着は、送信が決まるとここに表示されます。"
-        );
-        page.blocks.push(Block::Empty { text, command: Some("delivery ls".to_owned()) });
+        page.blocks.push(nothing(&filter));
         return Ok(page);
     }
     page.blocks.push(Block::Table(TableBlock {
@@ -58,6 +54,19 @@ fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageV
         next,
     }));
     Ok(page)
+}
+
+fn nothing(filter: &DeliveryFilter) -> Block {
+    let DeliveryFilter { state, job, channel, before } = filter;
+    if state.is_some() || job.is_some() || channel.is_some() || before.is_some() {
+        let text = phrase!("No such message was found.", "該当するメッセージはありません。");
+        return Block::Empty { text, command: None };
+    }
+    let text = phrase!(
+        "No messages. What jobs find appears here when it is to be sent.",
+        "メッセージはありません。ジョブの新着は、送信が決まるとここに表示されます。"
+    );
+    Block::Empty { text, command: Some("delivery ls".to_owned()) }
 }
 
 fn table_row(row: &Row, waits: &[ChannelWait]) -> TableRow {

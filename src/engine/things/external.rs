@@ -12,6 +12,7 @@ use crate::ledger::pause::{self, Pause};
 use crate::ledger::{Subject, quota};
 use crate::phrase;
 use crate::phrase::Phrase;
+use crate::text::shell_word;
 
 /// A channel, by its name.
 pub(super) const CHANNEL: Thing = Thing {
@@ -171,6 +172,6 @@ pub fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
     if let Some(command) = thing.and_then(|thing| thing.resume) {
         let target = pause.name.as_str().split_once(':').map_or("", |(_, name)| name);
         let label = phrase!("resume {name}", "{name} を再開する");
-        view.act(Verb::Resume, &pause.name, label, format!("{command} {target}"));
+        view.act(Verb::Resume, &pause.name, label, format!("{command} {}", shell_word(target)));
     }
 }

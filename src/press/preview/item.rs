@@ -20,6 +20,7 @@ use crate::fetch::Validators;
 use crate::llm::{AskError, ModelInput, Purpose, Worth};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
+use crate::text::shell_word;
 
 /// The most lines of a page, and of a prompt, that are shown.
 const MAX_LINES: usize = 60;
@@ -87,7 +88,7 @@ pub(in crate::press) async fn preview(
     if asking == Asking::No && press.llm.is_some() {
         shown.command(
             phrase!("ask the model, too (this counts)", "モデルにも問い合わせる（回数に数えます）"),
-            format!("job test {} --item {} --ask", press.name, item.url),
+            format!("job test {} --item {} --ask", press.name, shell_word(&item.url)),
         );
     }
     shown.data = json!({

@@ -331,14 +331,13 @@ mod tests {
         let next_run = &schemas["JobBody"]["properties"]["next_run_at"];
         assert_eq!((&next_run["type"][0], &next_run["format"]), (&"string".into(), &"date-time".into()));
         assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
-        let limit = document["paths"]["/api/v1/events"]["get"]["parameters"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|parameter| parameter["name"] == "limit");
-        assert_eq!(
-            (&limit.unwrap()["schema"]["minimum"], &limit.unwrap()["schema"]["maximum"]),
-            (&1.into(), &1000.into())
-        );
+        let find = |path: &str, name: &str| {
+            let parameters = document["paths"][path]["get"]["parameters"].as_array().unwrap();
+            parameters.iter().find(|parameter| parameter["name"] == name).unwrap()["schema"].clone()
+        };
+        assert_eq!(find("/api/v1/search", "q")["pattern"], "\\S");
+        assert_eq!(find("/api/v1/tables/{name}", "since")["format"], "date-time");
+        let limit = find("/api/v1/events", "limit");
+        assert_eq!((&limit["minimum"], &limit["maximum"]), (&1.into(), &1000.into()));
     }
 }

@@ -33,8 +33,10 @@ pub(super) struct Wanted {
     /// Of this job only.
     job: Option<String>,
     /// From this moment on, such as `2026-01-15T00:00:00Z`.
+    #[param(format = DateTime)]
     since: Option<String>,
     /// Before this moment.
+    #[param(format = DateTime)]
     until: Option<String>,
 }
 

@@ -15,6 +15,7 @@ use crate::web::problem::{PROBLEM_JSON, Problem};
 #[into_params(parameter_in = Query)]
 pub(super) struct Sought {
     /// Words that all have to be there, as parts of words or as a whole.
+    #[param(pattern = r"\S")]
     q: String,
 }
 

@@ -108,11 +108,17 @@ function move(by) {
 }
 
 const act = (verb) => $(`button[data-verb="${verb}"]`, $("[data-row].is-chosen") ?? $("article") ?? document.createElement("i"))?.click();
-const help = $("#keys");
+const help = $("#keys"), off = $("#keys-off");
 let going = false;
 
+/* Letters that are dictated, or hit by a tremor, must not run a job: whoever needs that switches them off in this browser. */
+try {
+  off.checked = localStorage.getItem("keys") === "off";
+  off.addEventListener("change", () => localStorage.setItem("keys", off.checked ? "off" : "on"));
+} catch { /* A browser that keeps nothing does not keep this, either. */ }
+
 document.addEventListener("keydown", (press) => {
-  if (press.ctrlKey || press.metaKey || press.altKey || press.target.matches("input, select, textarea, dialog *")) return;
+  if (off.checked || press.ctrlKey || press.metaKey || press.altKey || press.target.matches("input, select, textarea, dialog *")) return;
   const key = press.key;
   if (going) {
     going = false;

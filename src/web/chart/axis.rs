@@ -84,7 +84,7 @@ pub(super) fn compact(value: f64) -> String {
 }
 
 /// `1,234,567`: for texts.
-pub(super) fn grouped(count: i64) -> String {
+pub(in crate::web) fn grouped(count: i64) -> String {
     let digits = count.unsigned_abs().to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
     if count < 0 {

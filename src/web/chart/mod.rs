@@ -15,7 +15,7 @@ mod words;
 use crate::engine::chart::{Chart, Figure};
 use crate::phrase;
 use crate::phrase::Speech;
-use axis::grouped;
+pub(super) use axis::grouped;
 
 /// Room for the numbers of the axis.
 const LEFT: f64 = 52.0;

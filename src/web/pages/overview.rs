@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::render::{Markup, Renderer};
-use super::{Visit, layout, missing, runs, unavailable};
+use super::{Visit, layout, missing, runs, settings, unavailable};
 use crate::engine::chart::{Chart, Figure, Meter};
 use crate::engine::newest::{self, Newest};
 use crate::engine::overview::{JobOverview, QuotaUse};
@@ -31,6 +31,8 @@ struct OverviewBody<'a> {
     next: Option<(Timestamp, String)>,
     /// The jobs that are due now.
     due: Vec<&'a str>,
+    /// Whether the first job can be added here, too.
+    has_form: bool,
 }
 
 /// A job and its strip.
@@ -132,6 +134,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
             .map(|job| job.job.as_str())
             .collect(),
         overview: &overview,
+        has_form: visit.may_act && settings::may_edit(&finder),
     };
     layout::respond(&pages, &finder, &visit, r.say("Overview", "概要"), &body)
 }
@@ -144,4 +147,17 @@ fn meter(r: &Renderer, index: usize, quota: &QuotaUse) -> Markup {
         figure: Figure::Meter(Meter { used, limit: i64::from(limit) }),
     };
     Markup::from_chart(chart::draw(&chart, &format!("quota-{index}"), &r.speech))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::web::tests::Site;
+
+    #[tokio::test]
+    async fn the_first_job_can_be_added_from_here_where_the_file_may_be_changed() {
+        for (config, has_form) in [("", true), ("edit = false\n", false)] {
+            let page = Site::serve(config).await.get("/", &[]).await.body;
+            assert_eq!(page.contains("class=\"button\" href=\"/settings\""), has_form, "{config}: {page}");
+        }
+    }
 }

@@ -49,3 +49,33 @@ fn render(pages: &Pages, finder: &Finder, visit: &Visit, view: &PageView) -> Res
     let title = r.plain(&view.title);
     layout::respond(pages, finder, visit, &title, &PageBody::new(&r, view, &visit.query))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::web::tests::Site;
+
+    #[tokio::test]
+    async fn changes_of_one_blog_stand_above_that_blog_alone() {
+        let blog = |id: &str| format!("{{ id = \"{id}\", url = \"https://{id}.example\" }}");
+        let job = format!("[[job]]\nname = \"x\"\nkind = \"blogs\"\nblog = [{}, {}]\n", blog("a"), blog("b"));
+        let site = Site::serve(&job).await;
+        for (path, has_other) in [("/changes", true), ("/changes?blog=a", false)] {
+            let page = site.get(path, &[]).await.body;
+            assert!(page.contains("/why/blog/a\""), "{path}: {page}");
+            assert_eq!(page.contains("/why/blog/b\""), has_other, "{path}: {page}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_without_messages_says_whether_there_are_none_or_none_of_the_sort() {
+        let site = Site::serve("").await;
+        for (path, said) in [
+            ("/deliveries", "ジョブの新着は、送信が決まると"),
+            ("/deliveries?state=failed", "該当するメッセージはありません"),
+            ("/deliveries?job=x", "該当するメッセージはありません"),
+        ] {
+            let page = site.get(path, &[]).await.body;
+            assert!(page.contains(said), "{path}: {page}");
+        }
+    }
+}

@@ -14,6 +14,7 @@ use crate::phrase;
 use crate::phrase::{Phrase, Piece, Speech, Value};
 use crate::text::{Language, width};
 use crate::time::Timestamp;
+use crate::web::chart::grouped;
 
 /// Moments nearer than this are shown relative to now.
 const NEAR: Duration = Duration::from_secs(48 * 60 * 60);
@@ -110,18 +111,7 @@ impl Renderer {
 
     /// A number with separators; a year or the number of an issue has none.
     pub(in crate::web) fn count(&self, count: &i64) -> String {
-        let digits = count.unsigned_abs().to_string();
-        if digits.len() <= 4 {
-            return count.to_string();
-        }
-        let mut text = String::from(if *count < 0 { "-" } else { "" });
-        for (index, digit) in digits.chars().enumerate() {
-            if index > 0 && (digits.len() - index).is_multiple_of(3) {
-                text.push(',');
-            }
-            text.push(digit);
-        }
-        text
+        if count.unsigned_abs() < 10_000 { count.to_string() } else { grouped(*count) }
     }
 
     /// A moment: relative if it is near, with the exact moment as a tooltip.

@@ -9,7 +9,7 @@ use super::blocks::PageBody;
 use super::render::why_path;
 use super::{Visit, layout, missing, unavailable};
 use crate::engine::finder::read_address;
-use crate::engine::finding::{FoundThing, SEARCHED, SearchWords};
+use crate::engine::finding::{FoundThing, SEARCHED, SHOWN, SearchWords};
 use crate::engine::page::{Block, PageFilter, PageView, TableBlock, TableRow};
 use crate::engine::{Finder, View};
 use crate::ledger::Subject;
@@ -113,23 +113,40 @@ fn page(text: &str, hits: &[FoundThing]) -> PageView {
         }));
     }
     page.blocks.push(Block::Notes(vec![phrase!(
-        "Every word has to be there, as a part of a word or as a whole. The newest {searched} things of each sort are searched.",
-        "すべての語を含むもの（部分一致）を表示します。種類ごとに新しい順に {searched} 件までを検索します。",
-        searched = SEARCHED
+        "Every word has to be there, as a part of a word or as a whole. The newest {searched} things of each sort are searched, and the first {shown} hits of each are shown.",
+        "すべての語を含むもの（部分一致）を表示します。種類ごとに新しい順に {searched} 件までを検索し、{shown} 件まで表示します。",
+        searched = SEARCHED,
+        shown = SHOWN
     )]));
     page
 }
 
 fn row(hit: &FoundThing) -> TableRow {
-    let word = Subject::verbatim(&hit.about);
+    let about = Subject::verbatim(&hit.about);
     TableRow {
         cells: vec![
             Value::from(hit.title.as_str()),
-            Value::from(word.word()),
+            Subject::called(about.word()).into(),
             hit.at.into(),
             hit.link.as_ref().map_or(Value::Nothing, Value::link),
         ],
         about: Some(hit.about.clone()),
         ..TableRow::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::web::tests::Site;
+
+    #[tokio::test]
+    async fn hits_are_of_a_sort_in_the_language_of_the_reader_and_what_is_left_out_is_said() {
+        let job = "[[job]]\nname = \"feeds\"\nkind = \"blogs\"\nblog = [{ id = \"feed-a\", url = \"https://a.example\" }]\n";
+        let site = Site::serve(job).await;
+        let page = site.get("/search?q=fee", &["Accept-Language: ja"]).await.body;
+        for cell in [">ジョブ</td>", ">ブログ</td>"] {
+            assert!(page.contains(cell), "{cell}: {page}");
+        }
+        assert!(page.contains("検索し、20 件まで表示します"), "{page}");
     }
 }

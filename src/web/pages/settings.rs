@@ -152,8 +152,8 @@ fn new_form(
     JobForm { pipeline, channels: channels.collect(), fields, refused }
 }
 
-/// Whether the config allows edits of the file.
-fn may_edit(finder: &Finder) -> bool {
+/// Whether the file may be changed by those who may change something.
+pub(super) fn may_edit(finder: &Finder) -> bool {
     finder.config.web.keys::<Web>().map_or(true, |web| web.edit)
 }
 

@@ -54,7 +54,7 @@ impl FromRequestParts<Pages> for Visit {
             address: head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
             query,
             flash: cookie(FLASH).and_then(decode_flash),
-            is_logged_in: matches!(caller, Some(Caller::Person(_))),
+            is_logged_in: caller == Some(&Caller::Session),
             may_act: !matches!(caller, Some(Caller::Program(token)) if token.scope < Scope::Act),
         })
     }

@@ -9,6 +9,7 @@ use axum::response::Response;
 use super::render::{Renderer, path_part};
 use super::{Visit, layout, missing, unavailable};
 use crate::engine::View;
+use crate::text::shell_word;
 use crate::web::Pages;
 
 #[derive(Template)]
@@ -16,7 +17,7 @@ use crate::web::Pages;
 struct WhyBody<'a> {
     r: &'a Renderer,
     views: &'a [View],
-    /// As `why` takes it.
+    /// As `why` takes it, for a shell.
     name: &'a str,
     api: String,
 }
@@ -38,5 +39,34 @@ pub(super) async fn show(
     let r = visit.renderer(&finder);
     let title = r.plain(&views[0].title);
     let api = format!("/api/v1/things/{}/{}", path_part(&word), path_part(&name));
-    layout::respond(&pages, &finder, &visit, &title, &WhyBody { r: &r, views: &views, name: &about, api })
+    layout::respond(
+        &pages,
+        &finder,
+        &visit,
+        &title,
+        &WhyBody { r: &r, views: &views, name: &shell_word(&about), api },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::RunOutcome;
+    use crate::engine::events::RunEvent;
+    use crate::ledger::{Subject, event};
+    use crate::web::tests::Site;
+
+    #[tokio::test]
+    async fn the_command_of_a_page_does_only_what_it_says_when_it_is_pasted_into_a_shell() {
+        let site = Site::serve("").await;
+        let (now, about) = (site.clock.now(), Subject::new("entry", "https://a.example/$(id)"));
+        let recorded = site.pages.db.write(move |tx| {
+            let found =
+                RunEvent { code: RunOutcome::Success, message: "x".into(), began_at: None, new_count: 0 };
+            event::record(tx, None, &about, &found, now)
+        });
+        recorded.await.unwrap();
+        let page = site.get("/why/entry/https:%2F%2Fa.example%2F$%28id%29", &[]).await;
+        let command = "<code>tsuzuki why &#39;entry:https://a.example/$(id)&#39;</code>";
+        assert!(page.body.contains(command), "{}", page.body);
+    }
 }

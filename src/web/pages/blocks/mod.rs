@@ -139,3 +139,36 @@ struct ActionsPart<'a> {
     r: &'a Renderer,
     actions: &'a [Action],
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::page::{Cards, TableBlock, Timeline};
+    use crate::phrase::Speech;
+    use crate::text::Language;
+
+    #[test]
+    fn a_search_that_stopped_on_its_way_says_so() {
+        let r = Renderer {
+            speech: Speech { language: Language::En, zone: None },
+            now: "2026-01-15T00:02:11Z".parse().unwrap(),
+            address: "/".to_owned(),
+            may_act: true,
+        };
+        let (title, next) = (Phrase::verbatim("x"), Some("?before=7".to_owned()));
+        let blocks = [
+            Block::Table(TableBlock {
+                title: title.clone(),
+                columns: Vec::new(),
+                rows: Vec::new(),
+                next: next.clone(),
+            }),
+            Block::Cards(Cards { title: title.clone(), cards: Vec::new(), next: next.clone() }),
+            Block::Timeline(Timeline { title, entries: Vec::new(), next }),
+        ];
+        for html in render_all(&r, &blocks, &PageQuery::default()) {
+            let html = html.to_string();
+            assert!(html.contains("Nothing found so far") && html.contains("?before=7"), "{html}");
+        }
+    }
+}
