@@ -66,13 +66,18 @@ pub fn find_row(
     } else {
         State::Ok
     };
+    let failed = match standing {
+        State::Waiting | State::Failing => store::list_checks(tx, &blog.id, 1)?.pop(),
+        _ => None,
+    };
+    let failure = failed.and_then(|check| check.error_message);
     Ok(BlogRow {
         blog_id: blog.id.clone(),
         job_name: job.to_string(),
         title: blog.name().to_owned(),
         url: blog.url.to_string(),
         state: standing,
-        why: paused.as_ref().map(|pause| pause.reason.clone()).or(silent),
+        why: paused.as_ref().map(|pause| pause.reason.clone()).or(failure).or(silent),
         decided_by: state.decided_by,
         last_check_at: state.last_check_at,
         last_change_at: state.last_change_at,

@@ -43,7 +43,7 @@ use std::time::Duration;
 
 use self::config::{Blog, Rules};
 use self::probe::Prober;
-use self::report::{FailedBlog, RoundCounts};
+use self::report::RoundCounts;
 use self::store::chunks::{self, BlogList};
 
 use crate::channel::outbox::Topics;
@@ -55,7 +55,7 @@ use crate::engine::{
     Block, Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, RunStart,
     ShareContext, SharedRun, Standing,
 };
-use crate::fetch::{Check, Wanted};
+use crate::fetch::{Check, Request, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
 use crate::phrase;
@@ -168,7 +168,7 @@ impl Blogs {
         let needs_config = all_failed && tally.blocked == tally.failed;
         let unnamed = tally.failed - tally.problems.len();
         let new_count = tally.entries as u64;
-        problems.extend(tally.problems.iter().map(FailedBlog::phrase));
+        problems.extend(tally.list_problems());
         if unnamed > 0 {
             problems.push(phrase!(
                 "and {count more blog} failed too",
@@ -185,7 +185,13 @@ impl Collector for Blogs {
     async fn check(&self) -> Vec<Check> {
         let fetcher = &self.prober.fetcher;
         let requests = self.blogs.iter().take(CHECKED_BY_DOCTOR).map(|blog| async move {
-            fetcher.reach(&blog.id, &blog.url, &blog.reachable, Wanted::Document).await
+            // A blog whose document the config names may have a page that nobody reads.
+            let named = blog.feed.as_ref().or(blog.sitemap.as_ref());
+            let url = named.unwrap_or(&blog.url);
+            match blog.authorized(Request::get(url.clone().into()).allow_private(&blog.reachable), url) {
+                Ok(request) => fetcher.reach_with(&blog.id, request, Wanted::Document).await,
+                Err(missing) => Check::locked(&blog.id, missing.phrase()),
+            }
         });
         let mut checks = futures_util::future::join_all(requests).await;
         if let Some(left) = self.blogs.len().checked_sub(CHECKED_BY_DOCTOR).filter(|left| *left > 0) {

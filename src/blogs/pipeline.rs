@@ -26,8 +26,8 @@ pub static PIPELINE: Pipeline = Pipeline {
     resume: |_, _| Ok(false),
     flags: &[Flag::new("blog", "[ID=]URL", || {
         phrase!(
-            "the address of a blog; without an id its host is the id",
-            "ブログの URL（ID を省くとホスト名が ID になる）"
+            "the address of a blog, e.g. https://example.com; its host becomes its id unless ID= stands before it",
+            "ブログの URL（例：https://example.com。前に ID= を付けなければホスト名が ID になる）"
         )
     })
     .shaped(FlagShape::Made(config::from_flags))

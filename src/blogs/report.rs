@@ -165,6 +165,13 @@ impl RoundCounts {
         }
     }
 
+    /// The failures in the same order every time, whichever came first.
+    pub fn list_problems(&self) -> Vec<Phrase> {
+        let mut problems: Vec<&FailedBlog> = self.problems.iter().collect();
+        problems.sort_by(|one, other| one.blog.cmp(&other.blog));
+        problems.into_iter().map(FailedBlog::phrase).collect()
+    }
+
     /// Adds the counts of another part of the round.
     pub fn add(&mut self, other: RoundCounts) {
         self.checked += other.checked;
@@ -207,6 +214,9 @@ mod tests {
             "checked 4 of 4 blogs: 2 unchanged, 1 with 1 new entry, 1 failed"
         );
         assert_eq!(tally(1, 0, 0, 0, 0, 1), "checked 1 of 4 blogs: 1 failed");
+        let mut failed = RoundCounts::default();
+        ["b", "a"].iter().for_each(|blog| failed.fail(blog, &"gone".into(), None));
+        assert_eq!(failed.list_problems(), ["a: gone", "b: gone"]);
         let mut waiting = RoundCounts { checked: 1, ..RoundCounts::default() };
         for blog in ["a", "b", "c", "d"] {
             waiting.wait(blog, Timestamp::MIN);

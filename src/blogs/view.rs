@@ -364,7 +364,9 @@ pub(super) fn check_phrase(check: &CheckRow) -> Phrase {
         Some(why) => phrase!("{says}, read in part: {why}", "{says}、一部のみ読み込み：{why}"),
         None => says,
     };
-    match check.http_status {
+    // Most failures name it themselves.
+    let is_said = |status: &i64| says.to_string().contains(&format!("HTTP {status}"));
+    match check.http_status.filter(|status| !is_said(status)) {
         Some(status) => phrase!("{says} (HTTP {status})", "{says}（HTTP {status}）"),
         None => says,
     }

@@ -75,7 +75,7 @@ pub(super) async fn call(
     let (ChannelEnv { clients, clock }, settings) = (ctx.env, &ctx.channel.settings);
     let client = clients
         .client_for(request.url(), &settings.allow_private)
-        .map_err(|error| SendError::later(error.phrase()))?;
+        .map_err(|error| SendError::later(error.describe()))?;
     if let Some(progress) = progress {
         if !progress.may_go_on() {
             return Err(SendError::later(out_of_time()));

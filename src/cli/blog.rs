@@ -147,7 +147,12 @@ async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
         Column::right(phrase!("failures", "失敗")),
         Column::moment(phrase!("next check", "次の確認")),
         Column::moment(phrase!("last change", "最終更新")).secondary(),
-        Column::long(phrase!("title", "題名")),
+        // Whoever looks for trouble wants to read it whole.
+        if failing {
+            Column::whole(phrase!("why", "理由"))
+        } else {
+            Column::long(phrase!("title", "題名"))
+        },
     ];
     context.out.listing(&columns, &shown, |row| {
         let title = row.title.as_str();
@@ -159,6 +164,7 @@ async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
             row.next_check_at,
             row.last_change_at,
             match &row.why {
+                why if failing => why.clone().unwrap_or_else(|| Phrase::verbatim("")),
                 Some(why) => phrase!("{title} ({why})", "{title}（{why}）"),
                 None => Phrase::verbatim(title),
             },

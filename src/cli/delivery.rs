@@ -16,13 +16,14 @@ use tsuzuki::ledger::Subject;
 use tsuzuki::ledger::event::{self, Event};
 use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
+use tsuzuki::word_enum::UnknownWord;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// List messages, newest first
     Ls {
-        /// Only this state: ready, sending, sent, unknown, failed, held or skipped
-        #[arg(long, value_name = "STATE")]
+        /// Only this state: ready, sending, sent, unknown, failed, held or skipped, or the word of the listing
+        #[arg(long, value_name = "STATE", value_parser = parse_state)]
         state: Option<State>,
         /// Only those of this job
         #[arg(long, value_name = "NAME")]
@@ -169,6 +170,15 @@ async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: 
         ));
     }
     Ok(Exit::Fine)
+}
+
+/// A state by its own word, or by the one that the listing shows for it.
+fn parse_state(text: &str) -> Result<State, UnknownWord> {
+    let is_shown = |state: &&State| {
+        let shown = short_phrase(**state);
+        shown == text || super::japanese::SPEECH.phrase(&shown) == text
+    };
+    State::ALL.iter().find(is_shown).map_or_else(|| text.parse(), |state| Ok(*state))
 }
 
 /// The short name of a state.

@@ -184,7 +184,7 @@ impl Output {
     /// Prints a message, unless `-q` is set.
     pub(crate) fn note(&self, text: impl Into<Phrase>) {
         if !self.quiet {
-            self.to_stderr(&text::printable(&self.speech().phrase(&text.into())));
+            self.to_stderr(&wrap_for_stderr(&text::printable(&self.speech().phrase(&text.into()))));
         }
     }
 
@@ -196,7 +196,7 @@ impl Output {
 
     /// Prints a question; the answer follows on the same line.
     pub(super) fn prompt(&self, question: &Phrase) {
-        let text = text::printable(&self.speech().phrase(question));
+        let text = wrap_for_stderr(&text::printable(&self.speech().phrase(question)));
         // If stderr is closed, nobody answers either.
         let _ = write!(std::io::stderr().lock(), "{text}: ");
     }
@@ -243,10 +243,10 @@ impl Output {
     fn labelled(&self, label: &Phrase, colour: AnsiColor, text: &Phrase) {
         let style = Style::new().bold().fg_color(Some(colour.into()));
         let (label, text) = (self.speech().phrase(label), text::printable(&self.speech().phrase(text)));
-        if self.colour_err {
-            self.to_stderr(&format!("{style}{label}{style:#}: {text}"));
-        } else {
-            self.to_stderr(&format!("{label}: {text}"));
+        let said = wrap_for_stderr(&format!("{label}: {text}"));
+        match said.strip_prefix(&label).filter(|_| self.colour_err) {
+            Some(rest) => self.to_stderr(&format!("{style}{label}{style:#}{rest}")),
+            None => self.to_stderr(&said),
         }
     }
 
@@ -257,9 +257,19 @@ impl Output {
     }
 }
 
+/// Words for people: on a terminal they break between words.
+fn wrap_for_stderr(text: &str) -> String {
+    let Some((width, _)) = size_of(std::io::stderr()) else { return text.to_owned() };
+    text.split('\n').flat_map(|line| table::wrap_line(line, width)).collect::<Vec<_>>().join("\n")
+}
+
 /// Columns and rows of the terminal, if stdout is one.
 pub(super) fn terminal_size() -> Option<(usize, usize)> {
-    let (width, height) = terminal_size::terminal_size_of(std::io::stdout())?;
+    size_of(std::io::stdout())
+}
+
+fn size_of(stream: impl std::os::fd::AsFd) -> Option<(usize, usize)> {
+    let (width, height) = terminal_size::terminal_size_of(stream)?;
     // A terminal without a known size reports 0.
     let known = |size: u16, usual: usize| if size == 0 { usual } else { usize::from(size) };
     Some((known(width.0, 80), known(height.0, 24)))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Subcommand;
+use jiff::civil::Date;
 use serde::Serialize;
 
 use super::names::{refuse_unknown, refuse_unknown_if_given};
@@ -122,6 +123,10 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     let config = context.config().await?;
     let db = context.db().await?;
     refuse_unknown("provider", &provider, db, context).await?;
+    if let Some(text) = date.as_deref().filter(|text| text.parse::<Date>().is_err()) {
+        return Err(Error::usage(phrase!("`{text}` is no day", "`{text}` は日付ではありません"))
+            .hint(phrase!("write it as 2026-01-15", "2026-01-15 のように指定してください")));
+    }
     let date = date.unwrap_or_else(|| day_of(&provider, now, &app::quotas(config), config));
     if !yes {
         let what = phrase!(

@@ -6,7 +6,7 @@ use super::attention::Waiting;
 use super::commands;
 use super::overview::{JobOverview, QuotaUse};
 use super::view::State;
-use crate::channel::outbox::{ChannelWait, WaitCause};
+use crate::channel::outbox::{ChannelRetry, ChannelWait, WaitCause};
 use crate::ledger::Subject;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -47,7 +47,7 @@ fn shorten<'a>(alerts: &[&'a Alert]) -> Vec<(&'a Alert, usize)> {
 /// What needs a person, most urgent first.
 pub(super) fn list_notices(
     jobs: &[JobOverview],
-    waits: &[ChannelWait],
+    (waits, retries): (&[ChannelWait], &[ChannelRetry]),
     alerts: &[Alert],
     quotas: &[QuotaUse],
 ) -> Vec<Notice> {
@@ -91,6 +91,14 @@ pub(super) fn list_notices(
             );
             let actions = if is_missing { Vec::new() } else { vec![resume] };
             notice(state, about, wait.phrase(), command, actions)
+        })
+    };
+    let retried = |is_failing: bool| {
+        retries.iter().filter(move |retry| retry.is_failing() == is_failing).map(move |retry| {
+            let state = if is_failing { State::Failing } else { State::Waiting };
+            let (about, command) =
+                (Subject::channel(&retry.channel), format!("delivery ls --channel {}", retry.channel));
+            notice(state, about, retry.phrase(), &command, Vec::new())
         })
     };
     // Failing jobs, held messages and paused channels have notices of their own already.
@@ -147,6 +155,6 @@ pub(super) fn list_notices(
                 vec![commands::reset_action(&job.job)],
             )
         });
-    let worst = failing.chain(failed).chain(channels(true)).chain(setup).chain(sources);
-    worst.chain(held).chain(channels(false)).chain(used_up).chain(done).collect()
+    let worst = failing.chain(failed).chain(retried(true)).chain(channels(true)).chain(setup).chain(sources);
+    worst.chain(held).chain(channels(false)).chain(retried(false)).chain(used_up).chain(done).collect()
 }

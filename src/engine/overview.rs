@@ -126,7 +126,8 @@ impl Overview {
         for list_needs in &finder.needs {
             needs_you.extend(list_needs(tx)?);
         }
-        needs_you.extend(list_notices(&jobs, &waits, &alert::list_open(tx)?, &quotas));
+        let retries = outbox::list_retries(tx, &finder.channels, &waits)?;
+        needs_you.extend(list_notices(&jobs, (&waits, &retries), &alert::list_open(tx)?, &quotas));
         Ok(Self { now, jobs, needs_you, quotas, moved })
     }
 

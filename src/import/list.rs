@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::parse::opml;
-use crate::parse::url::{Url, comparison_key, resolve_web};
+use crate::parse::url::{Url, comparison_key, pasted, resolve_web};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text;
@@ -199,30 +199,6 @@ fn addresses(candidate: &Candidate) -> Result<Addresses, Phrase> {
         (Err(why), None) => return Err(why),
     };
     Ok((page, feed, read(&candidate.sitemap).unwrap_or(None)))
-}
-
-/// A pasted address in a form that can be requested: without brackets and punctuation of the text around it, `http://`
-/// for `feed://`, and `https://` before a bare name.
-fn pasted(text: &str) -> String {
-    const AROUND: [char; 12] = ['<', '>', '"', '\'', '「', '」', '『', '』', '（', '）', '。', '、'];
-    let text = text.trim().trim_matches(AROUND);
-    let scheme = |name: &str| {
-        let rest = text.get(name.len()..)?;
-        text[..name.len()].eq_ignore_ascii_case(name).then_some(rest)
-    };
-    for name in ["feed://", "rss://", "podcast://", "itpc://", "pcast://"] {
-        if let Some(rest) = scheme(name) {
-            return format!("http://{rest}");
-        }
-    }
-    let text = scheme("feed:").or_else(|| scheme("view-source:")).unwrap_or(text);
-    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
-    let (name, port) = host.split_once(':').unwrap_or((host, ""));
-    let is_bare = name.contains('.')
-        && !host.contains('@')
-        && !host.contains(char::is_whitespace)
-        && port.bytes().all(|byte| byte.is_ascii_digit());
-    if is_bare { format!("https://{text}") } else { text.to_owned() }
 }
 
 /// The home page of a feed's site.

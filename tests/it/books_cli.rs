@@ -218,6 +218,8 @@ fn resetting_a_quota_says_what_it_resumes() {
         );
         let printed = shell.ends("quota reset google_books --yes", 0);
         assert!(!printed.contains("Resumed"), "{printed}");
+        let printed = shell.ends("quota reset google_books --date yesterday --yes", 2);
+        assert!(printed.contains("`yesterday` is no day") && printed.contains("2026-01-15"), "{printed}");
     });
 }
 

@@ -1,12 +1,14 @@
 //! `channel`: listing, adding and testing with real servers, and shell completion of names.
 
+use std::time::Duration;
+
 use serde_json::Value as Json;
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
 use tsuzuki::demo::site::{Content, Site};
 use tsuzuki::demo::smtp::SmtpServer;
 use tsuzuki::demo::webhook::WebhookServer;
-use tsuzuki::time::Clock;
+use tsuzuki::time::{Clock, Timestamp};
 
 use crate::blogs::newest;
 use crate::test_env::{TestEnv, code, ends_with, out, output_beside, output_text};
@@ -127,6 +129,11 @@ async fn a_test_message_goes_through_every_kind_and_says_what_the_server_answere
                  tls = \"none\"\nuser = \"a\"\npassword = \"${MAIL_PASSWORD}\"\nallow_private = [\"127.0.0.1\"]\n";
     let printed = ends_with(&TestEnv::new(unset).run_beside(&["channel", "test", "mail"]).await, 4);
     assert!(printed.contains("was not sent: MAIL_PASSWORD is not set"), "{printed}");
+    // A mail server of one's own has to be named, and the error says how.
+    let near =
+        unset.replace("user = \"a\"\npassword = \"${MAIL_PASSWORD}\"\nallow_private = [\"127.0.0.1\"]\n", "");
+    let printed = ends_with(&TestEnv::new(&near).run_beside(&["channel", "test", "mail"]).await, 1);
+    assert!(printed.contains("add `allow_private = [\"127.0.0.1\"]`"), "{printed}");
     let test_env = TestEnv::new(&config("wrong"));
     let printed = ends_with(&test_env.run_beside(&["channel", "test", "toot"]).await, 4);
     assert!(printed.contains("the test message to toot (account) was not sent"), "{printed}");
@@ -168,6 +175,57 @@ async fn a_listing_says_which_channels_send_and_which_wait_until_when() {
     for words in ["∥ channel busy", "tsuzuki channel test busy", "tsuzuki delivery retry --channel busy"] {
         assert!(printed.contains(words), "{words}: {printed}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_whose_attempts_fail_is_not_fine_until_one_arrives() {
+    let site = Site::start(Content::with_articles(2, newest())).await.unwrap();
+    let server = WebhookServer::start().await.unwrap();
+    server.script.always(Some(Fault::Status(500, Vec::new())));
+    let allow = "allow_private = [\"127.0.0.1\"]";
+    let test_env = TestEnv::new(&format!(
+        "[app]\nlanguage = \"en\"\n[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n{allow}\n\
+         [[job]]\nname = \"b\"\nkind = \"blogs\"\nfirst_run = \"all\"\ndeliver = [\"hook\"]\n{allow}\n\
+         blog = [{{ id = \"a\", url = \"{}\" }}]\n",
+        server.url, site.url
+    ));
+    let at = async |minutes: u64, line: &str| {
+        let now: Timestamp = "2026-01-15T00:00:00Z".parse().unwrap();
+        let mut command = test_env.command(&line.split(' ').collect::<Vec<_>>());
+        command.env("TSUZUKI_NOW", now.plus(Duration::from_secs(60 * minutes)).to_string());
+        output_text(&output_beside(command).await)
+    };
+    let ran = at(0, "run-due").await;
+    assert!(
+        ran.contains(
+            "delivery 1 to hook failed: HTTP 500 from the webhook: as requested; next attempt 2026-01-15T00:0"
+        ),
+        "{ran}"
+    );
+    let status = at(0, "status").await;
+    let words = "channel hook: 1 message not sent yet: HTTP 500 from the webhook: as requested; next attempt 2026-01-15 ";
+    assert!(status.contains(words) && !status.contains("warning: channel"), "{status}");
+    assert!(status.contains(": `tsuzuki delivery ls --channel hook`"), "{status}");
+    let listed = at(0, "channel ls").await;
+    assert!(listed.contains("◔ Waiting") && listed.contains("HTTP 500"), "{listed}");
+    // A state is asked for by the word that is shown for it, too.
+    for word in ["ready", "queued", "送信待ち"] {
+        assert!(at(0, &format!("delivery ls --state {word}")).await.contains("HTTP 500"), "{word}");
+    }
+    assert!(!at(0, "delivery ls --state sent").await.contains("HTTP 500"));
+    // Once is an accident; again and again is none.
+    at(10, "run-due").await;
+    at(40, "run-due").await;
+    let status = at(40, "status").await;
+    assert!(status.contains(&format!("warning: {words}")), "{status}");
+    let listed = at(40, "channel ls").await;
+    assert!(listed.contains("▲ Failing"), "{listed}");
+    assert!(at(40, "why channel:hook").await.contains("▲ channel hook"));
+    assert!(at(40, "status --lang ja").await.contains("まだ送信できていないメッセージ 1 件"));
+    server.script.always(None);
+    at(300, "run-due").await;
+    let (status, listed) = (at(300, "status").await, at(300, "channel ls").await);
+    assert!(!status.contains("not sent yet") && listed.contains("● OK"), "{status}{listed}");
 }
 
 /// The completions that the program offers for the last of `words`.

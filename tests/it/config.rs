@@ -392,7 +392,7 @@ fn missing_secrets_are_reported_with_their_places_and_badly_kept_ones_too() {
     assert!(warnings[0].to_string().contains("chmod 600"), "{}", warnings[0]);
     assert_eq!(
         warnings[1..],
-        ["the secret is too short to be hidden in logs", "the secret begins or ends with white space"]
+        ["${SHORT} is too short to be hidden in logs", "${SHORT} begins or ends with white space"]
     );
     assert_eq!(config::redact("everyone-reads-77"), "[redacted]");
 }

@@ -65,11 +65,11 @@ fn jobs_of_every_kind_are_added_by_flags() {
                 "--blog",
                 "one=https://example.com/?a=b",
                 "--blog",
-                "https://www.example.org/",
+                "www.example.org",
                 "--every",
                 "3h",
             ],
-            "blog = [{ id = \"one\", url = \"https://example.com/?a=b\" }, { id = \"example.org\", url = \"https://www.example.org/\" }]\nevery = \"3h\"\n",
+            "blog = [{ id = \"one\", url = \"https://example.com/?a=b\" }, { id = \"example.org\", url = \"https://www.example.org\" }]\nevery = \"3h\"\n",
         ),
         (
             &[
@@ -97,6 +97,31 @@ fn jobs_of_every_kind_are_added_by_flags() {
     }
     assert!(test_env.ends("check", 0).contains("4 jobs"));
     test_env.ends("job add more --kind blogs --blog x=https://example.net", 0);
+}
+
+#[test]
+fn the_doctor_says_that_messages_are_japanese_where_nothing_names_a_language() {
+    let job = "[channel.a]\nkind = \"slack\"\nurl = \"https://hooks.example/x\"\n\
+        [[job]]\nname = \"b\"\nkind = \"blogs\"\ndeliver = [\"a\"]\nblog = [{ id = \"a\", url = \"https://a.example\" }]\n";
+    let words = "messages are in Japanese wherever the locale (LANG) names no language";
+    let test_env = TestEnv::new(job);
+    assert!(test_env.ends("doctor --offline", 0).contains(words));
+    let japanese = test_env
+        .command(&["doctor", "--offline", "--lang", "en"])
+        .env("LANG", "ja_JP.UTF-8")
+        .output()
+        .unwrap();
+    assert!(!ends_with(&japanese, 0).contains(words), "that is what is wanted there");
+    for other in [format!("[app]\nlanguage = \"en\"\n{job}"), job.replace("deliver = [\"a\"]\n", "")] {
+        assert!(!TestEnv::new(&other).ends("doctor --offline", 0).contains(words), "{other}");
+    }
+}
+
+#[test]
+fn a_run_without_jobs_says_so() {
+    let test_env = TestEnv::new("");
+    assert!(test_env.ends("run-due", 0).contains("There is no job to run; `tsuzuki job ls`"));
+    assert_eq!(test_env.ends("run-due -q", 0), "");
 }
 
 #[test]

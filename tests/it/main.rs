@@ -86,3 +86,4 @@ mod test_env;
 mod transactions;
 mod why;
 mod withheld;
+mod wrapping;

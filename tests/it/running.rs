@@ -1,10 +1,13 @@
 //! The runner: due jobs run once, under a lease, and their end is recorded.
 
-use async_trait::async_trait;
+use std::net::TcpListener;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
+use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 use tsuzuki::config::ScheduleSpec;
 use tsuzuki::db::{self, Db};
@@ -17,6 +20,7 @@ use tsuzuki::ledger::{Subject, event, pause};
 use tsuzuki::time::Timestamp;
 
 use crate::databases::Fixture;
+use crate::test_env::{TestEnv, ends_with, send_signal};
 
 /// A job that counts its runs and ends them as given.
 pub(crate) struct Counted {
@@ -236,4 +240,24 @@ on_both_databases! {
         let forced = runner.run(vec![job], Selection::Forced, &CancellationToken::new()).await;
         assert!(matches!(forced[..], [(_, Finished::Ran(_))]));
     }
+}
+
+#[test]
+fn sigterm_ends_a_run_that_waits_for_a_server_at_once_and_leaves_nothing_running() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let test_env = TestEnv::new(&format!(
+        "[[job]]\nname = \"a\"\nkind = \"blogs\"\nallow_private = [\"127.0.0.1\"]\nblog = [{{ id = \"x\", url = \"http://{}/\" }}]\n",
+        silent.local_addr().unwrap()
+    ));
+    let mut command = test_env.command(&["run", "a"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let _unanswered = silent.accept().unwrap();
+    let start = Instant::now();
+    send_signal(child.id(), Signal::TERM);
+    let said = ends_with(&child.wait_with_output().unwrap(), 130);
+    // An answer would be waited for for 30 s.
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(said.contains("a: interrupted: ") && said.contains("`tsuzuki run-due` continues"), "{said}");
+    let status = test_env.ends("status", 0);
+    assert!(status.contains("Due: its last run was cut off") && !status.contains("Running"), "{status}");
 }

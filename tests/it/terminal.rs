@@ -20,7 +20,7 @@ fn on_terminal(test_env: &TestEnv, command: &str) -> Command {
 }
 
 /// The same in one of so many columns.
-fn on_terminal_of(columns: usize, test_env: &TestEnv, command: &str) -> Command {
+pub(crate) fn on_terminal_of(columns: usize, test_env: &TestEnv, command: &str) -> Command {
     let program = env!("CARGO_BIN_EXE_tsuzuki");
     let shell = format!("stty cols {columns} rows 40; tty > tty; echo $$ > pid; exec {program} {command}");
     let mut script = Command::new("script");
@@ -37,7 +37,7 @@ fn on_terminal_of(columns: usize, test_env: &TestEnv, command: &str) -> Command 
 }
 
 /// The output, without the lines that `script` adds.
-fn written(test_env: &TestEnv) -> String {
+pub(crate) fn written(test_env: &TestEnv) -> String {
     let text = test_env.read("typescript");
     let text = text.split_once('\n').map_or("", |(_, rest)| rest);
     text.rsplit_once("\nScript done on").map_or(text, |(rest, _)| rest).to_owned()
@@ -339,7 +339,9 @@ async fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
     for (question, answer) in [
         ("What do you want to watch?", "blog"),
         ("the address of a blog", ""),
-        ("It cannot do without.", "https://blog.invalid/"),
+        ("It cannot do without.", "a blog"),
+        // Said at once, not after the next question.
+        ("`a blog` names no blog: write https://", "blog.invalid"),
         ("Number or word (Enter for none)", "9"),
         // Two have these letters.
         ("That is none of them.", "a"),
@@ -356,7 +358,7 @@ async fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
     assert!(text.contains("Next: `tsuzuki doctor`"), "{text}");
     let config = test_env.config();
     for words in
-        ["kind = \"slack\"\nurl = \"${SLACK_WEBHOOK_URL}\"", "deliver = [\"slack\"]", "https://blog.invalid/"]
+        ["kind = \"slack\"\nurl = \"${SLACK_WEBHOOK_URL}\"", "deliver = [\"slack\"]", "https://blog.invalid"]
     {
         assert!(config.contains(words), "{words}: {config}");
     }

@@ -148,17 +148,17 @@ impl Secret {
         if self.hides == Hides::Whole
             && let Ok(revealed) = self.reveal()
         {
-            let value = revealed.expose();
+            let (name, value) = (self.shown(), revealed.expose());
             if value.chars().count() < redact::SHORTEST {
                 warnings.push(phrase!(
-                    "the secret is too short to be hidden in logs",
-                    "秘密情報が短すぎるため、ログで伏せられません"
+                    "{name} is too short to be hidden in logs",
+                    "{name} は短すぎるため、ログで伏せられません"
                 ));
             }
             if value.trim() != value {
                 warnings.push(phrase!(
-                    "the secret begins or ends with white space",
-                    "秘密情報の先頭か末尾に空白があります"
+                    "{name} begins or ends with white space",
+                    "{name} の先頭か末尾に空白があります"
                 ));
             }
         }

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::io;
 
+use rustls::CertificateError;
 use stdx::phrase;
 use stdx::phrase::Phrase;
 
@@ -20,7 +21,7 @@ pub(super) fn from_client(error: &reqwest::Error, host: &str) -> Error {
         return denied.clone().into();
     }
     if let Some(tls) = find::<rustls::Error>(error) {
-        return Error::BadTls { host, why: in_words(tls) };
+        return Error::BadTls { host, why: tls_in_words(tls) };
     }
     if error.is_dns() {
         return Error::Dns { host, why: deepest(error) };
@@ -131,6 +132,33 @@ pub fn in_words(error: &(dyn StdError + 'static)) -> Phrase {
     }
 }
 
+/// What is wrong with a handshake; the library's own word stays, because people search for it.
+fn tls_in_words(error: &rustls::Error) -> Phrase {
+    let rustls::Error::InvalidCertificate(certificate) = error else { return in_words(error) };
+    let words = certificate.to_string();
+    match certificate {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            phrase!("its certificate has expired", "証明書の有効期限が切れています")
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            phrase!("its certificate is not valid yet", "証明書の有効期間がまだ始まっていません")
+        }
+        CertificateError::UnknownIssuer => phrase!(
+            "its certificate comes from an authority that is not trusted here ({words})",
+            "証明書の発行元はこのマシンで信頼されていません（{words}）"
+        ),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => phrase!(
+            "its certificate is for another name ({words})",
+            "証明書の名前が一致しません（{words}）",
+            words = quote(&words, 200)
+        ),
+        _ if words.contains("CaUsedAsEndEntity") => {
+            phrase!("its certificate is self-signed", "自己署名証明書です")
+        }
+        _ => in_words(error),
+    }
+}
+
 /// The first error of type `T` in the chain of causes of `error`.
 fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
@@ -149,4 +177,30 @@ fn inner<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 
         return Some(carried);
     }
     error.source()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustls::OtherError;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("CaUsedAsEndEntity")]
+    struct CaUsedAsEndEntity;
+
+    #[test]
+    fn a_certificate_is_refused_in_words_of_ours() {
+        let own = CertificateError::Other(OtherError(Arc::new(CaUsedAsEndEntity)));
+        for (why, words) in [
+            (own, "its certificate is self-signed"),
+            (CertificateError::Expired, "its certificate has expired"),
+            (CertificateError::NotValidYet, "its certificate is not valid yet"),
+            (CertificateError::BadSignature, "invalid peer certificate: BadSignature"),
+        ] {
+            assert_eq!(tls_in_words(&rustls::Error::InvalidCertificate(why)).to_string(), words);
+        }
+    }
 }

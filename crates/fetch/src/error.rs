@@ -73,22 +73,16 @@ pub enum Why {
 }
 
 impl Why {
-    /// The pause of `host` in words.
+    /// What happened at `host`. Our own back-off is not told: it is over in seconds, while these words are read for days.
     fn phrase(self, host: &str, after: Duration) -> Phrase {
-        let span = span_phrase(after);
         match self {
-            Why::Status(status) => phrase!(
-                "HTTP {status} from {host}; no retry for {span}",
-                "{host} の応答：HTTP {status}（{span}後まで再試行しません）"
-            ),
+            Why::Status(status) => phrase!("HTTP {status} from {host}", "{host} の応答は HTTP {status}"),
             Why::Asked(status) => phrase!(
                 "HTTP {status} from {host}, which asks to wait {span}",
-                "{host} の応答：HTTP {status}（{span}待つよう求められました）"
+                "{host} の応答：HTTP {status}（{span}待つよう求められました）",
+                span = span_phrase(after)
             ),
-            Why::Unreachable => phrase!(
-                "{host} could not be reached; no retry for {span}",
-                "{host} に接続できません（{span}後まで再試行しません）"
-            ),
+            Why::Unreachable => phrase!("{host} could not be reached", "{host} に接続できません"),
         }
     }
 
@@ -331,10 +325,7 @@ mod tests {
             }
         }
         let later = Error::Later { host: host(), after: second * 90, why: Why::Status(503) };
-        assert_eq!(later.to_string(), "HTTP 503 from a.example; no retry for 90 s");
-        assert_eq!(
-            japanese.phrase(&later.phrase()),
-            "a.example の応答：HTTP 503（90 秒後まで再試行しません）"
-        );
+        assert_eq!(later.to_string(), "HTTP 503 from a.example");
+        assert_eq!(japanese.phrase(&later.phrase()), "a.example の応答は HTTP 503");
     }
 }

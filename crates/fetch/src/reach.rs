@@ -90,13 +90,18 @@ impl Fetcher {
         allowed: &AllowPrivate,
         wanted: Wanted,
     ) -> Check {
-        let host = url.host_str().unwrap_or_default();
-        let limits = Limits { to_headers: PATIENCE, in_all: PATIENCE, ..Limits::default() };
         let request = match wanted {
             Wanted::Anything => Request::head(url.clone()),
             Wanted::Document => Request::get(url.clone()),
         };
-        let request = request.allow_private(allowed).manners(Manners::client()).limits(limits).once();
+        self.reach_with(what, request.allow_private(allowed), wanted).await
+    }
+
+    /// The same with a request that says who we are.
+    pub async fn reach_with(&self, what: impl Into<Phrase>, request: Request, wanted: Wanted) -> Check {
+        let host = request.url.host_str().unwrap_or_default().to_owned();
+        let limits = Limits { to_headers: PATIENCE, in_all: PATIENCE, ..Limits::default() };
+        let request = request.manners(Manners::client()).limits(limits).once();
         // DNS lookups are not part of the limits.
         let answer = tokio::time::timeout(PATIENCE * 2, self.fetch_api(&request)).await;
         match answer {

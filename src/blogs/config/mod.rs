@@ -16,7 +16,7 @@ use crate::config::{self, Problems, Section};
 use crate::fetch::AllowPrivate;
 use crate::hash;
 use crate::id::JobName;
-use crate::parse::url::comparison_key;
+use crate::parse::url::{comparison_key, pasted};
 use crate::phrase;
 use crate::phrase::Phrase;
 
@@ -143,19 +143,19 @@ pub fn list_blogs(config: &config::Config) -> impl Iterator<Item = (&JobName, Bl
     listed.flat_map(|(job, blogs)| blogs.into_iter().map(move |blog| (job, blog)))
 }
 
-/// The values of `--blog`: `id=url` or a bare address, whose host is the id.
+/// The values of `--blog`: `id=url` or an address alone, whose host is the id; without `https://`, too.
 pub(super) fn from_flags(words: &[String]) -> Result<toml::Value, Phrase> {
     let mut blogs = Vec::new();
     for word in words {
-        let is_bare = word.starts_with("http://") || word.starts_with("https://");
-        let (id, url) = match word.split_once('=').filter(|_| !is_bare) {
-            Some((id, url)) => (Some(id.to_owned()), url),
-            None => (None, word.as_str()),
+        let is_id = |before: &str| !before.contains([':', '/', '?']);
+        let (id, url) = match word.split_once('=').filter(|(before, _)| is_id(before)) {
+            Some((id, url)) => (Some(id.to_owned()), pasted(url)),
+            None => (None, pasted(word)),
         };
         let bad = |_| {
             phrase!(
-                "`{word}` names no blog: write --blog ID=https://… or --blog https://…",
-                "`{word}` はブログの指定ではありません。--blog ID=https://… または --blog https://… と書きます"
+                "`{word}` names no blog: write https://… or ID=https://…",
+                "`{word}` はブログの指定ではありません。https://… または ID=https://… と書きます"
             )
         };
         let parsed: HttpUrl = url.parse().map_err(bad)?;

@@ -92,7 +92,7 @@ pub(super) async fn connect(
         .clients
         .resolve(host, *port, &settings.allow_private)
         .await
-        .map_err(|error| SendError::later(error.phrase()))?;
+        .map_err(|error| SendError::later(error.describe()))?;
     let no_connection = |why: Phrase| {
         SendError::later(phrase!("no connection to {host}: {why}", "{host} に接続できません：{why}"))
     };
@@ -131,7 +131,7 @@ pub(super) async fn connect(
         }
         connection.sign_in(user, password.expose()).await.map_err(|fault| {
             let why = phrase!(
-                "{host} does not let `user` in: {answer}",
+                "{host} refuses the login (`user`, `password`): {answer}",
                 "{host} が `user` のログインを拒否しました：{answer}",
                 answer = Phrase::from(&fault)
             );

@@ -2,9 +2,13 @@
 
 use super::model::{Row, State};
 use super::store::{columns, messages, moving_states, open_states, read};
+use super::waiting::ChannelRetry;
 use crate::db::{self, FromRow, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
+
+/// Messages of a channel that were tried and are counted, at most.
+const MAX_TRIED: usize = 1_000;
 
 /// Which messages to list; `None` matches all.
 #[derive(Clone, Debug, Default)]
@@ -82,6 +86,27 @@ pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<DeliveryCount>> {
         params![],
         FromRow::from_row,
     )
+}
+
+/// What a channel has tried to send and tries again.
+pub(super) fn find_retry(tx: &mut Tx<'_>, channel: &str) -> db::Result<Option<ChannelRetry>> {
+    let mut tried = tx.list(
+        sql!(
+            "SELECT not_before, attempts, last_error FROM outbox
+             WHERE channel = ?1 AND state = 'ready' AND attempts > 0 AND last_error IS NOT NULL
+             ORDER BY not_before, id LIMIT ?2"
+        ),
+        params![channel, MAX_TRIED],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    let messages = i64::try_from(tried.len()).unwrap_or(i64::MAX);
+    Ok(tried.drain(..).next().map(|(next_at, attempts, why)| ChannelRetry {
+        channel: channel.to_owned(),
+        messages,
+        attempts,
+        next_at,
+        why,
+    }))
 }
 
 /// When a channel last sent a message that arrived.

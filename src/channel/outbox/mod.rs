@@ -41,4 +41,7 @@ pub use restored::{Provenance, notice_restore};
 pub use sender::Sender;
 pub use store::{add, count_in_hand, find, find_open, suspect};
 pub use topics::{OnDelivered, Topics};
-pub use waiting::{ChannelStatus, ChannelWait, WaitCause, find_wait, list_statuses, list_waits, next_at};
+pub use waiting::{
+    ChannelRetry, ChannelStatus, ChannelWait, WaitCause, find_wait, list_retries, list_statuses, list_waits,
+    next_at,
+};

@@ -168,32 +168,28 @@ fn log_outcome(row: &Row, step: &Transition) {
         (_, Some(ChannelPause::Unsafe(until))) => {
             tracing::error!(delivery = id, channel, "channel {channel} is paused until {until}: {why}");
         }
-        (State::Sent, _) => tracing::info!(delivery = id, channel, "Sent `{}` to {channel}", row.subject),
+        (State::Sent, _) => tracing::info!(delivery = id, channel, "Sent delivery {id} to {channel}"),
         (State::Failed, _) => tracing::error!(
             delivery = id,
             channel,
-            "`{}` was not sent to {channel}: {why} (`tsuzuki delivery retry {id}` tries again)",
-            row.subject
+            "delivery {id} to {channel} failed: {why} (`tsuzuki delivery retry {id}` tries again)"
         ),
         (State::Held, _) => tracing::warn!(
             delivery = id,
             channel,
-            "`{}` waits for you: {why} (`tsuzuki delivery approve {id}` or `skip {id}`)",
-            row.subject
+            "delivery {id} to {channel} needs approval: {why} (`tsuzuki delivery approve {id}` or `skip {id}`)"
         ),
         (State::Unknown, _) => tracing::warn!(
             delivery = id,
             channel,
-            "`{}` may have been sent to {channel}; it is looked into at {}: {why}",
-            row.subject,
+            "delivery {id} to {channel} may or may not have been sent; checked at {}: {why}",
             step.not_before
         ),
         _ => {
             tracing::warn!(
                 delivery = id,
                 channel,
-                "`{}` waits until {}: {why}",
-                row.subject,
+                "delivery {id} to {channel} failed: {why}; next attempt {}",
                 step.not_before
             );
         }

@@ -1,4 +1,5 @@
-//! Why the messages of a channel wait, and until when: its lock, its pause, its quiet hours, its daily limit.
+//! Why the messages of a channel wait, and until when: its lock, its pause, its quiet hours, its daily limit, or attempts
+//! that failed.
 
 use std::collections::BTreeMap;
 
@@ -73,6 +74,37 @@ impl ChannelWait {
     }
 }
 
+/// So many failed attempts are no accident.
+const ATTEMPTS: u32 = 3;
+
+/// A channel that takes messages but could not send some of them, and tries again.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ChannelRetry {
+    pub channel: String,
+    pub messages: i64,
+    /// How often the one that is tried next was tried.
+    pub attempts: u32,
+    pub next_at: Timestamp,
+    /// What went wrong with it.
+    pub why: Phrase,
+}
+
+impl ChannelRetry {
+    /// What could not be sent, why, and when it is tried again.
+    pub fn phrase(&self) -> Phrase {
+        let Self { messages, next_at, why, .. } = self;
+        phrase!(
+            "{messages message} not sent yet: {why}; next attempt {next_at}",
+            "まだ送信できていないメッセージ {messages} 件：{why}（次の送信：{next_at}）"
+        )
+    }
+
+    /// Whether somebody should look at it.
+    pub fn is_failing(&self) -> bool {
+        self.attempts >= ATTEMPTS
+    }
+}
+
 /// The status of a channel.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ChannelStatus {
@@ -80,6 +112,8 @@ pub struct ChannelStatus {
     pub kind: &'static str,
     /// Why it cannot send, if so.
     pub wait: Option<ChannelWait>,
+    /// What it could not send yet, while nothing keeps it.
+    pub retry: Option<ChannelRetry>,
     /// Messages to be sent.
     pub messages: i64,
     pub last_sent_at: Option<Timestamp>,
@@ -95,10 +129,13 @@ pub fn list_statuses(
     let mut statuses = Vec::new();
     for channel in channels.iter() {
         let messages = waiting.get(&channel.name).copied().unwrap_or(0);
+        let wait = find_wait_of(tx, channel, messages, now)?;
+        let retry = if wait.is_none() { listing::find_retry(tx, &channel.name)? } else { None };
         statuses.push(ChannelStatus {
             channel: channel.name.clone(),
             kind: channel.kind(),
-            wait: find_wait_of(tx, channel, messages, now)?,
+            wait,
+            retry,
             messages,
             last_sent_at: listing::find_last_sent(tx, &channel.name)?,
         });
@@ -134,6 +171,19 @@ pub fn list_waits(tx: &mut Tx<'_>, channels: &ChannelSet, now: Timestamp) -> db:
         },
     ));
     Ok(waits)
+}
+
+/// The channels that nothing keeps and that could not send some of their messages yet.
+pub fn list_retries(
+    tx: &mut Tx<'_>,
+    channels: &ChannelSet,
+    waits: &[ChannelWait],
+) -> db::Result<Vec<ChannelRetry>> {
+    let mut retries = Vec::new();
+    for channel in channels.iter().filter(|channel| waits.iter().all(|wait| wait.channel != channel.name)) {
+        retries.extend(listing::find_retry(tx, &channel.name)?);
+    }
+    Ok(retries)
 }
 
 /// Why the channel of a waiting message cannot send, if so.

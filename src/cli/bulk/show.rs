@@ -45,7 +45,7 @@ pub(super) async fn status(context: &Context) -> Result {
     }
     for target in leased {
         let owner = presence::shown_owner(&target.lease_owner.unwrap_or_default());
-        context.out.line(context.out.speech().phrase(&phrase!(
+        context.out.prose(context.out.speech().phrase(&phrase!(
             "  project {project} {branch}: {count commit} so far, by {owner}",
             "  プロジェクト {project} {branch}：これまでにコミット {count} 件（{owner}）",
             project = target.project_id,

@@ -78,7 +78,10 @@ async fn list(context: &Context) -> Result {
         ListedChannel {
             state,
             why,
-            waits_until: status.wait.and_then(|wait| wait.until),
+            waits_until: match (status.wait, status.retry) {
+                (Some(wait), _) => wait.until,
+                (None, retry) => retry.map(|retry| retry.next_at),
+            },
             jobs: jobs_of(&status.channel),
             channel: status.channel,
             kind: status.kind,

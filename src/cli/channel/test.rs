@@ -47,7 +47,7 @@ pub(in crate::cli) async fn send_test(
                     "テストメッセージを {name}（{recipient}）に送りました"
                 ),
             };
-            context.out.line(context.out.speech().phrase(&said))?;
+            context.out.prose(context.out.speech().phrase(&said))?;
         }
     }
     failure.map_or(Ok(Exit::Fine), Err)

@@ -107,13 +107,13 @@ async fn info(context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     let speech = context.out.speech();
-    context.out.line(speech.phrase(&phrase!(
+    context.out.prose(speech.phrase(&phrase!(
         "{database} at {place}",
         "{database}（{place}）",
         database = info.database,
         place = &info.place
     )))?;
-    context.out.line(speech.phrase(&phrase!(
+    context.out.prose(speech.phrase(&phrase!(
         "schema version {version}",
         "スキーマのバージョン {version}",
         version = info.schema_version

@@ -19,6 +19,7 @@ use tsuzuki::id::JobName;
 use tsuzuki::ledger::pause;
 use tsuzuki::phrase;
 use tsuzuki::phrase::Phrase;
+use tsuzuki::text::Language;
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -147,6 +148,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
             .chain(app::list_warnings(config).iter())
             .map(|warning| Finding::new(config_file(), Verdict::Warning, in_line(warning))),
     );
+    findings.extend(language(config));
     findings.extend(secrets(config));
     match context.place().await {
         Err(error) => {
@@ -196,6 +198,19 @@ pub(super) fn with_hint(what: &Phrase, hint: Option<&Phrase>) -> Phrase {
         Some(hint) => phrase!("{what}; {hint}", "{what}。{hint}"),
         None => what.clone(),
     }
+}
+
+/// Whoever tries a job in a shell reads messages in the language of its locale, which cron and systemd do not have.
+fn language(config: &Config) -> Option<Finding> {
+    let is_open = config.app.language.is_none() && config.app.locale != Some(Language::Ja);
+    let sends = config.jobs.iter().any(|job| !job.deliver.is_empty());
+    (is_open && sends).then(|| {
+        let detail = phrase!(
+            "`language` in [app] is not set: messages are in Japanese wherever the locale (LANG) names no language, as in cron",
+            "[app] の `language` が未設定です。cron など、ロケール（LANG）に言語の指定がない環境ではメッセージは日本語になります"
+        );
+        Finding::new(config_file(), Verdict::Warning, detail)
+    })
 }
 
 /// Missing secrets and where to get them, and recommended ones.

@@ -105,6 +105,13 @@ fn ask_all(flags: &'static [Flag], context: &Context) -> Result<Given> {
                 FlagShape::Text | FlagShape::Variable(_) => vec![answer],
             };
             let values: Vec<String> = values.into_iter().filter(|value| !value.is_empty()).collect();
+            if let FlagShape::Made(make) = flag.shape
+                && !values.is_empty()
+                && let Err(why) = make(&values)
+            {
+                context.out.error(&Error::usage(why));
+                continue;
+            }
             if !values.is_empty() {
                 given.push((flag, values));
             } else if flag.is_required && flag.usual().is_none() {

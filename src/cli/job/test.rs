@@ -64,7 +64,7 @@ pub(super) async fn run_item(name: &str, url: &str, asking: Asking, context: &Co
     if context.out.is_json() {
         context.out.json(&view.data)?;
     } else {
-        render(&view, &context.speech().await?).iter().try_for_each(|line| context.out.line(line))?;
+        render(&view, &context.speech().await?).iter().try_for_each(|line| context.out.prose(line))?;
     }
     Ok(Exit::Fine)
 }
@@ -76,12 +76,12 @@ fn print(preview: &Preview, speech: &Speech, context: &Context) -> Result<()> {
     for (item, name) in preview.items.iter().zip(&names) {
         let gap = " ".repeat(widest - width(name));
         let found = match &item.error {
-            Some(error) => format!("{}: {}", speech.choose("failed", "失敗"), speech.phrase(error)),
+            Some(error) => speech.phrase(&phrase!("failed: {error}", "失敗：{error}")),
             None => speech.phrase(&item.found),
         };
-        context.out.line(format!("{name}{gap}  {}", one_line(&found)))?;
+        context.out.prose(format!("{name}{gap}  {}", one_line(&found)))?;
         for first in &item.first {
-            context.out.line(format!("  - {}", one_line(first)))?;
+            context.out.prose(format!("  - {}", one_line(first)))?;
         }
     }
     preview.notes.iter().for_each(|note| context.out.note(phrase!("note: {note}", "注：{note}")));

@@ -202,19 +202,19 @@ async fn plan(
     }
     for plan in &planned {
         match &plan.skipped {
-            Some(why) => context.out.line(speech.phrase(&phrase!(
+            Some(why) => context.out.prose(speech.phrase(&phrase!(
                 "{job}: would not run: {why}",
                 "{job}：実行されません：{why}",
                 job = &plan.job
             )))?,
-            None => context.out.line(speech.phrase(&phrase!(
+            None => context.out.prose(speech.phrase(&phrase!(
                 "{job}: would run",
                 "{job}：実行されます",
                 job = &plan.job
             )))?,
         }
         for step in &plan.steps {
-            context.out.line(format!("  {}", speech.phrase(step)))?;
+            context.out.prose(format!("  {}", speech.phrase(step)))?;
         }
     }
     Ok(Exit::Fine)

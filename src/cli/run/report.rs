@@ -73,12 +73,12 @@ impl<'a> RunReporter<'a> {
             outcome = phrase_of(line.outcome),
             message = &line.message
         );
-        out.line(self.speech.phrase(&said))?;
+        out.prose(self.speech.phrase(&said))?;
         line.problems
             .iter()
-            .try_for_each(|problem| out.line(format!("  {}", self.speech.phrase(problem))))?;
+            .try_for_each(|problem| out.prose(format!("  {}", self.speech.phrase(problem))))?;
         match finished {
-            Finished::Failed(Failure::Credentials(_)) => out.line(self.speech.choose(
+            Finished::Failed(Failure::Credentials(_)) => out.prose(self.speech.choose(
                 "  hint: `tsuzuki doctor` says which keys are missing or refused, and where to get them",
                 "  ヒント: 足りないキーや拒否されたキー、その取得先は `tsuzuki doctor` で確認できます",
             )),
@@ -121,6 +121,12 @@ fn summary(finished: &[(JobName, Finished)]) -> Option<Phrase> {
         outcomes.filter(|one| *one == outcome).count()
     };
     let skipped = count("skipped");
+    if finished.is_empty() {
+        return Some(phrase!(
+            "There is no job to run; `tsuzuki job ls` lists the jobs.",
+            "実行するジョブがありません。ジョブの一覧は `tsuzuki job ls` で確認できます。"
+        ));
+    }
     if finished.len() == skipped {
         let next = finished.iter().filter_map(|(job, finished)| match finished {
             Finished::Skipped(Skipped::NotDue(Some(next))) => Some((next, job)),

@@ -8,7 +8,7 @@ const NEVER_FIRST: &str = "、。，．・：；！？）」』】］｝〉》�
 const NEVER_LAST: &str = "（「『【［｛〈《";
 
 /// Wraps a line of prose to at most `room` columns: continuation lines are indented to the text after the label.
-/// Commands and addresses stay whole, because people copy them.
+/// Commands, addresses and paths stay whole, because people copy them.
 pub(in crate::cli) fn wrap_line(line: &str, room: usize) -> Vec<String> {
     let text = line.trim_start();
     if width(line) <= room || text.starts_with("tsuzuki ") {
@@ -19,7 +19,8 @@ pub(in crate::cli) fn wrap_line(line: &str, room: usize) -> Vec<String> {
     let behind = indent + text.len() - text[gap..].trim_start().len();
     // A label that leaves too little room is treated as text.
     let (label, text) = line.split_at(if width(&line[..behind]) > room / 2 { indent } else { behind });
-    let pieces = wrap_but(text, room - width(label), |word| word.contains("://"));
+    let is_copied = |word: &str| word.contains("://") || (word.is_ascii() && word.contains('/'));
+    let pieces = wrap_but(text, room - width(label), is_copied);
     let lines = pieces.iter().enumerate().map(|(number, piece)| match number {
         0 => format!("{label}{piece}"),
         _ => format!("{}{piece}", " ".repeat(width(label))),
@@ -75,6 +76,13 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij k", 4), ["abc", "def", "ghij", "k"]);
         assert_eq!(wrap("日本語の文", 5), ["日本", "語の", "文"]);
+    }
+
+    #[test]
+    fn what_people_copy_stays_whole_in_prose() {
+        let path = "/var/lib/tsuzuki/tsuzuki.db";
+        assert_eq!(wrap_line(&format!("no file {path} here"), 12), ["no file", path, "here"]);
+        assert_eq!(wrap_line("the-longest-word-of-all", 12), ["the-longest", "-word-of-all"]);
     }
 
     #[test]

@@ -60,21 +60,25 @@ fn find_provider(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec
     Ok(views)
 }
 
-/// The state of a channel, and why it cannot send: its pause, or a secret that is `missing`.
+/// The state of a channel, and why it cannot send: its pause, failed attempts, or a secret that is `missing`.
 pub fn judge_channel(status: &ChannelStatus, missing: &[MissingAt]) -> (State, Option<Phrase>) {
     let is_its =
         |missing: &&MissingAt| missing.place == TableKind::Channel && missing.owner == status.channel;
     if let Some(missing) = missing.iter().find(is_its) {
         return (State::Setup, Some(missing.why.clone()));
     }
-    let Some(wait) = &status.wait else { return (State::Ok, None) };
-    let state = match wait.cause {
-        WaitCause::Locked | WaitCause::Missing => State::Setup,
-        WaitCause::Paused => State::Paused,
-        WaitCause::Quiet => State::Waiting,
-        WaitCause::MaxPerDay => State::Quota,
+    let (state, why) = match (&status.wait, &status.retry) {
+        (Some(wait), _) => match wait.cause {
+            WaitCause::Locked | WaitCause::Missing => (State::Setup, &wait.why),
+            WaitCause::Paused => (State::Paused, &wait.why),
+            WaitCause::Quiet => (State::Waiting, &wait.why),
+            WaitCause::MaxPerDay => (State::Quota, &wait.why),
+        },
+        (None, Some(retry)) if retry.is_failing() => (State::Failing, &retry.why),
+        (None, Some(retry)) => (State::Waiting, &retry.why),
+        (None, None) => return (State::Ok, None),
     };
-    (state, Some(wait.why.clone()))
+    (state, Some(why.clone()))
 }
 
 fn add_status(view: &mut View, status: &ChannelStatus, finder: &Finder) {

@@ -84,6 +84,11 @@ on_both_databases! {
             let world = World::new(&fixture, &config_text("", &[blog(id, &site, more)]));
             let report = world.run().await;
             assert!(report.problems.is_empty(), "{report:?}");
+            // The doctor asks as a run does.
+            let env = TestEnv::on(&fixture, &config_text("", &[blog(id, &site, more)]));
+            let findings: serde_json::Value = serde_json::from_str(&out(&env.run_beside(&["doctor", "--json"]).await)).unwrap();
+            let of_blog = findings.as_array().unwrap().iter().find(|finding| finding["check"] == format!("job blogs: {id}")).unwrap();
+            assert_eq!(of_blog["verdict"], "ok", "{of_blog}");
             let state = format!("{:?}", world.state(id).await);
             assert!(!state.contains(wants.1), "{state}");
         }
@@ -105,6 +110,8 @@ on_both_databases! {
         for part in ["Fine blog", "broken", "Failing", "1 of 2 blogs need a look: `tsuzuki blog ls --failing`"] {
             assert!(listed.contains(part), "{part} in {listed}");
         }
+        let (listed, _) = run(&["blog", "ls", "--failing"], 0).await;
+        assert!(listed.contains("WHY") && listed.contains("/feed.xml: HTTP 500 from 127.0.0.1"), "{listed}");
         let (_, json) = run(&["--json", "blog", "ls", "--failing"], 0).await;
         let rows: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!((rows.as_array().unwrap().len(), &rows[0]["blog_id"], &rows[0]["failures_in_a_row"]), (1, &"broken".into(), &2.into()));

@@ -70,6 +70,7 @@ async fn an_authority_nobody_named_is_not_trusted() {
     assert!(matches!(error, Error::BadTls { .. }), "{error:?}");
     assert!(!error.is_retryable() && !error.may_have_been_received());
     assert!(error.to_string().contains("UnknownIssuer"), "{error}");
+    assert!(error.to_string().contains("an authority that is not trusted here"), "{error}");
 }
 
 #[tokio::test]
@@ -79,6 +80,7 @@ async fn a_named_authority_is_trusted_for_the_names_in_its_certificates() {
     fetch("secure.example", port, authority.clone()).await.unwrap();
     let error = fetch("other.example", port, authority).await.unwrap_err();
     assert!(matches!(error, Error::BadTls { .. }), "{error:?}");
+    assert!(error.to_string().contains("its certificate is for another name"), "{error}");
 }
 
 #[tokio::test]

@@ -60,6 +60,30 @@ pub fn resolve_web(base: Option<&Url>, href: &str) -> Option<Url> {
     resolve(base, href).filter(is_web)
 }
 
+/// A pasted address in a form that can be requested: without brackets and punctuation of the text around it, `http://`
+/// for `feed://`, and `https://` before a bare name.
+pub fn pasted(text: &str) -> String {
+    const AROUND: [char; 12] = ['<', '>', '"', '\'', '「', '」', '『', '』', '（', '）', '。', '、'];
+    let text = text.trim().trim_matches(AROUND);
+    let scheme = |name: &str| {
+        let rest = text.get(name.len()..)?;
+        text[..name.len()].eq_ignore_ascii_case(name).then_some(rest)
+    };
+    for name in ["feed://", "rss://", "podcast://", "itpc://", "pcast://"] {
+        if let Some(rest) = scheme(name) {
+            return format!("http://{rest}");
+        }
+    }
+    let text = scheme("feed:").or_else(|| scheme("view-source:")).unwrap_or(text);
+    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_bare = name.contains('.')
+        && !host.contains('@')
+        && !host.contains(char::is_whitespace)
+        && port.bytes().all(|byte| byte.is_ascii_digit());
+    if is_bare { format!("https://{text}") } else { text.to_owned() }
+}
+
 /// Whether the address can be fetched over HTTP.
 pub fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.has_host()
