@@ -158,7 +158,7 @@ impl Press {
         failed: DownloadFailure,
         seen: Option<SeenPage>,
     ) -> Result<Step, Failure> {
-        let is_out_of_reach = failed.may_pass && self.is_out_of_reach(item);
+        let is_out_of_reach = failed.is_held_back || failed.may_pass && self.is_out_of_reach(item);
         let event = if is_out_of_reach { Event::OutOfReach } else { Event::DownloadFailed };
         let detail = json!({ "why": failed.why.to_stored(), "code": failed.code });
         match decide::after(item, event, Some(&self.limits()), ctx.now()) {
@@ -234,17 +234,25 @@ pub(super) struct DownloadFailure {
     wait: Option<Duration>,
     /// Whether it is temporary.
     may_pass: bool,
+    /// Whether nothing was requested, because the host is paused.
+    is_held_back: bool,
 }
 
 impl DownloadFailure {
     /// A failure of the kind of `error`, with another text.
     pub(super) fn described_as(why: Phrase, error: &fetch::Error) -> Self {
-        Self { why, code: Some(error.why_code()), wait: asked_wait(error), may_pass: error.is_retryable() }
+        Self {
+            why,
+            code: Some(error.why_code()),
+            wait: asked_wait(error),
+            may_pass: error.is_retryable(),
+            is_held_back: error.is_held_back(),
+        }
     }
 
     /// A failure because the content is not what was requested.
     pub(super) fn of_content(why: Phrase) -> Self {
-        Self { why, code: None, wait: None, may_pass: false }
+        Self { why, code: None, wait: None, may_pass: false, is_held_back: false }
     }
 }
 

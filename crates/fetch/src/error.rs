@@ -12,7 +12,13 @@ use super::limits::{Pace, Size, span_phrase};
 #[non_exhaustive]
 pub enum Error {
     /// Try again later: the host asked for it, or it keeps failing.
-    Later { host: String, after: Duration, why: Why },
+    Later {
+        host: String,
+        after: Duration,
+        why: Why,
+        /// Whether this request was sent; if not, the host is paused because of an earlier one.
+        is_sent: bool,
+    },
     /// The server does not allow access.
     Refused { status: u16 },
     /// Not found (404); it may come back.
@@ -137,6 +143,11 @@ impl Error {
         }
     }
 
+    /// Whether the request was not sent at all, because its host is paused: this says nothing about its address.
+    pub fn is_held_back(&self) -> bool {
+        matches!(self, Error::Later { is_sent: false, .. })
+    }
+
     /// How long to wait before the next attempt, if the host or our back-off says so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -182,7 +193,7 @@ impl Error {
     /// In one sentence.
     pub fn phrase(&self) -> Phrase {
         match self {
-            Error::Later { host, after, why } => why.phrase(host, *after),
+            Error::Later { host, after, why, .. } => why.phrase(host, *after),
             Error::Refused { status } => {
                 phrase!("HTTP {status}: the server refused", "サーバーに拒否されました（HTTP {status}）")
             }
@@ -297,8 +308,8 @@ mod tests {
         let allow = Some("10.0.0.1".to_owned());
         let japanese = Speech { language: Language::Ja, zone: None };
         for error in [
-            Error::Later { host: host(), after: second * 90, why: Why::Status(503) },
-            Error::Later { host: host(), after: second * 9000, why: Why::Unreachable },
+            Error::Later { host: host(), after: second * 90, why: Why::Status(503), is_sent: true },
+            Error::Later { host: host(), after: second * 9000, why: Why::Unreachable, is_sent: false },
             Error::Refused { status: 403 },
             Error::NotFound,
             Error::Gone,
@@ -324,7 +335,7 @@ mod tests {
                 assert!(!shown.is_ascii() && phrase != shown, "{shown}");
             }
         }
-        let later = Error::Later { host: host(), after: second * 90, why: Why::Status(503) };
+        let later = Error::Later { host: host(), after: second * 90, why: Why::Status(503), is_sent: true };
         assert_eq!(later.to_string(), "HTTP 503 from a.example");
         assert_eq!(japanese.phrase(&later.phrase()), "a.example の応答は HTTP 503");
     }

@@ -95,7 +95,7 @@ impl Gate {
                     }
                     Admission::Later { after, why } => {
                         let host = url.host_str().unwrap_or_default().to_owned();
-                        return Err(Error::Later { host, after, why });
+                        return Err(Error::Later { host, after, why, is_sent: false });
                     }
                     Admission::Wait => {
                         queued.get_or_insert_with(|| {

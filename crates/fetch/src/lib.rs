@@ -348,6 +348,7 @@ fn is_unchanged(arrived: &mut Arrived, request: &Request) -> Result<bool, Error>
             host: host(),
             after: pause.unwrap_or(USUAL_WAIT),
             why: if *is_asked { Why::Asked(status) } else { Why::Status(status) },
+            is_sent: true,
         }),
         status => Err(Error::Refused { status }),
     }

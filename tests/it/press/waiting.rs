@@ -113,4 +113,21 @@ on_both_databases! {
             world.ministry.script("/menu_news/s-news/alone.html").always(None);
         }
     }
+
+    /// A host that is paused after one failed page says nothing about its other pages, which were not requested.
+    async fn a_page_that_was_not_requested_costs_no_try(fixture) {
+        let world = World::new(&fixture, &More { job: "items_per_run = 9", ..PLAIN }).await;
+        world.run().await;
+        world.publish("broken", files(&[2000]));
+        world.publish("fine", files(&[2000]));
+        let page = world.ministry.script("/menu_news/s-news/broken.html");
+        page.always(Some(Fault::Status(503, vec![])));
+        world.run().await;
+        assert_eq!([world.standing("broken").await, world.standing("fine").await], ["1/3/1", "0/-/0"]);
+        assert_eq!(world.story("fine").await, ["found", "out_of_reach"]);
+        page.always(None);
+        world.clock.advance(HOUR);
+        world.live(2).await;
+        assert_eq!([world.standing("broken").await, world.standing("fine").await], ["3/0/1", "3/0/0"]);
+    }
 }
