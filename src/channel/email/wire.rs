@@ -94,7 +94,7 @@ impl Wire {
     ) -> Result<Self, Fault> {
         if !self.arrived.is_empty() {
             return Err(Fault::Broken(phrase!(
-                "data arrived before the TLS handshake, so the connection cannot be trusted",
+                "data arrived before the handshake, so the connection cannot be trusted",
                 "TLS ハンドシェイクの前に余分な応答が届きました（第三者の割り込みの可能性があるため信用しません）"
             )));
         }
