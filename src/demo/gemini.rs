@@ -34,7 +34,7 @@ const MODELS_PER_PAGE: usize = 2;
 /// The reply to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// The verdict or summary of [`super::opinion`].
+    /// The verdict or summary of `super::opinion`.
     Usual,
     /// With this text as the model's answer.
     Text(String),
