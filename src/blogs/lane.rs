@@ -83,7 +83,7 @@ impl Lane {
                 self.claim().await?;
                 continue;
             }
-            if self.flying.is_empty() && !stop.is_cancelled() {
+            if self.flying.is_empty() && self.is_exhausted {
                 self.write().await?;
                 return Ok(self.tally);
             }

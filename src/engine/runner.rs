@@ -318,7 +318,7 @@ impl EndedRun {
     }
 
     /// The same for a run that somebody made by hand, without the lease of the job.
-    pub fn note_by_hand(
+    pub fn note_manual_run(
         &self,
         tx: &mut db::Tx<'_>,
         name: &JobName,

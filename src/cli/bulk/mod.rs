@@ -142,7 +142,7 @@ async fn start(job: Option<&str>, only: Only, sharing: Sharing, context: &Contex
     if is_whole {
         let is_meant = |found: &Job| found.kind == KIND && job.is_none_or(|job| found.name.as_str() == job);
         let jobs = app.jobs.iter().filter(|job| is_meant(job)).cloned().collect();
-        run::note_by_hand(&app.env.db, jobs, &ended, began_at).await?;
+        run::note_manual_run(&app.env.db, jobs, &ended, began_at).await?;
     }
     conclude(ended.map(Some), &app, context).await
 }

@@ -33,7 +33,7 @@ use tracing::warn;
 pub(super) use self::again::{find_running_worked, open};
 use self::decide::{Begin, Sharing};
 pub use self::model::{ListedRun, RunRow, RunState, RunStatus, Summary, Target, TargetRow, TargetStatus};
-pub use self::note::note_by_hand;
+pub use self::note::note_manual_run;
 pub(super) use self::note::summarise;
 pub use self::store::*;
 use self::worker::{Findings, Worker};

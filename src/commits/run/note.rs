@@ -24,7 +24,7 @@ pub(in crate::commits) fn summarise(run_id: &RunId, figures: &JobFigures) -> Phr
 /// Notes the end of a run that began at `began_at` for each of `jobs` that it collected for, as if it had been a run of that
 /// job: what it has collected is not due again at once, and `status` and `why` know of it. Which of several jobs a failure
 /// is about, is not known.
-pub async fn note_by_hand(
+pub async fn note_manual_run(
     db: &Db,
     jobs: Vec<Job>,
     ended: &Result<Ended, Failure>,
@@ -35,7 +35,7 @@ pub async fn note_by_hand(
         (Err(failure), [job]) => {
             let Some(ended) = EndedRun::of(Err(failure), began_at) else { return Ok(()) };
             let (name, schedule) = (job.name.clone(), job.schedule.clone());
-            return db.write(move |tx| ended.note_by_hand(tx, &name, &schedule, tx.now())).await;
+            return db.write(move |tx| ended.note_manual_run(tx, &name, &schedule, tx.now())).await;
         }
         _ => return Ok(()),
     };
@@ -46,7 +46,7 @@ pub async fn note_by_hand(
         for job in jobs.iter().filter(|job| names.iter().any(|name| *name == *job.name.as_str())) {
             let report = report_of(tx, run, &job.name, names.len() == 1, &worked, now)?;
             if let Some(ended) = EndedRun::of(Ok(&report), began_at) {
-                ended.note_by_hand(tx, &job.name, &job.schedule, now)?;
+                ended.note_manual_run(tx, &job.name, &job.schedule, now)?;
             }
         }
         Ok(())
